@@ -8,12 +8,12 @@ from typing import TypeAlias
 import numpy as np
 from scipy.linalg import qr
 
-from analytic.dynamics.lagrange import inertia_matrix
-from analytic.kinematics.closures import closure_jacobian_at, null_space
-from analytic.kinematics.tree import poses, rotation_of
-from robots.arrays import Array
-from robots.mechanism import POSITIONS, Mechanism, ModelFile
-from robots.mjcf import read_mechanism
+from loopcheck.analytic.dynamics.lagrange import inertia_matrix
+from loopcheck.analytic.kinematics.closures import closure_jacobian_at, null_space
+from loopcheck.analytic.kinematics.tree import poses, rotation_of
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import POSITIONS, Mechanism, ModelFile
+from loopcheck.robots.mjcf import read_mechanism
 
 Attributes: TypeAlias = dict[str, str]
 WELL_CONDITIONED = 1e-3

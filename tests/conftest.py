@@ -10,10 +10,10 @@ import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
-import engines
-from analytic.motion.prescribe import prescribe
-from robots.motion import Motion
-from robots.robot import Case, Robot, load, make_case
+from loopcheck import engines
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case, Robot, load, make_case
 
 threadpool_limits(1)  # as in workers; two threads of each of two test processes wait for each other most of the time
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from robots.arrays import Array
+from loopcheck.robots.arrays import Array
 
 
 def relative_error(candidate: Array, reference: Array) -> float:

@@ -13,8 +13,9 @@ ROOT = Path(__file__).parent.parent
 def copy_house(to: Path) -> Path:
     """Copy what is installed into a folder, with what is compiled, so that it is not compiled again; returns it."""
     for room in ("robots", "analytic", "engines", "validation"):
-        shutil.copytree(ROOT / room, to / room)
-    shutil.copy(ROOT / "loopcheck.py", to)
+        shutil.copytree(ROOT / room, to / "loopcheck" / room)
+    for path in (ROOT / "loopcheck").glob("*.py"):
+        shutil.copy(path, to / "loopcheck")
     return to
 
 

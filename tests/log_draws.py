@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 import click
 import numpy as np
 
-from analytic.dynamics.lagrange import Lagrange
-from analytic.motion.assembly import assemble
-from analytic.motion.prescribe import prescribe
-from robots.arrays import Array
-from robots.log import Instantaneous, Log
-from robots.motion import Drive, Motion
-from robots.robot import Case, load, representative_case
-from validation.judge.logs import judge_log, verdicts
+from loopcheck.analytic.dynamics.lagrange import Lagrange
+from loopcheck.analytic.motion.assembly import assemble
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.log import Instantaneous, Log
+from loopcheck.robots.motion import Drive, Motion
+from loopcheck.robots.robot import Case, load, representative_case
+from loopcheck.validation.judge.logs import judge_log, verdicts
 
 DT = 0.02
 """Step of the logs [s]."""

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from analytic.dynamics.lagrange import Lagrange
-from analytic.motion.prescribe import prescribe
-from robots.arrays import Array
-from robots.log import Instantaneous, Log
-from robots.robot import Case
+from loopcheck.analytic.dynamics.lagrange import Lagrange
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.log import Instantaneous, Log
+from loopcheck.robots.robot import Case
 
 PARALLELOGRAM = """<mujoco><compiler angle="radian"/><option gravity="0 0 -9.81"/><worldbody>
     <body name="a"><joint name="a" axis="0 1 0"/><inertial pos="0 0 .2" mass="1" diaginertia=".1 .1 .1"/>

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.linalg import lstsq, null_space
 
-from robots.arrays import Array
-from robots.log import Held, Log
-from robots.mechanism import Mechanism
-from robots.motion import Motion
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.log import Held, Log
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
 
 mujoco = pytest.importorskip("mujoco")
 

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robots.arrays import Array
-from robots.log import Held, Instantaneous, Log
-from robots.log_files import write_log
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.log import Held, Instantaneous, Log
+from loopcheck.robots.log_files import write_log
 
 GROUND, CRANK, COUPLER, ROCKER, G = 1.0, 0.4, 1.1, 0.8, 9.81
 START, SWING = 0.5, 0.2

@@ -5,9 +5,10 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from analytic.kinematics.mobility import mobility
-from analytic.motion.prescribe import prescribe
-from robots.robot import CATALOGUE, DEFAULT, configurations, load, make_case, modes, names
+from loopcheck.analytic.kinematics.mobility import mobility
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.catalogue import CATALOGUE, names
+from loopcheck.robots.robot import DEFAULT, configurations, load, make_case, modes
 
 README = CATALOGUE / "README.md"
 

@@ -3,7 +3,7 @@
 import re
 import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from robots.log_files import write_log
+from loopcheck.robots.log_files import write_log
+from loopcheck.validation.cli import cli
+from loopcheck.validation.execution.files import RECORD
+from loopcheck.validation.judge.targets import cases_of
+from loopcheck.validation.studies.versions.environments import made_by_uv
 from tests.conftest import MODELS
 from tests.house import copy_house, start
 from tests.logs import exact_log
-from validation.cli import cli
-from validation.execution.files import RECORD
-from validation.studies.check.cases import cases_of_file
-from validation.studies.versions.environments import made_by_uv
 
 HOUSE = Path(__file__).parent.parent
 CONTEXT = click.Context(cli)
@@ -26,11 +26,23 @@ ROOMS = [HOUSE / room for room in ("robots", "analytic", "engines", "validation"
 DOCUMENTS = [
     HOUSE / "README.md",
     HOUSE / "CONTRIBUTING.md",
+    *sorted((HOUSE / "docs/how_to").glob("*.md")),
     *(path for room in ROOMS for path in sorted(room.rglob("README.md"))),
 ]
 
 
-BY_NAME = {name: command for name in cli.list_commands(CONTEXT) if (command := cli.get_command(CONTEXT, name))}
+def _commands(group: click.Group, prefix: str = "") -> Iterator[tuple[str, click.Command]]:
+    """All commands by name, as `check` and `study mutants`."""
+    for name in group.list_commands(CONTEXT):
+        command = group.get_command(CONTEXT, name)
+        assert command is not None
+        if isinstance(command, click.Group) and name == "study":
+            yield from _commands(command, f"{name} ")
+        else:
+            yield f"{prefix}{name}", command
+
+
+BY_NAME = dict(_commands(cli))
 
 
 def documented() -> Iterator[str]:
@@ -39,7 +51,7 @@ def documented() -> Iterator[str]:
         for _, block in re.findall(
             r"^```(sh|yaml)\n(.*?)^```", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
         ):
-            yield from re.findall(r"(?:uv run |- run: |python -m )((?:loopcheck|validation) [^#\n]*)", block)
+            yield from re.findall(r"(?:uv run |- run: |python -m )(loopcheck [^#\n]*)", block)
     for command in (cli, *BY_NAME.values()):
         yield from re.findall(r"^ *(loopcheck .*)$", command.help or "", re.MULTILINE)
 
@@ -53,15 +65,20 @@ ANSWERS = (0, 1, 3)
 
 def test_commands_were_found() -> None:
     assert len(COMMANDS) > 15
-    assert {command.split()[1] for command in COMMANDS} >= {name for name in BY_NAME if name != "list"}
+    assert {_name(command.split()[1:]) for command in COMMANDS} >= {name for name in BY_NAME if name != "list"}
     assert all(any(f"loopcheck {quick}" in command for command in COMMANDS) for quick in QUICK)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_documented_command_is_accepted(command: str) -> None:
     arguments = [argument for argument in shlex.split(command)[1:] if argument != "--help"]  # which ends the parsing
-    name, *rest = arguments or ["list"]
-    BY_NAME[name].make_context(name, rest).close()
+    name = _name(arguments or ["list"])
+    BY_NAME[name].make_context(name, arguments[len(name.split()) :]).close()
+
+
+def _name(arguments: Sequence[str]) -> str:
+    """Name of the command, with its group."""
+    return " ".join(arguments[:2] if arguments[0] == "study" else arguments[:1])
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +105,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) 
         law = np.polynomial.Polynomial([q0, 0, 0, 10 * swing, -15 * swing, 6 * swing])
         walk |= {f"{joint}.q": law(t), f"{joint}.qd": law.deriv()(t), f"{joint}.qdd": law.deriv(2)(t)}
     pd.DataFrame(walk).to_csv(desk / "walk.csv", index=False)
-    case = cases_of_file(desk / "my_robot.xml", motion=desk / "walk.csv")[0]
+    case = cases_of([desk / "my_robot.xml"], motion=desk / "walk.csv")[0]
     log = exact_log(case, t)
     for name in ("run", "mine", "bench", "simscape"):
         write_log(log, desk / f"{name}.csv")
@@ -106,10 +123,10 @@ def test_a_documented_command_runs(command: str, desk: Path, pytestconfig: pytes
         pytest.skip("makes environments: tests/validation/test_environment_making.py")
     if arguments[0] == "report" and not (desk / arguments[1] / RECORD).exists():
         _run(desk, "check", "my_robot.xml", "--source", "mujoco/kkt", "--out", *arguments[1:])
-    if arguments[0] == "sweep":  # which goes on with another study only in another folder
+    if arguments[:2] == ["study", "sweep"]:  # which goes on with another study only in another folder
         shutil.rmtree(desk / "results", ignore_errors=True)
     for name in [argument for argument in arguments[1:2] if arguments[0] == "new"]:
-        for place in (desk / "house" / "robots", desk / "my_robots"):
+        for place in (desk, desk / "my_robots"):
             shutil.rmtree(place / name, ignore_errors=True)
     status, said = _run(desk, *arguments)
     assert said == ""
@@ -124,6 +141,6 @@ def _run(desk: Path, *arguments: str) -> tuple[int, str]:
 
 
 def test_links_of_the_documents_lead_to_files() -> None:
-    for path in DOCUMENTS:
+    for path in [*DOCUMENTS, *(HOUSE / "docs").glob("*.md"), *(HOUSE / "docs/reference").glob("*.md")]:
         links = re.findall(r"\]\((?!https?:)([^)#]+)\)", path.read_text(encoding="utf-8"))
         assert [link for link in links if not (path.parent / link).exists()] == []

@@ -1,30 +1,29 @@
 """The validation suite: one test for each robot, variant, mode, configuration and source of the catalogue.
 
-A new folder in `robots/` brings its own tests, and so does one in a folder elsewhere (`pytest --robots DIR`). The
-figures of each comparison are kept as properties of its test (`pytest --junit-xml FILE`).
+A new folder in `robots/` adds its tests, and so does each robot folder in DIR with `pytest --robots DIR`. The figures
+of each comparison are properties of its test (`pytest --junit-xml FILE`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
 
-from analytic.motion.configurations import load_configured
-from robots.errors import EngineNotInstalledError, HarnessError, SingularityError
-from robots.motion import Motion
-from robots.robot import Case, configurations, make_case, modes, names
-from validation.judge import sources
-from validation.judge.audit import ExpectedTerms, audit, blocking_reasons, doubts, expected_terms
-from validation.judge.compare import Evidence, summarize_resolved
-from validation.judge.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
-from validation.judge.verdicts import FILE
+from loopcheck.robots.catalogue import ROBOT_FILE, names
+from loopcheck.robots.errors import EngineNotInstalledError, HarnessError, MechanismError, SingularityError
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case, configurations, make_case, modes
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.audit import ExpectedTerms, audit, blocking_reasons, doubts, expected_terms
+from loopcheck.validation.judge.compare import Evidence, summarize_resolved
+from loopcheck.validation.judge.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
+from loopcheck.validation.judge.targets import robot_of
+from loopcheck.validation.judge.verdicts import FILE, NOT_SUPPORTED
 
-Folders: TypeAlias = tuple[Path, ...]
-"""Folders of robots besides the catalogue."""
 Key: TypeAlias = tuple[str, str, str, str]
-"""Robot, variant, mode and configuration."""
+"""Target, variant, mode and configuration."""
 
 FIGURES = (
     "peak",
@@ -40,13 +39,14 @@ FIGURES = (
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    folders = _folders(metafunc.config)
+    if "comparison" not in metafunc.fixturenames:
+        return
     try:
-        robots = names(folders)
+        targets = _targets(metafunc.config.getoption("--robots"))
     except HarnessError as error:
         raise pytest.UsageError(str(error)) from None
-    comparisons = [comparison for name in robots for comparison in _comparisons(name, folders)]
-    ids = ["-".join(comparison) for comparison in comparisons]
+    comparisons = [comparison for target in targets for comparison in _comparisons(target)]
+    ids = ["-".join((Path(target).name, *rest)) for target, *rest in comparisons]
     metafunc.parametrize("comparison", comparisons, ids=ids)
 
 
@@ -54,24 +54,24 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def test_agrees_with_the_reference(
     comparison: tuple[str, ...], request: pytest.FixtureRequest, record_property: Any
 ) -> None:
-    name, *what = comparison
-    folders = _folders(request.config)
-    if not what:
-        _comparisons_or_error(name, folders)  # raises what is wrong with the robot
-    (variant, mode, configuration, source) = what
-    case = _case(name, variant, mode, configuration, folders)
+    target, *rest = comparison
+    if not rest:
+        _comparisons_or_error(target)  # raises the error of the robot
+    variant, mode, configuration, source = rest
+    key = (target, variant, mode, configuration)
     if source not in sources.ANALYTIC and not request.config.getoption("--require-engines"):
         _skip_if_not_installed(source)
-    motion = _motion(case.key, folders)
-    if case.robot.expected.get(case.mode) == "not comparable":
-        assert isinstance(motion, SingularityError), "a singularity is expected on this motion, none was found"
+    motion = _motion(key)
+    if _case(key).robot.expected.get(mode) == "not comparable":
+        assert isinstance(motion, SingularityError), "the motion must meet a singularity, found none"
         record_property("singularity", str(motion))
         return
     if isinstance(motion, HarnessError):
         raise motion
-    key = case.key
-    outcomes = [_outcome(key, sources.REFERENCE, folders), _outcome(key, source, folders)]
-    evidence = Evidence(blocking_reasons=_lost(key, source.split("/")[0], folders), doubts=_doubts(key, folders))
+    outcomes = [_outcome(key, sources.REFERENCE), _outcome(key, source)]
+    if outcomes[1].failure == NOT_SUPPORTED and _supported(key):
+        pytest.skip(f"not supported: {outcomes[1].note}")
+    evidence = Evidence(blocking_reasons=_lost(key, source.split("/")[0]), doubts=_doubts(key))
     rows = summarize_resolved(outcomes, motion, evidence)
     for row in rows[rows["source"] == source].to_dict("records"):
         for figure in FIGURES:
@@ -83,22 +83,32 @@ def test_agrees_with_the_reference(
     )
 
 
-def _folders(config: pytest.Config) -> Folders:
-    return tuple(config.getoption("--robots"))
+def _targets(folders: Sequence[Path]) -> list[str]:
+    """The catalogue, and the robots in other folders."""
+    targets = [*names()]
+    for folder in folders:
+        robots = [path.parent for path in sorted(folder.absolute().glob(f"*/{ROBOT_FILE}"))]
+        if not robots:
+            raise MechanismError(f"{folder}: must contain robots, NAME/{ROBOT_FILE}, found none")
+        for robot in robots:
+            if robot.name in (Path(target).name for target in targets):
+                raise MechanismError(f"{folder}: robot names must differ, got '{robot.name}' twice")
+            targets.append(str(robot))
+    return targets
 
 
-def _comparisons(name: str, folders: Folders) -> list[tuple[str, ...]]:
-    """All comparisons of a robot; one without anything but its name if the robot cannot be loaded."""
+def _comparisons(target: str) -> list[tuple[str, ...]]:
+    """All comparisons of a robot; of a robot that cannot be loaded, its name alone."""
     try:
-        return _comparisons_or_error(name, folders)
+        return _comparisons_or_error(target)
     except HarnessError:
-        return [(name,)]
+        return [(target,)]
 
 
-def _comparisons_or_error(name: str, folders: Folders) -> list[tuple[str, ...]]:
-    robot = load_configured(name, folders)
+def _comparisons_or_error(target: str) -> list[tuple[str, ...]]:
+    robot = robot_of(target)
     return [
-        (name, variant, mode, configuration, source)
+        (target, variant, mode, configuration, source)
         for variant in robot.variant_names
         for mechanism in [robot.mechanism(variant)]
         for mode in modes(mechanism)
@@ -114,44 +124,51 @@ def _skip_if_not_installed(source: str) -> None:
         pytest.skip(str(error))
 
 
+def _supported(key: Key) -> bool:
+    """Whether an installed engine other than by its unmodified simulation supports the case."""
+    routes = [name for name in sources.names(_case(key).robot) if name not in sources.ANALYTIC]
+    return any(_outcome(key, name).failure != NOT_SUPPORTED for name in routes if not sources.is_as_is(name))
+
+
 @cache
-def _case(name: str, variant: str, mode: str, configuration: str, folders: Folders) -> Case:
-    return make_case(load_configured(name, folders), variant=variant, mode=mode, configuration=configuration)
+def _case(key: Key) -> Case:
+    target, variant, mode, configuration = key
+    return make_case(robot_of(target), variant=variant, mode=mode, configuration=configuration)
 
 
-def _motion(key: Key, folders: Folders) -> Motion | HarnessError:
-    case = _case(*key, folders)
-    robot, variant, mode, configuration = motion_key(case)
+def _motion(key: Key) -> Motion | HarnessError:
+    case = _case(key)
+    _, variant, mode, configuration = motion_key(case)
     first = next(iter(configurations(case.robot, case.mechanism)))
-    return _prescribed((robot, variant, mode, configuration or first), folders)
+    return _prescribed((key[0], variant, mode, configuration or first))
 
 
 @cache
-def _prescribed(key: Key, folders: Folders) -> Motion | HarnessError:
-    return prescribe_or_error(_case(*key, folders), None)
+def _prescribed(key: Key) -> Motion | HarnessError:
+    return prescribe_or_error(_case(key), None)
 
 
 @cache
-def _outcome(key: Key, source: str, folders: Folders) -> Outcome:
-    motion = _motion(key, folders)
+def _outcome(key: Key, source: str) -> Outcome:
+    motion = _motion(key)
     assert isinstance(motion, Motion)
-    return evaluate(_case(*key, folders), motion, source)
+    return evaluate(_case(key), motion, source)
 
 
 @cache
-def _lost(key: Key, engine: str, folders: Folders) -> Mapping[Any, str]:
-    """Why nothing of an engine can be compared: nothing, if its audit passes."""
-    return {} if engine == "analytic" else blocking_reasons(audit(_case(*key, folders), _wanted(key, folders), engine))
+def _lost(key: Key, engine: str) -> Mapping[Any, str]:
+    """Reason why an engine cannot be compared; empty if its audit passes."""
+    return {} if engine == "analytic" else blocking_reasons(audit(_case(key), _wanted(key), engine))
 
 
 @cache
-def _doubts(key: Key, folders: Folders) -> Mapping[Any, str]:
-    """Why the reference is in doubt: nothing, if the model file says what the model does."""
-    return doubts(audit(_case(*key, folders), _wanted(key, folders), FILE))
+def _doubts(key: Key) -> Mapping[Any, str]:
+    """Doubts about the reference; empty if the model file and our model agree."""
+    return doubts(audit(_case(key), _wanted(key), FILE))
 
 
 @cache
-def _wanted(key: Key, folders: Folders) -> ExpectedTerms:
-    motion = _motion(key, folders)
+def _wanted(key: Key) -> ExpectedTerms:
+    motion = _motion(key)
     assert isinstance(motion, Motion)
-    return expected_terms(_case(*key, folders), motion)
+    return expected_terms(_case(key), motion)

@@ -5,18 +5,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analytic.kinematics.mobility import Mobility, in_words, mobility
-from analytic.motion.prescribe import prescribe
-from robots.errors import LoopClosureError, MechanismError
-from robots.robot import Case, load, make_case
+from loopcheck.analytic.kinematics.mobility import Mobility, in_words, mobility
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.errors import LoopClosureError, MechanismError
+from loopcheck.robots.robot import Case, load, make_case
+from loopcheck.validation.judge.targets import cases_of
 from tests.conftest import MODELS, CaseMaker
-from validation.studies.check.cases import cases_of_file
 
 FOUR_BAR = (MODELS / "four_bar.xml").read_text(encoding="utf-8")
 
 
 def seen(path: Path) -> Mobility:
-    case = cases_of_file(path)[0]
+    case = cases_of([path])[0]
     return mobility(case.mechanism, prescribe(case).q[25])
 
 
@@ -49,10 +49,10 @@ def test_robots_of_the_catalogue_are_what_their_papers_say(name: str, counts: tu
 def test_what_nothing_drives_is_named_with_what_holds_it() -> None:
     found = seen(MODELS / "spinning_rod.xml")
     assert (found.dof, found.driven, found.actuation) == (3, 1, "underactuated")
-    assert found.unactuated == ("'ball' is held by its spring alone", "'pendulum' is held by its spring alone")
+    assert found.unactuated == ("'ball' is held only by its spring", "'pendulum' is held only by its spring")
     assert seen(MODELS / "floating_rotors.xml").unactuated == (
         "'base' floats (6 dof)",
-        "'neck' is held by its spring alone (3 dof)",
+        "'neck' is held only by its spring (3 dof)",
     )
 
 
@@ -65,7 +65,7 @@ def test_a_rod_between_balls_spins(model_case: CaseMaker, tmp_path: Path) -> Non
 
 def test_a_tree_is_said_to_be_one_and_checked() -> None:
     found = seen(MODELS / "pendulum_tree.xml")
-    assert "no loop, an ordinary tree" in in_words(found)
+    assert "no loop (tree structure)" in in_words(found)
     assert found.warnings == ()
 
 
@@ -73,7 +73,7 @@ def test_a_linkage_without_an_equality_is_odd(tmp_path: Path) -> None:
     start, end = FOUR_BAR.index("<equality>"), FOUR_BAR.index("</equality>") + len("</equality>")
     path = tmp_path / "four_bar.xml"
     path.write_text(FOUR_BAR[:start] + FOUR_BAR[end:], encoding="utf-8")
-    assert "sounds like a linkage and has no equality" in seen(path).warnings[0]
+    assert "is named like a linkage but has no equality" in seen(path).warnings[0]
 
 
 def test_a_closure_that_is_there_twice_is_named(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_closure_that_is_there_twice_is_named(tmp_path: Path) -> None:
     again = closure.replace(f'name="{name}"', 'name="again"')
     oddities = seen(changed(tmp_path, "</equality>", f"{again}</equality>")).warnings
     assert oddities == tuple(
-        f"closure '{each}' takes no freedom away: the others close it already" for each in (name, "again")
+        f"closure '{each}' is redundant: the remaining closures already imply it" for each in (name, "again")
     )
 
 
@@ -92,14 +92,16 @@ def test_closures_that_contradict_each_other_are_named(tmp_path: Path) -> None:
         "</equality>",
         '<joint name="hold" joint1="crank" polycoef="0.05"/><joint name="keep" joint1="crank"/></equality>',
     )
-    with pytest.raises(LoopClosureError, match="without 'hold' or 'keep' the others close: they contradict each other"):
-        prescribe(cases_of_file(path)[0])
+    with pytest.raises(
+        LoopClosureError, match="The closures contradict each other: without 'hold' or 'keep' the loops close"
+    ):
+        prescribe(cases_of([path])[0])
 
 
 def test_a_locked_mechanism_is_refused(tmp_path: Path) -> None:
     path = changed(tmp_path, "</equality>", '<joint name="hold" joint1="rocker"/></equality>')
-    with pytest.raises(MechanismError, match="the loops lock it: 3 dofs of the tree, none is left to move"):
-        prescribe(cases_of_file(path)[0])
+    with pytest.raises(MechanismError, match="the loops lock the mechanism: 0 of 3 degrees of freedom"):
+        prescribe(cases_of([path])[0])
 
 
 def test_an_actuator_on_a_locked_joint_is_odd(tmp_path: Path) -> None:
@@ -109,11 +111,11 @@ def test_an_actuator_on_a_locked_joint_is_odd(tmp_path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     text = text.replace("</equality>", '<joint name="hold" joint1="stuck"/></equality>')
     path.write_text(text.replace("</actuator>", '<motor name="idle" joint="stuck"/></actuator>'), encoding="utf-8")
-    assert "actuator 'idle' acts on nothing that can move: the loops lock its joint" in seen(path).warnings
+    assert "actuator 'idle' has no effect: the loops lock its joint" in seen(path).warnings
 
 
 def test_a_singular_start_is_left_by_a_sidestep() -> None:
-    case: Case = cases_of_file(MODELS / "singular" / "flat_four_bar.xml")[0]
+    case: Case = cases_of([MODELS / "singular" / "flat_four_bar.xml"])[0]
     flat = mobility(case.mechanism, case.guess)
     motion = prescribe(case)
     assert flat.dof == 2

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from analytic.kinematics.closures import closure_residual
-from analytic.kinematics.tree import poses
-from analytic.motion.assembly import assemble
-from analytic.motion.prescribe import prescribe
-from robots.arrays import Array
-from robots.errors import LoopClosureError, SingularityError
-from robots.motion import Drive, Motion
-from robots.robot import Case, load, make_case
+from loopcheck.analytic.kinematics.closures import closure_residual
+from loopcheck.analytic.kinematics.tree import poses
+from loopcheck.analytic.motion.assembly import assemble
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import LoopClosureError, SingularityError
+from loopcheck.robots.motion import Drive, Motion
+from loopcheck.robots.robot import Case, load, make_case
 from tests.conftest import MODELS, CaseMaker
 
 

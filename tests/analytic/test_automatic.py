@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from analytic.motion.prescribe import prescribe
-from robots.robot import Robot, make_case
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.robot import Robot, make_case
 
 CRANK, COUPLER, GROUND = 0.2, 0.5, 0.79999
 BEFORE = 0.55

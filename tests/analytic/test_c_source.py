@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analytic.batch.c_source import function
-from analytic.batch.expressions import Graph, Scalar, Symbol, cosine, largest, sine, smallest
-from analytic.batch.interpreter import outputs
-from analytic.batch.tape import Code, assemble_tape
+from loopcheck.analytic.batch.c_source import function
+from loopcheck.analytic.batch.expressions import Graph, Scalar, Symbol, cosine, largest, sine, smallest
+from loopcheck.analytic.batch.interpreter import outputs
+from loopcheck.analytic.batch.tape import Code, assemble_tape
 
 COMPILER = shutil.which("cc")
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler (cc)")

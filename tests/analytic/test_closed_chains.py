@@ -12,18 +12,18 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-import engines
-from analytic.dynamics.energy import power_imbalance
-from analytic.dynamics.lagrange import Lagrange
-from analytic.dynamics.noc import Noc
-from analytic.kinematics.closures import closure_jacobian, closure_jacobian_rate, null_space
-from analytic.kinematics.tree import poses, twists
-from engines.mujoco.routes.kkt import MujocoKkt
-from robots.arrays import Array
-from robots.efforts import Deviation
-from robots.errors import NotRepresentableError
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck import engines
+from loopcheck.analytic.dynamics.energy import power_imbalance
+from loopcheck.analytic.dynamics.lagrange import Lagrange
+from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.analytic.kinematics.closures import closure_jacobian, closure_jacobian_rate, null_space
+from loopcheck.analytic.kinematics.tree import poses, twists
+from loopcheck.engines.mujoco.routes.kkt import MujocoKkt
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation
+from loopcheck.robots.errors import NotRepresentableError
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 from tests.closed_chains import Shape, closed_chain
 from tests.conftest import CaseMaker
 

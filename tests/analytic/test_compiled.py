@@ -9,14 +9,14 @@ import pytest
 
 pytest.importorskip("llvmlite", reason="llvmlite is not installed: pip install 'loopcheck[fast]'")
 
-from analytic.batch import cache, compiled, inverse
-from analytic.batch.expressions import Graph, largest, smallest
-from analytic.batch.llvm import LARGEST_ANGLE
-from analytic.batch.tape import Code, Tape, assemble_tape
-from analytic.batch.tracking import Columns, track
-from robots.arrays import Array
-from robots.motion import Drive, Motion
-from robots.robot import Case
+from loopcheck.analytic.batch import cache, compiled, inverse
+from loopcheck.analytic.batch.expressions import Graph, largest, smallest
+from loopcheck.analytic.batch.llvm import LARGEST_ANGLE
+from loopcheck.analytic.batch.tape import Code, Tape, assemble_tape
+from loopcheck.analytic.batch.tracking import Columns, track
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.motion import Drive, Motion
+from loopcheck.robots.robot import Case
 
 
 def _tape(outputs: Callable[..., list[Any]], *values: float) -> Tape:

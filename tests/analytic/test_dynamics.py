@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from analytic.dynamics.energy import power_imbalance, total_energy
-from analytic.dynamics.lagrange import Lagrange, inertia_matrix, lagrange_model
-from analytic.dynamics.noc import Noc, noc_model
-from analytic.kinematics.closures import closure_jacobian, closure_residual
-from analytic.kinematics.redundancy import independent_dofs
-from analytic.kinematics.state import State
-from analytic.kinematics.tree import poses, retract, twist_matrices
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.analytic.dynamics.energy import power_imbalance, total_energy
+from loopcheck.analytic.dynamics.lagrange import Lagrange, inertia_matrix, lagrange_model
+from loopcheck.analytic.dynamics.noc import Noc, noc_model
+from loopcheck.analytic.kinematics.closures import closure_jacobian, closure_residual
+from loopcheck.analytic.kinematics.redundancy import independent_dofs
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.tree import poses, retract, twist_matrices
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 from tests.errors import relative_error
 
 ROUND_OFF = 1e-11

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analytic.dynamics.energy import power_imbalance, total_energy
-from robots.arrays import Array
-from robots.mechanism import Mechanism, Wrench
-from robots.motion import Motion
+from loopcheck.analytic.dynamics.energy import power_imbalance, total_energy
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism, Wrench
+from loopcheck.robots.motion import Motion
 from tests.conftest import CaseMaker
 
 SLIDE = """

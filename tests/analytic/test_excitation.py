@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analytic.dynamics.excitation import excitation, excitation_in_words
-from analytic.kinematics.mobility import mobility
-from analytic.motion.assembly import assemble
-from robots.arrays import Array
-from robots.mechanism import Mechanism, ModelFile
-from robots.mjcf import read_mechanism
-from robots.motion import Drive, Motion
+from loopcheck.analytic.dynamics.excitation import excitation, excitation_in_words
+from loopcheck.analytic.kinematics.mobility import mobility
+from loopcheck.analytic.motion.assembly import assemble
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism, ModelFile
+from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.motion import Drive, Motion
 
 MASSES = """
 <mujoco><option gravity="0 0 0"/><worldbody>
@@ -55,8 +55,8 @@ def test_a_motor_that_never_works_is_named(
     moved: Callable[[tuple[float, float]], tuple[Mechanism, Motion]],
 ) -> None:
     words = list(excitation_in_words(*moved((0.1, 0.0))))
-    assert words[-1] == "never work in it: b"
-    assert words[0] == "0.5 s; drives swing by 0 ('b') to 0.2 m ('a'); fastest is 'a' with 1.26 m/s"
+    assert words[-1] == "actuators without effort: b"
+    assert words[0] == "duration 0.5 s; strokes of the drives 0 ('b') to 0.2 m ('a'); largest velocity 1.26 m/s ('a')"
 
 
 @pytest.mark.parametrize(("compiler", "odd"), [("", True), ('<compiler angle="radian"/>', False)])
@@ -65,4 +65,4 @@ def test_ranges_in_radians_that_are_read_as_degrees_are_odd(tmp_path: Path, comp
     text = text.replace('type="slide" axis="1 0 0" stiffness="50"', 'axis="0 0 1" range="-1.57 1.57"')
     (tmp_path / "hinge.xml").write_text(text, encoding="utf-8")
     mechanism = read_mechanism(ModelFile(path=tmp_path / "hinge.xml"))
-    assert any("are they radians" in oddity for oddity in mobility(mechanism, np.zeros(2)).warnings) == odd
+    assert any("If they are radians" in oddity for oddity in mobility(mechanism, np.zeros(2)).warnings) == odd

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytic.dynamics import noc
-from analytic.kinematics import closures, redundancy, tree
-from analytic.kinematics.state import State
-from analytic.motion.prescribe import prescribe
-from analytic.papers import wang2019 as paper
-from robots.robot import CATALOGUE, Case, load, make_case
+from loopcheck.analytic.dynamics import noc
+from loopcheck.analytic.kinematics import closures, redundancy, tree
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.analytic.papers import wang2019 as paper
+from loopcheck.robots.catalogue import CATALOGUE
+from loopcheck.robots.robot import Case, load, make_case
 from tests.flops import count, counted, counting
 
 PRINTED = {"T": 19 * 4 + 33 + 74 + 90, "Ṫ": 7 * 18, "I, C, γ": 7 * 72 + 7 * 145 + 7 * 18, "τ": 18, "τ_a0": 63}

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from scipy.interpolate import make_interp_spline
 
-from analytic.dynamics.forward import accelerations_by_multipliers, accelerations_by_noc, simulate
-from analytic.dynamics.lagrange import lagrange_model, potential_energy
-from analytic.dynamics.noc import Noc
-from analytic.kinematics.redundancy import independent_dofs
-from analytic.kinematics.tree import poses
-from analytic.motion.prescribe import prescribe
-from robots.motion import Motion
-from robots.robot import Case, load, make_case
+from loopcheck.analytic.dynamics.forward import accelerations_by_multipliers, accelerations_by_noc, simulate
+from loopcheck.analytic.dynamics.lagrange import lagrange_model, potential_energy
+from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.analytic.kinematics.redundancy import independent_dofs
+from loopcheck.analytic.kinematics.tree import poses
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case, load, make_case
 
 ROUND_OFF = 1e-10
 

@@ -5,12 +5,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from analytic.motion import jets
-from analytic.motion.jets import Jet
-from analytic.motion.laws import prescription
-from robots.arrays import Array
-from robots.errors import MechanismError, ShapeError
-from robots.robot import Robot, load, make_case
+from loopcheck.analytic.motion import jets
+from loopcheck.analytic.motion.jets import Jet
+from loopcheck.analytic.motion.laws import prescription
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import MechanismError, ShapeError
+from loopcheck.robots.robot import Robot, load, make_case
 
 FUNCTIONS: dict[str, Callable[[Jet], Jet]] = {
     "sum": lambda t: 2.0 * t + t - 3.0,
@@ -48,9 +48,13 @@ def test_rates_of_the_laws(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "parameters", "message"),
     [
-        ("6spu", {"sines": [[0.0, 0.1, 1.0, 0.0]], "duration": 1.0}, r"sines: want shape \(6, 4\), got \(1, 4\)"),
-        ("6spu", {"sines": [[0.0] * 4] * 6, "duration": 0.0}, "want duration > 0, got 0.0"),
-        ("2pur2rpu", {"radius": -1.0, "height": 0.1, "pitch": 0.1, "duration": 1.0}, "want radius > 0, got -1.0"),
+        ("6spu", {"sines": [[0.0, 0.1, 1.0, 0.0]], "duration": 1.0}, r"sines: shape must be \(6, 4\), got \(1, 4\)"),
+        ("6spu", {"sines": [[0.0] * 4] * 6, "duration": 0.0}, "duration must be above 0, got 0.0"),
+        (
+            "2pur2rpu",
+            {"radius": -1.0, "height": 0.1, "pitch": 0.1, "duration": 1.0},
+            ("radius must be above 0, got -1.0"),
+        ),
         ("2pur2rpu", {"radius": 1.0}, "missing 3 required keyword-only arguments"),
     ],
 )
@@ -64,7 +68,9 @@ def test_bad_parameters_are_refused(name: str, parameters: dict[str, object], me
 def test_a_law_for_another_robot_is_refused() -> None:
     robot = load("3prr")
     changed = Robot(**{**robot.model_dump(), "motion": "staicu2006"})
-    with pytest.raises(MechanismError, match="wants the actuated joints A, B, C, got q1, q2, q3"):
+    with pytest.raises(
+        MechanismError, match="actuated joints must be A, B, C for the motion law 'staicu2006', got q1, q2, q3"
+    ):
         prescription(make_case(changed, variant="default", mode="plus", configuration="horizontal"))
 
 

@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
-from analytic.kinematics.closures import (
+from loopcheck.analytic.kinematics.closures import (
     RANK_TOLERANCE,
     closure_jacobian,
     closure_jacobian_rate,
     closure_residual,
     solve_dependent,
 )
-from analytic.kinematics.tree import poses, retract, twist_matrices, twists
-from robots.arrays import Array
-from robots.mechanism import Mechanism
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.analytic.kinematics.tree import poses, retract, twist_matrices, twists
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 H = 1e-5
 """Step of central differences [m or rad]: truncation and round-off both near 1e-10."""
@@ -23,7 +23,7 @@ NEAR = 1e-8
 
 def test_poses_are_the_engines(zoo_case: Case, zoo_motion: Motion) -> None:
     mujoco = pytest.importorskip("mujoco")
-    from robots.mjcf import compile_model
+    from loopcheck.robots.mjcf import compile_model
 
     model = compile_model(zoo_case.mechanism.model)
     data = mujoco.MjData(model)

@@ -6,13 +6,13 @@ from functools import cache
 import numpy as np
 import pytest
 
-from analytic.dynamics.noc import Noc
-from analytic.motion.prescribe import prescribe
-from analytic.papers import kordjazi2011 as paper
-from robots.arrays import Array
-from robots.errors import NotFoundError, NotRepresentableError
-from robots.motion import Motion
-from robots.robot import Case, load, make_case
+from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.analytic.papers import kordjazi2011 as paper
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import NotFoundError, NotRepresentableError
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case, load, make_case
 from tests.errors import relative_error
 
 H = 1e-6
@@ -111,14 +111,14 @@ def test_what_an_erratum_costs(key: str, mode: str) -> None:
 
 
 def test_an_unknown_erratum_is_refused(prr: Case, prr_motion: Motion) -> None:
-    with pytest.raises(NotFoundError, match="unknown erratum 'phi_shape': known are omega7, r47"):
+    with pytest.raises(NotFoundError, match=r"unknown erratum: 'phi_shape'. Known: omega7, r47"):
         paper.efforts(prr, prr_motion, frozenset({"phi_shape"}))
 
 
 def test_another_geometry_is_refused(model_case) -> None:  # type: ignore[no-untyped-def]
     from tests.conftest import MODELS
 
-    with pytest.raises(NotRepresentableError, match="has a body 'slider1', the model has none"):
+    with pytest.raises(NotRepresentableError, match="the 3-PRR of the paper must have a body 'slider1'"):
         paper.parameters(model_case(MODELS / "four_bar.xml").mechanism)
 
 

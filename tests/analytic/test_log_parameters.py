@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analytic.logs.closed_log import ClosedLog, closed_log
-from analytic.logs.closed_motion import States
-from analytic.logs.evaluation import evaluate, slopes
-from analytic.logs.parameters import FRICTION, fit, fitted_rows
-from analytic.logs.residual import Residual, residual_efforts
-from robots.errors import NotFoundError
-from robots.log import Held, Instantaneous, Log
-from robots.mechanism import Mechanism
-from robots.robot import Case, load, make_case
+from loopcheck.analytic.logs.closed_log import ClosedLog, closed_log
+from loopcheck.analytic.logs.closed_motion import States
+from loopcheck.analytic.logs.evaluation import evaluate, slopes
+from loopcheck.analytic.logs.parameters import FRICTION, fit, fitted_rows
+from loopcheck.analytic.logs.residual import Residual, residual_efforts
+from loopcheck.robots.errors import NotFoundError
+from loopcheck.robots.log import Held, Instantaneous, Log
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.robot import Case, load, make_case
 from tests import planar_four_bar
 from tests.planar_four_bar import COULOMB, ENCODER, VISCOUS
 
@@ -116,7 +116,7 @@ def test_masses_that_a_log_cannot_tell_apart_are_named(case: Case, rubbing: Log)
     residual = residual_efforts(closed, Instantaneous())
     twice = fit(closed, residual, ["mass:coupler", "mass:coupler"]).estimates
     assert [estimate.alike for estimate in twice] == ["mass of coupler"] * 2
-    with pytest.raises(NotFoundError, match="unknown thing to fit 'mass:arm': known are friction, mass:crank"):
+    with pytest.raises(NotFoundError, match=r"unknown parameter to fit: 'mass:arm'. Known: friction, mass:crank"):
         fit(closed, residual, ["mass:arm"])
 
 

@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analytic.motion.log_rates import contradiction
-from analytic.motion.prescribe import prescribe
-from engines.mujoco.routes.forward import MujocoForward
-from robots.errors import MechanismError
-from robots.mechanism import Mechanism, ModelFile
-from robots.mjcf import read_mechanism
-from robots.motion import Drive
+from loopcheck.analytic.motion.log_rates import contradiction
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.mujoco.routes.forward import MujocoForward
+from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.mechanism import Mechanism, ModelFile
+from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.motion import Drive
+from loopcheck.validation.judge.evaluate import evaluate
 from tests.conftest import MODELS, CaseMaker
-from validation.judge.evaluate import evaluate
 
 PERIOD = 0.4
 """Of the sine [s]."""
@@ -40,16 +40,20 @@ def test_a_sine_does_not_contradict_itself_however_coarse(four_bar: Mechanism, s
 def test_rates_that_lag_behind_are_named_with_the_place(four_bar: Mechanism) -> None:
     t, drive = sine(40)
     late = drive._replace(qdd=np.roll(drive.qdd, 1, axis=0))
-    assert "'crank.qdd' is not the derivative of 'crank.qd': off by" in contradiction(four_bar, t, late, "log")
+    assert "'crank.qdd' is not the derivative of 'crank.qd': difference" in contradiction(four_bar, t, late, "log")
     assert "'crank.q'" not in contradiction(four_bar, t, late, "log")
     noisy = drive._replace(qd=drive.qd + 0.01 * np.random.default_rng(0).standard_normal(drive.qd.shape))
     assert "'crank.qd' is not the derivative of 'crank.q'" in contradiction(four_bar, t, noisy, "log")
 
 
-@pytest.mark.parametrize(("factor", "what"), [(np.rad2deg(1), r"57.3 times that; radians"), (-1.0, "-1 times that")])
+@pytest.mark.parametrize(
+    ("factor", "what"), [(np.rad2deg(1), (r"57.3 times it. Angles must be in radians")), (-1.0, "-1 times it")]
+)
 def test_a_rate_in_another_unit_or_sign_is_refused(four_bar: Mechanism, factor: float, what: str) -> None:
     t, drive = sine(40)
-    with pytest.raises(MechanismError, match=rf"^log: column 'crank.qd': want the derivative of 'crank.q', got {what}"):
+    with pytest.raises(
+        MechanismError, match=rf"^log: column 'crank.qd': must be the derivative of 'crank.q', got {what}"
+    ):
         contradiction(four_bar, t, drive._replace(qd=factor * drive.qd), "log")
 
 

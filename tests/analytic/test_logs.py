@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from scipy.interpolate import make_lsq_spline
 
-from analytic.logs.closed_log import closed_log
-from analytic.logs.filters import Filter, interpolating_filter, smoothing_filter, step_filter
-from analytic.logs.noise import noise, resolution, rounding, stuck_codes
-from analytic.logs.rates import wrong_rates
-from analytic.logs.residual import Residual, half_step_lag, residual_efforts
-from robots.arrays import Array
-from robots.errors import HarnessError
-from robots.log import EffortTime, Held, Instantaneous, Log
-from robots.robot import Case, load, make_case
+from loopcheck.analytic.logs.closed_log import closed_log
+from loopcheck.analytic.logs.filters import Filter, interpolating_filter, smoothing_filter, step_filter
+from loopcheck.analytic.logs.noise import noise, resolution, rounding, stuck_codes
+from loopcheck.analytic.logs.rates import wrong_rates
+from loopcheck.analytic.logs.residual import Residual, half_step_lag, residual_efforts
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.log import EffortTime, Held, Instantaneous, Log
+from loopcheck.robots.robot import Case, load, make_case
 from tests import planar_four_bar
 from tests.conftest import MODELS, CaseMaker
 from tests.logs import PARALLELOGRAM, exact_log, of_drives
@@ -106,7 +106,7 @@ def test_columns_whose_noise_is_known_are_not_looked_at_again(monkeypatch: pytes
         fitted.append(values.shape[1])
         return make_lsq_spline(x, values, *arguments)
 
-    monkeypatch.setattr("analytic.logs.noise.make_lsq_spline", counted)
+    monkeypatch.setattr("scipy.interpolate.make_lsq_spline", counted)
     np.testing.assert_allclose(noise(columns), alone, rtol=1e-6)
     assert set(fitted) == {1}
 
@@ -256,7 +256,7 @@ def test_a_joint_that_stands_still_has_the_velocity_zero() -> None:
     t = np.linspace(0, 0.39, 40)
     q = np.stack([np.full(40, 0.7), 0.7 + 1e-9 * np.sin(9 * t)], axis=1)
     log = Log(name="l", t=t, joints=("stands", "moves"), q=q, qd=0 * q, actuators=("m",), effort=np.zeros((40, 1)))
-    assert list(wrong_rates(log)) == ["velocities of 'moves' are zero, not the rates of its positions"]
+    assert list(wrong_rates(log)) == ["velocities of 'moves' are zero, not the derivatives of its positions"]
 
 
 def test_an_encoder_that_hangs_is_named(exact: Log) -> None:
@@ -264,16 +264,18 @@ def test_an_encoder_that_hangs_is_named(exact: Log) -> None:
     hanging = exact.q.copy()
     hanging[10:25, 1] = hanging[10, 1]
     (said,) = stuck_codes(replace(exact, q=hanging))
-    assert said == "positions of 'coupler' stand still from t = 0.2 to 0.48 s while others move: stuck codes?"
+    assert said == (
+        "positions of 'coupler' are constant from t = 0.2 to 0.48 s although further joints move. Is the encoder stuck?"
+    )
 
 
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"joints": ("crank", "coupler", "knee")}, "unknown joint of four_bar.xml in log 'run' 'knee': known are"),
-        ({"actuators": ("motor",)}, "unknown actuator of four_bar.xml in log 'run' 'motor': known are crank"),
-        ({"q": np.rad2deg}, "closed to 0.01 .m or rad., got one open by .* at t = .*, closure 'C'"),
-        ({"q": lambda q: q + np.array([0, 0.03, 0])}, "closed to 0.01 .m or rad., got one open by 0.03"),
+        ({"joints": ("crank", "coupler", "knee")}, "unknown joint of four_bar.xml in log 'run': 'knee'. Known:"),
+        ({"actuators": ("motor",)}, "unknown actuator of four_bar.xml in log 'run': 'motor'. Known: crank"),
+        ({"q": np.rad2deg}, "closed to 0.01 .m or rad., got a gap of .* at t = .*, closure 'C'"),
+        ({"q": lambda q: q + np.array([0, 0.03, 0])}, "closed to 0.01 .m or rad., got a gap of 0.03"),
     ],
     ids=["joint", "actuator", "degrees", "open loop"],
 )

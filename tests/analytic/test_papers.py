@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from analytic import papers
-from analytic.papers import paper_model, read_errata
-from robots.errors import MechanismError
+from loopcheck.analytic import papers
+from loopcheck.analytic.papers import paper_model, read_errata
+from loopcheck.robots.errors import MechanismError
 
 FOLDER = Path(papers.__file__).parent
 MODULES = sorted(path for path in FOLDER.glob("*.py") if path.stem != "__init__")
@@ -28,9 +28,9 @@ def test_the_model_switches_what_its_errata_say(module: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (ENTRY.replace("printed", "print"), "errata.0.printed: wanted, and not there"),
+        (ENTRY.replace("printed", "print"), "errata.0.printed: required key is missing"),
         (ENTRY.replace('"(1)"', '""'), "errata.0.equation: String should have at least 1 character"),
-        (ENTRY + 'page = "7"\n', "errata.0.page: no such key"),
+        (ENTRY + 'page = "7"\n', "errata.0.page: unknown key"),
         (ENTRY + ENTRY, "sign more than once"),
     ],
 )

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from analytic.kinematics.closures import closure_residual
-from analytic.kinematics.tree import poses
-from analytic.motion.random_motion import random_motion
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.analytic.kinematics.closures import closure_residual
+from loopcheck.analytic.kinematics.tree import poses
+from loopcheck.analytic.motion.random_motion import random_motion
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 
 @pytest.mark.slow

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analytic.motion.recorded import read_recording
-from robots.errors import MechanismError
-from robots.mechanism import Mechanism, ModelFile
-from robots.mjcf import read_mechanism
-from robots.motion import Drive
+from loopcheck.analytic.motion.recorded import read_recording
+from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.mechanism import Mechanism, ModelFile
+from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.motion import Drive
 from tests.conftest import MODELS
 
 
@@ -72,16 +72,25 @@ STATE = "t," + ",".join(f"{name}.{k}" for name in ("qpos", "qvel", "qacc") for k
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("", "want a CSV with the motion: no line with the names of columns"),
-        (PLAIN.replace("crank.qdd", "crank.q"), "want a CSV with the motion: column 'crank.q' is there 2 times"),
-        (PLAIN.replace("0.1,1\n", "0.1\n"), "column 'crank.qdd': want finite numbers, got 'nan' in row 2"),
-        (PLAIN.replace("0.1,1\n", "0.1,1,2\n"), "want a CSV with the motion: .* Expected 4 fields in line 3, saw 5"),
-        (PLAIN.replace(",1\n", ",1,2\n"), "want a CSV with the motion: rows have more cells than there are names, 4"),
-        (PLAIN.replace("0.505", "x"), "column 'crank.q': want finite numbers, got 'x' in row 2"),
-        (PLAIN.replace("0.2,0.52", "0.25,0.52"), "'t': want equal steps, as most are .* got 0.1 s after row 1"),
-        (PLAIN.replace("0.2,0.52", "0.05,0.52"), "'t': want times that increase, got one that goes back: 0.1 s in row"),
-        (PLAIN.split("0.1")[0], "column 't': want at least 2 samples, got 1"),
-        (STATE.replace("qvel.0", "qpos.3,qvel.0") + "0" + 10 * ",1" + "\n.1" + 10 * ",1" + "\n", "got 'qpos.3'"),
+        ("", "a motion file must be CSV: must have a header line with the column names"),
+        (
+            PLAIN.replace("crank.qdd", "crank.q"),
+            "a motion file must be CSV: column names must be unique, got 'crank.q' 2 times",
+        ),
+        (PLAIN.replace("0.1,1\n", "0.1\n"), "column 'crank.qdd': numbers must be finite, got 'nan' in row 2"),
+        (PLAIN.replace("0.1,1\n", "0.1,1,2\n"), "a motion file must be CSV: .* Expected 4 fields in line 3, saw 5"),
+        (
+            PLAIN.replace(",1\n", ",1,2\n"),
+            "a motion file must be CSV: rows must not have more cells than the header .4 names",
+        ),
+        (PLAIN.replace("0.505", "x"), "column 'crank.q': numbers must be finite, got 'x' in row 2"),
+        (
+            PLAIN.replace("0.2,0.52", "0.25,0.52"),
+            "'t': all time steps must be equal to the median step .* got 0.1 s after row 1",
+        ),
+        (PLAIN.replace("0.2,0.52", "0.05,0.52"), "'t': times must increase, got a time that goes back: 0.1 s in row"),
+        (PLAIN.split("0.1")[0], "column 't': must have at least 2 samples, got 1"),
+        (STATE.replace("qvel.0", "qpos.3,qvel.0") + "0" + 10 * ",1" + "\n.1" + 10 * ",1" + "\n", "got more: 'qpos.3'"),
     ],
 )
 def test_a_bad_file_gets_one_line(text: str, line: str, four_bar: Mechanism, tmp_path: Path) -> None:

@@ -7,24 +7,24 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from analytic.dynamics.lagrange import Lagrange
-from analytic.dynamics.noc import Noc
-from analytic.dynamics.powers import effort_scale
-from analytic.kinematics.closures import closure_jacobian_at
-from analytic.kinematics.redundancy import moving_part
-from analytic.motion.prescribe import prescribe
-from engines.mujoco.routes.forward import MujocoForward
-from robots.arrays import Array
-from robots.efforts import EffortHistory
-from robots.errors import NotFoundError
-from robots.motion import Motion
-from robots.robot import Case, Robot, load, make_case
+from loopcheck.analytic.dynamics.lagrange import Lagrange
+from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.analytic.dynamics.powers import effort_scale
+from loopcheck.analytic.kinematics.closures import closure_jacobian_at
+from loopcheck.analytic.kinematics.redundancy import moving_part
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.mujoco.routes.forward import MujocoForward
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import EffortHistory
+from loopcheck.robots.errors import NotFoundError
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case, Robot, load, make_case
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.compare import summarize
+from loopcheck.validation.judge.evaluate import Outcome, evaluate
+from loopcheck.validation.studies.check.collect import _effort_rows
+from loopcheck.validation.studies.check.record import robot_record
 from tests.errors import relative_error
-from validation.judge import sources
-from validation.judge.compare import summarize
-from validation.judge.evaluate import Outcome, evaluate
-from validation.studies.run.collect import _effort_rows
-from validation.studies.run.record import robot_record
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_an_internal_effort_does_not_count_and_is_shown(case: Case, motion: Moti
     assert outcome.projected is not None
     summary = summarize([reference, outcome])
     assert (summary.loc[summary["source"] == "mujoco/kkt", "verdict"] == "agree").all()
-    assert summary["note"].str.contains("its own split has an internal part of up to").any()
+    assert summary["note"].str.contains("the engine also has an internal part of up to").any()
     forward = evaluate(case, motion, "mujoco/forward")
     assert forward.history is not None
     assert forward.compared is not None
@@ -200,7 +200,7 @@ def test_the_part_that_moves_the_robot_has_the_least_weighed_norm(weighed: tuple
     assert relative_error(effort, reference) > 0.01
     assert relative_error((Pi @ effort[..., None])[..., 0], reference) < 1e-10
     said = [evaluate(case, motion, "mujoco/kkt").note, *robot_record(case)["assumptions"]]
-    assert sum("of equal weight are " in text for text in said) == 2
+    assert sum("efforts of equal weight: " in text for text in said) == 2
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, float("inf"), float("nan")])
@@ -211,5 +211,5 @@ def test_a_scale_must_be_positive(scale: float) -> None:
 
 def test_a_scale_of_an_unknown_actuator_is_refused() -> None:
     robot = load("2pur2rpu").model_copy(update={"effort_scales": {"q5": 2.0}})
-    with pytest.raises(NotFoundError, match=r"unknown actuator of 2pur2rpu.xml 'q5': known are q1, q2, q3, q4"):
+    with pytest.raises(NotFoundError, match=r"unknown actuator of 2pur2rpu.xml: 'q5'. Known: q1, q2, q3, q4"):
         robot.mechanism()

@@ -7,14 +7,15 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from analytic.batch import Batch, inverse_dynamics
-from analytic.batch.trace import Trace, trace
-from analytic.motion.laws import AUTOMATIC, prescription
-from robots.arrays import Array
-from robots.errors import HarnessError, SingularityError
-from robots.mechanism import Mechanism
-from robots.motion import Drive
-from robots.robot import Case, load, make_case, modes, names
+from loopcheck.analytic.batch import Batch, inverse_dynamics
+from loopcheck.analytic.batch.trace import Trace, trace
+from loopcheck.analytic.motion.laws import AUTOMATIC, prescription
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.catalogue import names
+from loopcheck.robots.errors import HarnessError, SingularityError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Drive
+from loopcheck.robots.robot import Case, load, make_case, modes
 from tests.closed_chains import Shape, closed_chain
 from tests.conftest import CaseMaker
 from tests.errors import relative_error

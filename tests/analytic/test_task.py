@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from analytic.dynamics.noc import Noc, noc_model
-from analytic.kinematics.state import State
-from analytic.kinematics.tree import poses
-from analytic.motion.jets import Jet
-from analytic.motion.laws import prescription, task
-from analytic.motion.prescribe import prescribe
-from analytic.motion.task import Task, task_efforts
-from analytic.papers import wang2019
-from robots.arrays import Array
-from robots.robot import Case, load, make_case
+from loopcheck.analytic.dynamics.noc import Noc, noc_model
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.tree import poses
+from loopcheck.analytic.motion.jets import Jet
+from loopcheck.analytic.motion.laws import prescription, task
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.analytic.motion.task import Task, task_efforts
+from loopcheck.analytic.papers import wang2019
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.robot import Case, load, make_case
 
 MODES = {"3rrr": "pmp"}
 PLATFORM = ("px", "py", "pz", "phi", "theta", "psi")

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytic.batch.expressions import Graph
-from analytic.batch.inverse import _trusted
-from analytic.batch.lanes import Equations
-from analytic.batch.tape import Tape, assemble_tape
-from analytic.batch.tracking import Columns, Track, track
-from robots.arrays import Array
-from robots.motion import Drive
+from loopcheck.analytic.batch.expressions import Graph
+from loopcheck.analytic.batch.inverse import _trusted
+from loopcheck.analytic.batch.lanes import Equations
+from loopcheck.analytic.batch.tape import Tape, assemble_tape
+from loopcheck.analytic.batch.tracking import Columns, Track, track
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.motion import Drive
 
 COLUMNS = Columns(1, slice(0, 1), slice(1, 2), slice(2, 4))
 TOLERANCE = 1e-14
@@ -44,7 +44,7 @@ def equations(request: pytest.FixtureRequest) -> Equations:
     newton, efforts = _tape(_newton, 2.0, 4.0), _tape(_efforts, 2.0, 4.0, 1.0, 1.0)
     function: Track
     if request.param == "llvm":
-        from analytic.batch import compiled
+        from loopcheck.analytic.batch import compiled
 
         function = compiled.load(compiled.job(newton, efforts, COLUMNS))
     else:

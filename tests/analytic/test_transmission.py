@@ -9,23 +9,30 @@ import pytest
 from scipy.linalg import null_space
 from scipy.spatial import ConvexHull
 
-from analytic.dynamics.lagrange import Lagrange
-from analytic.dynamics.powers import tree_inertia
-from analytic.kinematics.state import State
-from analytic.motion.prescribe import prescribe
-from analytic.transmission import fit
-from analytic.transmission.carrying import carried_masses
-from analytic.transmission.fit import fitted_map, sound_box
-from analytic.transmission.joint_space import independent_joints, joint_efforts, joint_motions, moved, reached_poses
-from analytic.transmission.limits import Box, effort_facets, effort_ranges, largest_alone, largest_box, most
-from analytic.transmission.terms import joint_terms, motor_efforts
-from analytic.transmission.twin import Twin, make_twin, sound_poses, want_driven, workspace
-from robots.arrays import Array
-from robots.errors import MechanismError, NotFoundError
-from robots.mechanism import Mechanism, ModelFile
-from robots.mjcf import read_mechanism
-from robots.motion import Motion
-from robots.robot import CATALOGUE, Case, MotionSpec, Robot, load, make_case
+from loopcheck.analytic.dynamics.lagrange import Lagrange
+from loopcheck.analytic.dynamics.powers import tree_inertia
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.analytic.transmission import fit
+from loopcheck.analytic.transmission.carrying import carried_masses
+from loopcheck.analytic.transmission.fit import fitted_map, sound_box
+from loopcheck.analytic.transmission.joint_space import (
+    independent_joints,
+    joint_efforts,
+    joint_motions,
+    moved,
+    reached_poses,
+)
+from loopcheck.analytic.transmission.limits import Box, effort_facets, effort_ranges, largest_alone, largest_box, most
+from loopcheck.analytic.transmission.terms import joint_terms, motor_efforts
+from loopcheck.analytic.transmission.twin import Twin, make_twin, sound_poses, want_driven, workspace
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.catalogue import CATALOGUE
+from loopcheck.robots.errors import MechanismError, NotFoundError
+from loopcheck.robots.mechanism import Mechanism, ModelFile
+from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case, MotionSpec, Robot, load, make_case
 
 LEGS = CATALOGUE / "legs"
 PAIRS = ("knee", "ankle")
@@ -148,14 +155,16 @@ def test_functions_of_the_joints_are_the_closed_model(twin: Twin) -> None:
     )
     efforts = functions.missing_efforts(x, xd, xdd)
     assert serial + efforts == pytest.approx(closed, abs=1e-6 * np.abs(closed).max())
-    with pytest.raises(ValueError, match=r"(knee|roll): want .* got 1"):
+    with pytest.raises(ValueError, match=r"(knee|roll): must be within .* got 1"):
         functions.transmission(x + 10)
 
 
 def test_more_joints_than_a_grid_can_take_are_refused_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fit, "DEGREES", {1: (6,)})
     twin = twin_of("ankle", "ankle_serial")
-    with pytest.raises(MechanismError, match=r"want up to 1 joints, got 2, whose coarsest grid has 25 poses; hold"):
+    with pytest.raises(
+        MechanismError, match=r"at most 1 shared joints, got 2 .the coarsest grid .* has 25 poses.\. Hold"
+    ):
         fitted_map(twin, twin.ranges, seed=0)
 
 
@@ -170,15 +179,18 @@ def test_a_rod_between_balls_may_spin_but_a_second_motor_less_joint_may_not(chan
     assert twin.notes == ()
     ball = ('name="crank_rod" axis="0 1 0"', 'name="crank_rod" type="ball"')
     rounded = twin_of(changed("knee", ball, ('pos="0.005 0 -0.17"', 'pos="0.005 1e-7 -0.17"')), "knee_serial")
-    assert rounded.notes[0].startswith("crank_rod may spin: the weight that turns them, ")
-    with pytest.raises(MechanismError, match=r"1 more degrees of freedom than .* of joints crank_rod"):
+    assert rounded.notes[0].startswith("crank_rod may spin: the weight that turns them (")
+    with pytest.raises(MechanismError, match=r"1 further degrees of freedom remain, of joints crank_rod"):
         twin_of(changed("knee", ball, ('pos="0.005 0 -0.17"', 'pos="0.005 1e-3 -0.17"')), "knee_serial")
     no_roll = changed(
         "ankle_serial",
         ('<joint name="roll" axis="1 0 0" range="-0.25 0.25" damping="0.02"/>', ""),
         ('<motor name="roll" joint="roll" ctrlrange="-35 35" ctrllimited="true"/>', ""),
     )
-    with pytest.raises(MechanismError, match=r"1 more degrees of freedom than .* pitch give, of joints .*roll"):
+    with pytest.raises(
+        MechanismError,
+        match=r"the shared joints pitch must determine .* 1 further degrees of freedom remain, of joints .*roll",
+    ):
         twin_of("ankle", no_roll)
 
 
@@ -208,23 +220,23 @@ def test_pairs_by_name_map_and_axis(changed: Changed) -> None:
 
 
 def test_bad_input_is_named(changed: Changed) -> None:
-    with pytest.raises(NotFoundError, match=r"unknown hinge or slide of knee\.xml 'hip'"):
+    with pytest.raises(NotFoundError, match=r"unknown hinge or slide of knee\.xml: 'hip'"):
         twin_of("knee", "knee_serial", hip="knee")
-    with pytest.raises(NotFoundError, match="unknown joint 'hip'"):
+    with pytest.raises(NotFoundError, match="unknown joint: 'hip'"):
         twin_of("knee", "knee_serial", hold=("hip",))
-    with pytest.raises(MechanismError, match=r"want a joint that knee\.xml has too"):
+    with pytest.raises(MechanismError, match=r"must share a joint with knee\.xml"):
         twin_of("knee", "ankle_serial")
-    with pytest.raises(MechanismError, match=r"'pitch' cannot stand for 'roll' .* got 90 degrees"):
+    with pytest.raises(MechanismError, match=r"'pitch' does not match 'roll' .* got 90 degrees"):
         twin_of("ankle", "ankle_serial", roll="pitch")
     tied = changed("knee_serial", ('<inertial mass="2"', '<joint name="crank" axis="0 1 0"/><inertial mass="2"'))
-    with pytest.raises(MechanismError, match="want shared joints that move by themselves, got knee, crank"):
+    with pytest.raises(MechanismError, match="shared joints must be independent in the initial pose, got knee, crank"):
         twin_of("knee", tied)
     no_motor = changed("knee", ('joint="crank" forcerange="-60 60"', 'joint="crank_rod" forcerange="-60 60"'))
     want_driven(twin_of(no_motor, "knee_serial"))
     idle = changed(
         "ankle", ('<motor name="right_motor" joint="right_crank" ctrlrange="-30 30" ctrllimited="true"/>', "")
     )
-    with pytest.raises(MechanismError, match="want motors that move all shared joints, got left_motor"):
+    with pytest.raises(MechanismError, match="motors must move all shared joints, got left_motor"):
         want_driven(twin_of(idle, "ankle_serial"))
     assert sound_poses(twin_of(idle, "ankle_serial").closed, np.array([[0.1, 0.1]]))[1].all()
 
@@ -327,7 +339,7 @@ def test_a_start_is_inside_limits(changed: Changed) -> None:
     bent = changed("knee", ('range="-0.5 0.7"', 'range="0.2 0.7"'))
     twin = twin_of(bent, "knee_serial")
     assert 0.2 < twin.closed.coordinates(twin.closed.start[None])[0, 0] < 0.7
-    assert "starts inside limits" in twin.notes[0]
+    assert "outside joint limits; the motion starts inside" in twin.notes[0]
     assert twin_of("knee", "knee_serial").notes == ()
 
 

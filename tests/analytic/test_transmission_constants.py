@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analytic.transmission.constants import Constants, Pace, at_motors, best_constants, least_error
-from analytic.transmission.joint_space import JointSpace, joint_efforts, moved
-from analytic.transmission.regressor import SECOND_MOMENTS, links, regressor
-from analytic.transmission.terms import joint_terms, motor_efforts
-from analytic.transmission.twin import Twin, Workspace, make_twin, sound_poses, workspace
-from robots.arrays import Array
-from robots.mechanism import Mechanism
+from loopcheck.analytic.transmission.constants import Constants, Pace, at_motors, best_constants, least_error
+from loopcheck.analytic.transmission.joint_space import JointSpace, joint_efforts, moved
+from loopcheck.analytic.transmission.regressor import SECOND_MOMENTS, links, regressor
+from loopcheck.analytic.transmission.terms import joint_terms, motor_efforts
+from loopcheck.analytic.transmission.twin import Twin, Workspace, make_twin, sound_poses, workspace
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
 from tests.analytic.test_transmission import PAIRS, Changed, changed, read, twin_of
 
 __all__ = ["changed"]

@@ -5,19 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from analytic.dynamics.energy import power_imbalance
-from analytic.dynamics.lagrange import Lagrange, lagrange_model
-from analytic.dynamics.noc import Noc
-from analytic.kinematics.tree import poses, rotation_about
-from analytic.motion.prescribe import prescribe
-from engines.mujoco.routes.as_is import MujocoAsIs
-from engines.mujoco.routes.forward import MujocoForward
-from engines.mujoco.routes.inverse import MujocoInverse
-from engines.mujoco.routes.kkt import MujocoKkt
-from robots.errors import NotFoundError, ShapeError
-from robots.mechanism import ConnectClosure, Wrench
-from robots.motion import Motion
-from robots.robot import Case, Robot, load, make_case
+from loopcheck.analytic.dynamics.energy import power_imbalance
+from loopcheck.analytic.dynamics.lagrange import Lagrange, lagrange_model
+from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.analytic.kinematics.tree import poses, rotation_about
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.mujoco.routes.as_is import MujocoAsIs
+from loopcheck.engines.mujoco.routes.forward import MujocoForward
+from loopcheck.engines.mujoco.routes.inverse import MujocoInverse
+from loopcheck.engines.mujoco.routes.kkt import MujocoKkt
+from loopcheck.robots.errors import NotFoundError, ShapeError
+from loopcheck.robots.mechanism import ConnectClosure, Wrench
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case, Robot, load, make_case
 from tests.conftest import MODELS, CaseMaker
 from tests.errors import relative_error
 
@@ -110,12 +110,12 @@ def test_robot_toml_names_the_body(tmp_path) -> None:  # type: ignore[no-untyped
     (found,) = mechanism.wrenches
     assert mechanism.bodies[found.body].name == "platform"
     np.testing.assert_array_equal(found.moment, np.zeros(3))
-    with pytest.raises(NotFoundError, match=r"unknown body of 3prr.xml 'plate': known are slider1"):
+    with pytest.raises(NotFoundError, match=r"unknown body of 3prr.xml: 'plate'. Known: slider1"):
         Robot(**{**robot, "wrenches": [{**wrench, "body": "plate"}]}).mechanism()
 
 
 def test_a_wrench_that_is_not_a_number_is_refused() -> None:
-    with pytest.raises(ShapeError, match="external wrench, force: want finite numbers"):
+    with pytest.raises(ShapeError, match="external wrench, force: numbers must be finite"):
         Wrench(body=0, point=POINT, moment=MOMENT, force=np.array([0.0, np.nan, 0.0]))
 
 

@@ -13,19 +13,20 @@ import pytest
 
 pytest.importorskip("anybadge")
 
-from analytic.motion.prescribe import prescribe
 from docs.kept_tables import keep
 from docs.site.entries import SPECS, read_collections
 from docs.site.pages import FILES, write_site
 from docs.site.texts import place
-from robots.errors import OutputError
-from robots.robot import CATALOGUE, load, names
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.catalogue import CATALOGUE, names
+from loopcheck.robots.errors import OutputError
+from loopcheck.robots.robot import load
+from loopcheck.validation.judge.targets import cases_of
+from loopcheck.validation.judge.verdicts import SEVERITY, summary_verdicts
+from loopcheck.validation.report.geometry import point_rows, pose_rows
+from loopcheck.validation.report.schematic import linkage_figure
 from tests.conftest import MODELS
 from tests.docs.collections import COMMIT, VERSIONS, comparison, loss, model, write_atlas, write_collection
-from validation.judge.verdicts import SEVERITY, summary_verdicts
-from validation.report.geometry import point_rows, pose_rows
-from validation.report.schematic import linkage_figure
-from validation.studies.check.cases import cases_of_file
 
 DOCS = CATALOGUE.parent / "docs"
 TABLES = [path for folder in ("catalogue", "atlas") for path in sorted((DOCS / folder).glob("*")) if path.is_file()]
@@ -64,7 +65,7 @@ def test_machines_get_what_the_tables_hold(files: Path) -> None:
 def test_a_patched_model_is_called_so(files: Path) -> None:
     assert json.loads((files / "arm.json").read_text(encoding="utf-8"))["patches"] == "in a vacuum"
     page = (files.parents[1] / "robots" / "arm.md").read_text(encoding="utf-8")
-    assert "As its file is, but in a vacuum, MuJoCo 4.0.1 gives efforts that are 12 % off at worst" in page
+    assert "With the unmodified file, but in a vacuum, the efforts of MuJoCo 4.0.1 have an error of up to 12 %" in page
     assert "<dt>Computed</dt><dd>in a vacuum: SHA-256" in page
 
 
@@ -97,7 +98,7 @@ def test_what_stands_still_is_drawn_flat_if_it_is_thin(thickness: float, has_axe
 
 
 def test_a_pose_has_the_points_of_a_motion_that_begins_there() -> None:
-    case = cases_of_file(MODELS / "four_bar.xml")[0]
+    case = cases_of([MODELS / "four_bar.xml"])[0]
     motion = prescribe(case, dt=0.5)
     first = [row for row in point_rows(case.mechanism, motion, None) if row["t"] == motion.t[0]]
     assert list(pose_rows(case.mechanism, motion.q[0])) == first
@@ -112,7 +113,11 @@ def test_the_axis_of_errors_is_logarithmic() -> None:
 
 @pytest.mark.parametrize(
     ("second", "message"),
-    [("leg", "'leg' is in two collections"), ("../leg", "want ids of lower case letters"), ("Leg", "want ids of")],
+    [
+        ("leg", ("names must be unique .*, got 'leg' twice")),
+        ("../leg", "ids must consist of .*'../leg'"),
+        ("Leg", "ids must .*'Leg'"),
+    ],
 )
 def test_names_that_make_no_addresses_are_refused(second: str, message: str, tmp_path: Path) -> None:
     write_collection(tmp_path / "one", atlas=[model("leg")])
@@ -124,7 +129,7 @@ def test_names_that_make_no_addresses_are_refused(second: str, message: str, tmp
 def test_a_table_that_is_none_is_refused(tmp_path: Path) -> None:
     write_collection(tmp_path / "one", summary=[comparison("leg", "mujoco/kkt", 0.1, "agree")])
     (tmp_path / "one" / "atlas.csv").write_text("id,repository\nleg,x/y\n", encoding="utf-8")
-    with pytest.raises(OutputError, match=r"atlas\.csv: want a table"):
+    with pytest.raises(OutputError, match=r"atlas\.csv: must be a table"):
         read_collections([tmp_path / "one"])
 
 
@@ -139,7 +144,7 @@ def test_a_note_is_kept_once_and_shown_with_all_its_rows(tmp_path: Path) -> None
     assert [finding.note for of_case in entry.verdicts.values() for finding in of_case.values()] == notes
     assert list(entry.audit["note"]) == [notes[0]]
     (tmp_path / "notes.csv").write_text("key,note\n0,said\n", encoding="utf-8")
-    with pytest.raises(OutputError, match=r"notes\.csv: want a note of each key, none is there of 1"):
+    with pytest.raises(OutputError, match=r"notes\.csv: each key must have a note, missing: 1"):
         read_collections([tmp_path])
 
 

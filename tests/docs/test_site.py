@@ -105,7 +105,7 @@ def test_the_table_of_robots_is_searched_sorted_and_filtered(page: Page, site: P
     page.get_by_label("Search:").fill("")
     expect(rows).to_have_count(5)
     page.locator("th", has_text="Licence").locator(".dtcc-button").click()
-    page.locator(".dtcc-list-buttons button", has_text="not said").click()
+    page.locator(".dtcc-list-buttons button", has_text="not stated").click()
     expect(names).to_have_text(["hand"])
     rows.get_by_role("link").click()
     assert page.url.endswith("/robots/hand.html")

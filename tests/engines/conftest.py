@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analytic.kinematics.closures import closure_jacobian
-from analytic.kinematics.tree import Poses, Twists
-from analytic.motion.prescribe import prescribe
-from robots.arrays import Array
-from robots.mechanism import Mechanism
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.analytic.kinematics.closures import closure_jacobian
+from loopcheck.analytic.kinematics.tree import Poses, Twists
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 from tests.conftest import CaseMaker
 from tests.engines.mechanisms import OWN, Moving, Own
 
@@ -49,6 +49,6 @@ def without_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     def zero(mechanism: Mechanism, at: Poses, moving: Twists, q: Array, qd: Array) -> Array:
         return np.zeros_like(closure_jacobian(mechanism, at, moving.K, q))
 
-    for module in [module for name, module in sys.modules.items() if name.startswith("analytic.")]:
+    for module in [module for name, module in sys.modules.items() if name.startswith("loopcheck.analytic.")]:
         if hasattr(module, "closure_jacobian_rate"):
             monkeypatch.setattr(module, "closure_jacobian_rate", zero)

@@ -6,16 +6,16 @@ In the drawings: @ motor, o hinge, U two hinges, O ball or point closure, [ ] sl
 from functools import reduce
 from typing import Protocol
 
-import engines
-from analytic.dynamics.noc import Noc
-from analytic.kinematics.redundancy import moving_part
-from robots.arrays import Array
-from robots.efforts import Deviation, EffortHistory
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck import engines
+from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.analytic.kinematics.redundancy import moving_part
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation, EffortHistory
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.tolerances import Tolerance, registered
 from tests.errors import relative_error
-from validation.judge import sources
-from validation.judge.tolerances import Tolerance, registered
 
 # Full tensors, frames turned every way, two joints on one body away from its origin, a loop in space.
 #

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import engines
-from analytic.dynamics.noc import Noc
-from analytic.motion.prescribe import prescribe
-from robots.mechanism import Wrench
-from robots.robot import Case, load, representative_case
+from loopcheck import engines
+from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.mechanism import Wrench
+from loopcheck.robots.robot import Case, load, representative_case
 
 STEPS = 10
 GPU = "a GPU of a test"
@@ -61,7 +61,7 @@ def test_efforts_accelerate_each_world_as_its_motion_does(name: str, of_case: Ca
 
 def test_mjx_computes_on_a_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("mujoco.mjx")
-    from engines.mjx import _mjx
+    from loopcheck.engines.mjx import _mjx
 
     assert _mjx.device() == "CPU"
     monkeypatch.setattr(_mjx.jax, "devices", lambda: [SimpleNamespace(platform="gpu", device_kind=GPU)])
@@ -70,7 +70,7 @@ def test_mjx_computes_on_a_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatc
 
 def test_mujoco_warp_computes_on_a_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("mujoco_warp")
-    from engines.mujoco_warp import _warp
+    from loopcheck.engines.mujoco_warp import _warp
 
     monkeypatch.setattr(_warp.warp, "get_preferred_device", lambda: SimpleNamespace(name=GPU, is_cuda=True))
     assert _warp.device() == GPU
@@ -79,7 +79,7 @@ def test_mujoco_warp_computes_on_a_gpu_where_there_is_one(monkeypatch: pytest.Mo
 def test_newton_computes_on_a_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """MuJoCo's C library cannot: its port does then, and the settings of a run say so."""
     pytest.importorskip("newton")
-    from engines.newton import _newton, _stepping
+    from loopcheck.engines.newton import _newton, _stepping
 
     stepping = _stepping.Stepping(solver="mujoco")
     on_cpu = (_newton.device(), stepping.description)
@@ -91,7 +91,7 @@ def test_newton_computes_on_a_gpu_where_there_is_one(monkeypatch: pytest.MonkeyP
 
 def test_genesis_computes_on_a_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("genesis")
-    from engines.genesis import _genesis
+    from loopcheck.engines.genesis import _genesis
 
     started: list[object] = []
     monkeypatch.setattr(_genesis.genesis, "init", lambda **options: started.append(options["backend"]))

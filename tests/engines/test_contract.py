@@ -13,20 +13,20 @@ import numpy as np
 import pytest
 from packaging.requirements import Requirement
 
-import engines
-from analytic.motion.prescribe import prescribe
-from robots.arrays import Array
-from robots.efforts import EffortHistory, Source
-from robots.errors import EngineError, NotFoundError, NotRepresentableError
-from robots.mechanism import Wrench
-from robots.motion import Drive, Motion
-from robots.robot import Case, MotionSpec
+from loopcheck import engines
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import EffortHistory, Source
+from loopcheck.robots.errors import EngineError, NotFoundError, NotRepresentableError
+from loopcheck.robots.mechanism import Wrench
+from loopcheck.robots.motion import Drive, Motion
+from loopcheck.robots.robot import Case, MotionSpec
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.tolerances import registered
 from tests.conftest import CaseMaker, want_engine
 from tests.engines.mechanisms import OWN, PARALLEL_CRANKS, TWO_CRANKS, Moving, Own, reference, want_right
 from tests.engines.refusals import REFUSALS
 from tests.errors import relative_error
-from validation.judge import sources
-from validation.judge.tolerances import registered
 
 NAMES = [name for name in engines.names() if not name.startswith("mjx/")]
 """Those of MJX are slow to begin with: their own tests hold them to the same contract."""
@@ -76,7 +76,7 @@ def test_an_engine_is_its_folder(name: str) -> None:
 
 
 def test_an_unknown_engine_is_refused() -> None:
-    with pytest.raises(NotFoundError, match=r"unknown engine 'ode': known are .*mujoco, "):
+    with pytest.raises(NotFoundError, match=r"unknown engine: 'ode'. Known: .*mujoco, "):
         engines.engine("ode")
 
 
@@ -93,7 +93,7 @@ def test_every_route_is_there() -> None:
 
 
 def test_an_unknown_route_is_refused() -> None:
-    with pytest.raises(NotFoundError, match=r"unknown source 'mujoco/model': known are .*mujoco/forward, "):
+    with pytest.raises(NotFoundError, match=r"unknown source: 'mujoco/model'. Known: .*mujoco/forward, "):
         engines.load("mujoco/model")
 
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-import engines
-from analytic.motion.prescribe import prescribe
-from robots.efforts import EffortHistory
-from robots.errors import EngineError
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck import engines
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.efforts import EffortHistory
+from loopcheck.robots.errors import EngineError
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 from tests.engines.mechanisms import Own, reference
 
 
@@ -22,14 +22,14 @@ def drake() -> Any:
 
 
 def simulated(case: Case, motion: Motion, **settings: Any) -> EffortHistory:
-    from engines.drake.routes.forward import DrakeForward, Settings
+    from loopcheck.engines.drake.routes.forward import DrakeForward, Settings
 
     return DrakeForward(Settings(**settings)).compute_efforts(case, motion)
 
 
 @pytest.mark.parametrize("second", [-np.pi / 2, -0.4, 0.0, np.pi / 2 - 1e-9, np.pi / 2])
 def test_angles_of_a_frame_are_right_where_they_are_singular(second: float) -> None:
-    from engines.drake._plant import roll_pitch_yaw
+    from loopcheck.engines.drake._plant import roll_pitch_yaw
 
     R = Rotation.from_euler("ZYX", [0.3, second, -1.1]).as_matrix()
     x, y, z = roll_pitch_yaw(R)
@@ -38,7 +38,7 @@ def test_angles_of_a_frame_are_right_where_they_are_singular(second: float) -> N
 
 @pytest.mark.parametrize("name", ["spatial", "five_bar", "to_world"])
 def test_loop_jacobian_is_the_derivative_of_drakes_own_poses(own: Own, name: str) -> None:
-    from engines.drake._equations import _ends, _pose, equations
+    from loopcheck.engines.drake._equations import _ends, _pose, equations
 
     case = own(name)
     h, q = 1e-6, prescribe(case).q[30]
@@ -74,7 +74,7 @@ def test_a_start_lasts_for_some_steps_however_short(prr: Case, prr_motion: Motio
 
 
 def test_what_drake_raises_becomes_an_engine_error() -> None:
-    from engines.drake._plant import guarded
+    from loopcheck.engines.drake._plant import guarded
 
     with pytest.raises(EngineError, match="drake: wrong"), guarded("drake"):
         raise RuntimeError("wrong")

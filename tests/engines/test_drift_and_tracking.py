@@ -10,15 +10,15 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-import engines
-from analytic.kinematics.closures import closure_residual
-from analytic.kinematics.tree import poses
-from analytic.motion.prescribe import prescribe
-from robots.arrays import Array
-from robots.efforts import Deviation, EffortHistory, Source
-from robots.mechanism import Mechanism, WeldClosure
-from robots.motion import Drive, Motion
-from robots.robot import Case
+from loopcheck import engines
+from loopcheck.analytic.kinematics.closures import closure_residual
+from loopcheck.analytic.kinematics.tree import poses
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation, EffortHistory, Source
+from loopcheck.robots.mechanism import Mechanism, WeldClosure
+from loopcheck.robots.motion import Drive, Motion
+from loopcheck.robots.robot import Case
 from tests.conftest import MODELS, CaseMaker
 
 ENGINES = ("dart", "drake", "exudyn", "mujoco", "pinocchio", "pybullet", "simbody")
@@ -31,17 +31,17 @@ def route(name: str) -> Source:
     if not engines.installed(engine):
         pytest.skip(f"{engine} is not installed")
     if name == "pybullet/forward":  # its motors are back on the motion after a step: the first one must be reported
-        from engines.pybullet.routes.forward import PybulletForward, Settings
+        from loopcheck.engines.pybullet.routes.forward import PybulletForward, Settings
 
         return PybulletForward(Settings(lead=0))
     if name == "dart/forward":  # as its servos
-        from engines.dart.routes.forward import DartForward
-        from engines.dart.routes.forward import Settings as DartSettings
+        from loopcheck.engines.dart.routes.forward import DartForward
+        from loopcheck.engines.dart.routes.forward import Settings as DartSettings
 
         return DartForward(DartSettings(lead=0))
     if name == "drake/forward":  # as its actuators
-        from engines.drake.routes.forward import DrakeForward
-        from engines.drake.routes.forward import Settings as DrakeSettings
+        from loopcheck.engines.drake.routes.forward import DrakeForward
+        from loopcheck.engines.drake.routes.forward import Settings as DrakeSettings
 
         return DrakeForward(DrakeSettings(lead=0, parts=(8, 16, 32, 64)))  # else it drifts by as much as is wanted
     return engines.load(name)
@@ -141,7 +141,7 @@ def test_drift_is_that_of_all_samples(engine: str, order: int, prr: Case, prr_mo
 
 
 def test_drift_of_mujoco_is_that_of_its_compliance(prr: Case, prr_motion: Motion) -> None:
-    from engines.mujoco.routes.forward import MujocoForward, Settings
+    from loopcheck.engines.mujoco.routes.forward import MujocoForward, Settings
 
     def simulated(*compliances: float) -> EffortHistory:
         return MujocoForward(Settings(steps=(5e-3,), compliances=compliances)).compute_efforts(prr, prr_motion)

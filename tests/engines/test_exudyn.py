@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-import engines
-from analytic.motion.prescribe import prescribe
-from robots.efforts import EffortHistory
-from robots.motion import Motion
-from robots.robot import Case, load, make_case
+import loopcheck
+from loopcheck import engines
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.efforts import EffortHistory
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case, load, make_case
+from loopcheck.validation.judge.tolerances import registered
 from tests.engines.mechanisms import TO_WORLD, Own, reference, want_agreement
 from tests.errors import relative_error
-from validation.judge.tolerances import registered
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +32,7 @@ def run(case: Case, motion: Motion) -> EffortHistory:
 
 
 def at_steps(case: Case, motion: Motion, parts: Sequence[int]) -> EffortHistory:
-    from engines.exudyn.routes.forward import ExudynForward, Settings
+    from loopcheck.engines.exudyn.routes.forward import ExudynForward, Settings
 
     return ExudynForward(Settings(parts=tuple(parts))).compute_efforts(case, motion)
 
@@ -99,11 +100,11 @@ def test_exudyn_prints_nothing_and_leaves_no_file(tmp_path: Path) -> None:
     script = (
         "import numpy as np\n"
         "from dataclasses import replace\n"
-        "import engines\n"
-        "from analytic.motion.prescribe import prescribe\n"
-        "from robots.errors import EngineError\n"
-        "from robots.motion import Drive\n"
-        "from robots.robot import load, make_case\n"
+        "from loopcheck import engines\n"
+        "from loopcheck.analytic.motion.prescribe import prescribe\n"
+        "from loopcheck.robots.errors import EngineError\n"
+        "from loopcheck.robots.motion import Drive\n"
+        "from loopcheck.robots.robot import load, make_case\n"
         "case = make_case(load('slider_crank'), variant='default', mode='home', configuration='vertical')\n"
         "motion, route = prescribe(case), engines.load('exudyn/forward')\n"
         "route.compute_efforts(case, motion)\n"
@@ -113,7 +114,7 @@ def test_exudyn_prints_nothing_and_leaves_no_file(tmp_path: Path) -> None:
         "except EngineError:\n"
         "    print('failed as wanted')\n"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(engines.__file__).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(loopcheck.__file__).parents[1])}
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
     )

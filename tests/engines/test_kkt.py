@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-import engines
-from analytic.motion.prescribe import prescribe
-from engines.projection import independent_drives, loop_motions, null_space
-from robots.efforts import Source
-from robots.motion import Motion
-from robots.robot import Case, load, make_case
+from loopcheck import engines
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.projection import independent_drives, loop_motions, null_space
+from loopcheck.robots.efforts import Source
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case, load, make_case
+from loopcheck.validation.judge import sources
 from tests.conftest import MODELS, CaseMaker
 from tests.engines.mechanisms import PLAIN_FOUR_BAR, ROUND_OFF, Moving, Own, error_over_own_peaks
 from tests.engines.refusals import REFUSALS
 from tests.errors import relative_error
-from validation.judge import sources
 
 NAMES = [name for name in engines.names() if name.endswith("/kkt") and not engines.on_request(name)]
 EXACT = pytest.mark.parametrize("name", [*NAMES, "analytic/lagrange"])

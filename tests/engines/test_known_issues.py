@@ -14,19 +14,19 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-import engines
-from analytic.dynamics.noc import Noc
-from analytic.dynamics.powers import effort_scale
-from analytic.motion.prescribe import prescribe
-from robots.arrays import Array
-from robots.efforts import Source
-from robots.motion import Motion
-from robots.robot import Case, load
+from loopcheck import engines
+from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.analytic.dynamics.powers import effort_scale
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Source
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case, load
+from loopcheck.validation.judge.audit import audit, expected_terms
+from loopcheck.validation.judge.compare import relative_error
+from loopcheck.validation.judge.known_issues import Issue, known_issues
 from tests.conftest import CaseMaker, want_engine
 from tests.engines.mechanisms import OPEN_FOUR_BAR, SPATIAL
-from validation.judge.audit import audit, expected_terms
-from validation.judge.compare import relative_error
-from validation.judge.known_issues import Issue, known_issues
 
 TUMBLING = """
 <mujoco><option gravity="0 0 0"/><worldbody><body>
@@ -187,7 +187,7 @@ def _error_without_velocity_term(error: Callable[..., float]) -> float:
 
 
 def _compliance_floor(prr: Case, motion: Motion) -> float:
-    from engines.mujoco.routes import forward
+    from loopcheck.engines.mujoco.routes import forward
 
     reference, scale, factor = Noc().compute_efforts(prr, motion).effort, effort_scale(prr.mechanism, motion).scale, 0.2
     soft = forward.MujocoForward(forward.Settings(compliances=(factor,), steps=(5e-3,)))
@@ -197,9 +197,9 @@ def _compliance_floor(prr: Case, motion: Motion) -> float:
 def _reading_off(prr: Case, motion: Motion) -> float:
     """Of servos in place of the motors; soft ones, so that they stay behind and the motion remains smooth."""
     mujoco = pytest.importorskip("mujoco")
-    from engines.mujoco import as_is
-    from engines.mujoco.stepper import MujocoStepper
-    from robots.mjcf import compile_model
+    from loopcheck.engines.mujoco import as_is
+    from loopcheck.engines.mujoco.stepper import MujocoStepper
+    from loopcheck.robots.mjcf import compile_model
 
     def servos(spec: Any) -> None:
         for motor in spec.actuators:
@@ -231,7 +231,7 @@ def _anchor_off() -> float:
 
 
 def _order_of_plain_mean() -> float:
-    from engines.mujoco import _stepping
+    from loopcheck.engines.mujoco import _stepping
 
     with patch.object(_stepping, "_turning_dofs", lambda model: []):
         coarse, middle, fine = (_tumbled(dt) for dt in (0.02, 0.01, 0.005))
@@ -240,7 +240,7 @@ def _order_of_plain_mean() -> float:
 
 def _tumbled(dt: float) -> Array:
     """Attitude of a tumbling body after a second, by the integrator that is not MuJoCo's."""
-    from engines.mujoco._stepping import Stepping
+    from loopcheck.engines.mujoco._stepping import Stepping
 
     mujoco = pytest.importorskip("mujoco")
     model = mujoco.MjModel.from_xml_string(TUMBLING)
@@ -257,7 +257,7 @@ def _tumbled(dt: float) -> Array:
 
 def _accelerations(prr: Case, motion: Motion, proximal: Any) -> Array:
     """Of the closed loop, its drives held, at a sample of the motion."""
-    from engines.pinocchio._simulation import Simulation, Solver
+    from loopcheck.engines.pinocchio._simulation import Simulation, Solver
 
     k, mechanism = 37, prr.mechanism
     simulation = Simulation(mechanism, mechanism.drives, Solver())
@@ -281,8 +281,8 @@ def _residual_reported(prr: Case, motion: Motion) -> float:
 
 def _jacobian_off(prr: Case, motion: Motion) -> float:
     pin = pytest.importorskip("pinocchio")
-    from engines.pinocchio._loops import closure_jacobian, gathered, loop_constraints
-    from engines.pinocchio._tree import build
+    from loopcheck.engines.pinocchio._loops import closure_jacobian, gathered, loop_constraints
+    from loopcheck.engines.pinocchio._tree import build
 
     tree = build(prr.mechanism)
     fresh = closure_jacobian(tree, gathered(loop_constraints(tree)), motion.q[37])
@@ -300,7 +300,7 @@ def _velocity_term(case: Case, motion: Motion) -> float:
 
 
 def _hard_in_single_precision(error: Callable[..., float]) -> float:
-    from engines.mjx.routes.forward_single import OWN, MjxForwardSingle
+    from loopcheck.engines.mjx.routes.forward_single import OWN, MjxForwardSingle
 
     return error(MjxForwardSingle(replace(OWN, compliances=(1.0, 2.0))))
 
@@ -310,13 +310,13 @@ def _error_with_damping(error: Callable[..., float]) -> float:
 
 
 def _error_with_threshold(error: Callable[..., float]) -> float:
-    from engines.pybullet.routes.forward import PybulletForward, Settings
+    from loopcheck.engines.pybullet.routes.forward import PybulletForward, Settings
 
     return error(PybulletForward(Settings(residual=1e-7)))
 
 
 def _error_of_dantzig(error: Callable[..., float], model_case: CaseMaker, folder: Path) -> float:
-    from engines.pybullet.routes import forward
+    from loopcheck.engines.pybullet.routes import forward
 
     path = folder / "spatial.xml"
     path.write_text(SPATIAL, encoding="utf-8")
@@ -327,7 +327,7 @@ def _error_of_dantzig(error: Callable[..., float], model_case: CaseMaker, folder
 
 @contextmanager
 def _bullet() -> Iterator[Any]:
-    from engines.pybullet._bullet import pybullet, silenced
+    from loopcheck.engines.pybullet._bullet import pybullet, silenced
 
     with silenced():
         client = pybullet.connect(pybullet.DIRECT)
@@ -344,8 +344,8 @@ def _body(bullet: Any, folder: Path, *, center: float = 0.0, izz: float = 0.003)
 
 
 def _gear_ratio_left(prr: Case) -> float:
-    from engines.pybullet._bullet import pybullet
-    from engines.pybullet._world import opened
+    from loopcheck.engines.pybullet._bullet import pybullet
+    from loopcheck.engines.pybullet._world import opened
 
     with opened(prr.mechanism) as world:
         first, second = world.joints[:2]
@@ -391,8 +391,8 @@ def _directions_of_an_open_loop(model_case: CaseMaker, folder: Path) -> float:
 
 def _force_of_servos(prr: Case, motion: Motion) -> float:
     dartpy = pytest.importorskip("dartpy")
-    from engines.dart._skeleton import build
-    from engines.dart._stepping import close_loops, world_with
+    from loopcheck.engines.dart._skeleton import build
+    from loopcheck.engines.dart._stepping import close_loops, world_with
 
     tree, dt = build(prr.mechanism), 1e-3
     tree.put(motion.q[10], motion.qd[10])
@@ -424,7 +424,7 @@ def _short_rotation() -> float:
 
 def _inverse_dynamics_off(prr: Case, motion: Motion) -> float:
     pytest.importorskip("pydrake")
-    from engines.drake._plant import build, trees
+    from loopcheck.engines.drake._plant import build, trees
 
     drake, k = build(prr.mechanism), 30
     T = drake.rates(motion.q[k])
@@ -439,7 +439,7 @@ def _inverse_dynamics_off(prr: Case, motion: Motion) -> float:
 
 def _start_left(prr: Case, motion: Motion) -> float:
     pytest.importorskip("pydrake")
-    from engines.drake.routes.forward import DrakeForward, Settings
+    from loopcheck.engines.drake.routes.forward import DrakeForward, Settings
 
     start, wanted = motion.assemble(motion.t[:5]), Noc().compute_efforts(prr, motion).effort[0]
     five, ten = (

@@ -4,19 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-import engines
-from analytic.logs.closed_log import closed_log
-from analytic.logs.residual import residual_efforts
-from analytic.motion.prescribe import prescribe
-from engines.misreadings import Misread, misread
-from robots.efforts import EffortHistory, Source
-from robots.log import Held
-from robots.mechanism import Mechanism
-from robots.mjcf import with_overrides
-from robots.motion import Motion
-from robots.robot import Case, load, representative_case
-from validation.judge.as_is import settled
-from validation.judge.readings import LATE, REACTION, TWICE, reading_of
+from loopcheck import engines
+from loopcheck.analytic.logs.closed_log import closed_log
+from loopcheck.analytic.logs.residual import residual_efforts
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.misreadings import Misread, misread
+from loopcheck.robots.efforts import EffortHistory, Source
+from loopcheck.robots.log import Held
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.mjcf import with_overrides
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case, load, representative_case
+from loopcheck.validation.judge.as_is import settled
+from loopcheck.validation.judge.readings import LATE, REACTION, TWICE, reading_of
 
 NAMED = {"drive twice": TWICE, "one step late": LATE, "reaction as effort": REACTION}
 ROUTES = ("mujoco/as_is", pytest.param("mujoco_warp/as_is", marks=pytest.mark.slow))

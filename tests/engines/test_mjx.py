@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-import engines
-from analytic.dynamics.noc import Noc
-from analytic.motion.prescribe import prescribe
-from robots.arrays import Array
-from robots.efforts import Deviation, EffortHistory
-from robots.errors import NotRepresentableError
-from robots.motion import Motion
-from robots.robot import Case, load, make_case, representative_case
+from loopcheck import engines
+from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation, EffortHistory
+from loopcheck.robots.errors import NotRepresentableError
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case, load, make_case, representative_case
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.audit import audit, blocking_reasons, expected_terms
+from loopcheck.validation.judge.tolerances import registered
 from tests.conftest import MODELS, CaseMaker
 from tests.engines import test_contract
 from tests.engines.mechanisms import ROUND_OFF, error_over_own_peaks
 from tests.engines.test_drift_and_tracking import SHIFT, opening
 from tests.errors import relative_error
-from validation.judge import sources
-from validation.judge.audit import audit, blocking_reasons, expected_terms
-from validation.judge.tolerances import registered
 
 mjx = pytest.importorskip("mujoco.mjx")
 jax = pytest.importorskip("jax")
@@ -83,7 +83,7 @@ def test_a_precision_is_not_left_switched_on() -> None:
 @pytest.mark.slow
 def test_forward_is_of_fourth_order() -> None:
     """Seen in the changes from step to step alone, and at compliances that keep round-off below them."""
-    from engines.mjx.routes.forward import MjxForward, Settings
+    from loopcheck.engines.mjx.routes.forward import MjxForward, Settings
 
     case, motion, _ = prr()
     softer = MjxForward(Settings(compliances=(0.02, 0.04)))
@@ -162,16 +162,16 @@ def own(tmp_path: Path, model_case: CaseMaker) -> Callable[[str], Case]:
 @pytest.mark.parametrize("route", ["kkt", "forward", "kkt_single", "forward_single"])
 def test_what_mjx_would_drop_in_silence_is_refused(what: str, route: str, own: Callable[[str], Case]) -> None:
     case = own(OWN_ROTOR.format(what=what))
-    with pytest.raises(NotRepresentableError, match=f"mjx: {what} of actuator 'm'"):
+    with pytest.raises(NotRepresentableError, match=f"mjx: not supported: {what} of actuator 'm'"):
         engines.load(f"mjx/{route}").compute_efforts(case, prescribe(case))
 
 
 def test_what_mjx_refuses_is_named() -> None:
-    from engines.mjx import _model
+    from loopcheck.engines.mjx import _model
 
     mujoco = pytest.importorskip("mujoco")
     model = mujoco.MjModel.from_xml_string(FLUID)
-    with pytest.raises(NotRepresentableError, match="mjx: implicitfast not implemented for fluid drag"):
+    with pytest.raises(NotRepresentableError, match="mjx: not supported: implicitfast not implemented for fluid drag"):
         _model.put(model)
 
 
@@ -187,7 +187,7 @@ def test_it_is_no_vote_beside_mujoco() -> None:
 
 
 def test_the_own_setting_of_the_ladder_is_that_of_the_route() -> None:
-    from engines.mjx.refinements import ladders
+    from loopcheck.engines.mjx.refinements import ladders
 
     case, motion, _ = prr()
     (ladder,) = [found for found in ladders(motion) if found.own[0]]
@@ -207,9 +207,9 @@ def four_bar() -> tuple[Case, Motion]:
 def test_as_it_is_it_errs_as_mujoco_would_without_the_velocity_term() -> None:
     """The same file, controller and step in another program, whose one difference is known."""
     mujoco = pytest.importorskip("mujoco")
-    from engines.mujoco.as_is import compiled, driven
-    from engines.mujoco.faults import forward_without_velocity_term
-    from engines.mujoco.stepper import MujocoStepper
+    from loopcheck.engines.mujoco.as_is import compiled, driven
+    from loopcheck.engines.mujoco.faults import forward_without_velocity_term
+    from loopcheck.engines.mujoco.stepper import MujocoStepper
 
     class WithoutVelocityTerm(MujocoStepper):
         def step(self, data: Any, *, reads_joints: bool) -> None:
@@ -236,8 +236,8 @@ def test_as_it_is_it_errs_as_mujoco_would_without_the_velocity_term() -> None:
 
 def test_in_single_precision_a_run_begins_where_the_device_has_it() -> None:
     mujoco = pytest.importorskip("mujoco")
-    from engines.mjx.stepper import MjxStepper
-    from engines.mujoco.as_is import compiled
+    from loopcheck.engines.mjx.stepper import MjxStepper
+    from loopcheck.engines.mujoco.as_is import compiled
 
     case, motion = four_bar()
     model = compiled(case.mechanism)
@@ -252,9 +252,9 @@ def test_in_single_precision_a_run_begins_where_the_device_has_it() -> None:
 def test_a_step_leaves_in_the_data_what_mjx_has() -> None:
     """The arrays that are read alone, against MJX's own step and the whole of its data."""
     mujoco = pytest.importorskip("mujoco")
-    from engines.mjx._model import QUICK
-    from engines.mjx.stepper import MjxStepper
-    from engines.mujoco.as_is import compiled
+    from loopcheck.engines.mjx._model import QUICK
+    from loopcheck.engines.mjx.stepper import MjxStepper
+    from loopcheck.engines.mujoco.as_is import compiled
 
     case, motion = four_bar()
     model = compiled(case.mechanism)
@@ -279,14 +279,14 @@ def test_a_step_leaves_in_the_data_what_mjx_has() -> None:
 )
 def test_options_that_mjx_would_drop_in_silence_are_refused(option: str, says: str, own: Callable[[str], Case]) -> None:
     case = own(OWN_ROTOR.format(what="gear").replace("<worldbody>", f"<option {option}/><worldbody>"))
-    with pytest.raises(NotRepresentableError, match=f"mjx: option {says}"):
+    with pytest.raises(NotRepresentableError, match=f"mjx: not supported: option {says}"):
         engines.load("mjx/as_is").compute_efforts(case, prescribe(case))
 
 
 def test_what_is_tuned_has_no_implicit_step_and_the_choices_no_code_of_their_own() -> None:
     """What MJX lacks, and what would be compiled anew for each."""
-    from engines.mjx import batch, tuning
-    from engines.mujoco import batch as of_mujoco
+    from loopcheck.engines.mjx import batch, tuning
+    from loopcheck.engines.mujoco import batch as of_mujoco
 
     mechanism = four_bar()[0].mechanism
     assert {family.fixed.get("integrator", "Euler") for family in tuning.families(mechanism)} == {"Euler", "RK4"}

@@ -7,25 +7,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analytic.dynamics.noc import Noc
-from analytic.motion.prescribe import prescribe
-from engines.extrapolation import value_at_zero
-from engines.mujoco._clock import CLOCK, add_clock, frozen_targets, moving_targets
-from engines.mujoco._compliance import Run, choose
-from engines.mujoco.model import driven, gearing
-from engines.mujoco.routes import forward
-from engines.mujoco.routes.forward import MujocoForward, Settings
-from engines.mujoco.routes.kkt import MujocoKkt
-from robots.arrays import Array
-from robots.efforts import Deviation, EffortHistory, Source
-from robots.errors import EngineError
-from robots.mechanism import Coordinate
-from robots.motion import Drive, Motion
-from robots.robot import Case, load
+from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.extrapolation import value_at_zero
+from loopcheck.engines.mujoco._clock import CLOCK, add_clock, frozen_targets, moving_targets
+from loopcheck.engines.mujoco._compliance import Run, choose
+from loopcheck.engines.mujoco.model import driven, gearing
+from loopcheck.engines.mujoco.routes import forward
+from loopcheck.engines.mujoco.routes.forward import MujocoForward, Settings
+from loopcheck.engines.mujoco.routes.kkt import MujocoKkt
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation, EffortHistory, Source
+from loopcheck.robots.errors import EngineError
+from loopcheck.robots.mechanism import Coordinate
+from loopcheck.robots.motion import Drive, Motion
+from loopcheck.robots.robot import Case, load
+from loopcheck.validation.judge.tolerances import registered
 from tests.conftest import MODELS, CaseMaker
 from tests.engines.mechanisms import PLAIN_FOUR_BAR, Own
 from tests.errors import relative_error
-from validation.judge.tolerances import registered
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -95,12 +95,12 @@ def test_constraints_are_as_hard_as_a_light_link_needs(own: Own) -> None:
     assert fixed.closure_drift
     assert found.closure_drift.length < fixed.closure_drift.length / 10
     assert "times 1e-05 and 2e-05" in found.settings["compliance"]
-    assert "loops close only" not in found.note
+    assert "file close only" not in found.note
 
 
 def test_an_ordinary_robot_keeps_the_compliances(prr_forward: EffortHistory) -> None:
     assert "times 0.001 and 0.002" in prr_forward.settings["compliance"]
-    assert "twice as soft" not in prr_forward.note
+    assert "doubled compliance" not in prr_forward.note
 
 
 @pytest.mark.parametrize("truncation", [97, 1.9e3])
@@ -133,7 +133,9 @@ def test_finer_steps_are_added_until_the_efforts_are_settled(prr: Case, prr_moti
         errors[len(history.ladder)] = relative_error(history.effort, wanted)
         assert f"{1e3 * history.ladder[-1].dt:g} ms" in history.settings["steps"]
     assert list(errors) == [2, 3, 4]
-    assert errors[2] > 1e-8 > errors[3] > 8 * errors[4]
+    assert errors[2] > 1e-8 > errors[3]
+    assert errors[2] > 8 * errors[3]
+    assert errors[3] > 1.5 * errors[4]  # 2e-10 to 1e-9, by round-off alone
 
 
 @pytest.mark.slow
@@ -146,7 +148,7 @@ def test_loops_that_the_model_closes_only_so_far_are_named(own: Own) -> None:
     wanted = Noc().compute_efforts(case, motion).effort
     fixed, found = (MujocoForward(s).compute_efforts(case, motion) for s in (Settings(), forward.OWN))
     assert relative_error(found.effort, wanted) < relative_error(fixed.effort, wanted) / 3
-    assert "the model's own loops close only to" in found.note
+    assert "the loops of the file close only to" in found.note
 
 
 @pytest.mark.parametrize("integrator", forward.MJ_STEP)
@@ -225,7 +227,7 @@ def prr_forward(prr: Case, prr_motion: Motion) -> EffortHistory:
 
 @pytest.fixture
 def zoo_straight(tmp_path: Path, model_case) -> tuple[Case, Motion]:  # type: ignore[no-untyped-def]
-    from analytic.motion.prescribe import prescribe
+    from loopcheck.analytic.motion.prescribe import prescribe
     from tests.conftest import MODELS
 
     text = (MODELS / "geared_pair.xml").read_text(encoding="utf-8")

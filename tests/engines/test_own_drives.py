@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analytic.motion.prescribe import prescribe
-from engines.own_drives import Gains, Reading, driven_by_own_drives, own_drives_run
-from robots.arrays import Array
-from robots.efforts import Deviation, EffortHistory, run_of
-from robots.errors import EngineError
-from robots.mechanism import Mechanism
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.own_drives import Gains, Reading, driven_by_own_drives, own_drives_run
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation, EffortHistory, run_of
+from loopcheck.robots.errors import EngineError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
+from loopcheck.validation.judge.as_is import settled
 from tests.conftest import CaseMaker
-from validation.judge.as_is import settled
 
 INERTIA, LENGTH, STEP = 0.4, 0.3, 2e-3
 """Of the pendulum about its axis [kg m²], distance of its mass centre [m], and the step of the plant [s]."""
@@ -129,7 +129,9 @@ def test_velocities_that_are_no_rates_are_named(case: Case) -> None:
 
     assert not note(Pendulum)
     off = 0.05 / np.abs(motion.qd).max()
-    figure = float(note(Drifting).removeprefix("its velocities are no rates of its positions: off by up to "))
+    figure = float(
+        note(Drifting).removeprefix("velocities are not the derivatives of the positions: relative difference up to ")
+    )
     assert figure == pytest.approx(off, rel=0.1)
 
 
@@ -163,7 +165,7 @@ def test_a_drive_that_blows_up_is_an_error(case: Case) -> None:
             self.q = np.nan
             return {}
 
-    with pytest.raises(EngineError, match="test/as_is: the simulation is not finite any more"):
+    with pytest.raises(EngineError, match="test/as_is: the simulation diverged: its state is not finite"):
         driven_by_own_drives(
             "test/as_is", case, motion, lambda k: (Broken(case.mechanism, gains, 0.0, 0.0), gains), READING, {}
         )

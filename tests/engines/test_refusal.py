@@ -2,10 +2,10 @@
 
 import pytest
 
-import engines
-from analytic.motion.prescribe import prescribe
-from engines.refusal import want_representable
-from robots.errors import NotRepresentableError
+from loopcheck import engines
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.refusal import want_representable
+from loopcheck.robots.errors import NotRepresentableError
 from tests.engines.mechanisms import Own
 
 MUCH = """
@@ -53,6 +53,6 @@ def test_all_reasons_are_given_at_once(route: str, own: Own) -> None:
 
 
 def test_a_reason_is_given_once() -> None:
-    with pytest.raises(NotRepresentableError, match=r"^here: one; two$"):
+    with pytest.raises(NotRepresentableError, match=r"^here: not supported: one; two$"):
         want_representable("here", iter(("one", "two", "one")))
     want_representable("here", ())

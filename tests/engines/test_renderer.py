@@ -6,15 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analytic.motion.prescribe import prescribe
-from engines.mujoco import renderer
-from engines.mujoco.renderer import BACKGROUND, HEIGHT, WIDTH, render
-from robots.arrays import AnyArray, Array
-from robots.errors import EngineError
-from robots.mechanism import WORLD, Mechanism
-from robots.robot import load, make_case
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.mujoco import renderer
+from loopcheck.engines.mujoco.renderer import BACKGROUND, HEIGHT, WIDTH, render
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.errors import EngineError
+from loopcheck.robots.mechanism import WORLD, Mechanism
+from loopcheck.robots.robot import load, make_case
+from loopcheck.validation.report.geometry import paths
 from tests.conftest import MODELS, CaseMaker
-from validation.report.geometry import paths
 
 NOTHING = np.zeros((0, 3))
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from robots.errors import HarnessError
-from robots.mechanism import Mechanism, ModelFile
-from robots.mjcf import read_mechanism
+from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.mechanism import Mechanism, ModelFile
+from loopcheck.robots.mjcf import read_mechanism
 
 
 def main(paths: list[str]) -> None:

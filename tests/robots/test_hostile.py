@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robots.errors import MechanismError
-from robots.mechanism import ModelFile
-from robots.mjcf import read_mechanism
-from robots.probe import want_readable
+from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.mechanism import ModelFile
+from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.probe import want_readable
+from loopcheck.validation.execution.forkserver import worker_context
+from loopcheck.validation.studies.preload import PRELOAD
 from tests.conftest import MODELS
-from validation.execution.forkserver import worker_context
-from validation.studies.preload import PRELOAD
 
 SEED = 0
 MUTANTS = 300
@@ -76,10 +76,10 @@ def test_mutants_are_read_or_refused_in_one_line(tmp_path: Path) -> None:
         ("", "empty file"),
         ("\0" * 100, "XML parse error"),
         (f"\ufeff{MODEL}".encode("utf-16"), "XML parse error"),
-        (MODEL.replace('"arm"', '"\xe9"').encode("latin-1"), "want names in UTF-8"),
+        (MODEL.replace('"arm"', '"\xe9"').encode("latin-1"), "names must be encoded in UTF-8"),
         ("<mujoco><worldbody>" + "<body>" * 100_000, "nesting is too deep"),
-        (MODEL.replace('mass="1"', 'mass="inf"'), "body 'arm', mass: want a finite number, got inf"),
-        (MODEL.replace('name="j"', 'name="j" damping="inf"'), "joint 'j', damping: want a finite number, got inf"),
+        (MODEL.replace('mass="1"', 'mass="inf"'), "body 'arm', mass: must be finite, got inf"),
+        (MODEL.replace('name="j"', 'name="j" damping="inf"'), "joint 'j', damping: must be finite, got inf"),
         (MODEL.replace('name="j"', 'name="j" damping="1e400"'), "number is too large"),
         ('<mujoco><include file="model.xml"/></mujoco>', "already included"),
         ('<mujoco><include file="/dev/zero"/></mujoco>', "Empty file '/dev/zero'"),
@@ -91,7 +91,7 @@ def test_mutants_are_read_or_refused_in_one_line(tmp_path: Path) -> None:
         (MODEL.replace("<worldbody>", '<size memory="100000G"/><worldbody>'), "Could not allocate memory"),
         (MODEL.replace("<worldbody>", '<extension><plugin plugin="../../x"/></extension><worldbody>'), "not found"),
         (with_entities(MODEL), ""),
-        (with_entities(MODEL.replace('mass="1"', 'mass="&l;"')), "compiler refuses it"),
+        (with_entities(MODEL.replace('mass="1"', 'mass="&l;"')), "compiler rejected the file"),
         (with_entities(MODEL.replace('name="arm"', 'name="&file;"')), ""),
     ],
 )
@@ -115,21 +115,21 @@ def test_hostile_text_is_one_line(tmp_path: Path, text: str | bytes, message: st
     ("text", "message"),
     [
         (with_asset('<model name="m" file="model.xml"/>'), "(SIG"),
-        (MODEL.replace('name="j"', 'name="j" class="%s%n%s%n"'), "(SIG|refuses it"),
+        (MODEL.replace('name="j"', 'name="j" class="%s%n%s%n"'), "(SIG|rejected the file"),
         (MODEL.replace("<worldbody>", '<size nuser_body="2000000000"/><worldbody>'), "a size or a count is too large"),
         (
             with_asset('<hfield name="h" nrow="2000000000" ncol="2000000000" size="1 1 1 1"/>'),
             "a size or a count is too large",
         ),
-        (MODEL.replace(BODY, f'<replicate count="1000000000">{BODY}</replicate>'), "does not come to an end"),
-        (with_asset('<texture name="t" type="2d" file="pipe" content_type="image/png"/>'), "does not come to an end"),
+        (MODEL.replace(BODY, f'<replicate count="1000000000">{BODY}</replicate>'), "exceeded the time limit"),
+        (with_asset('<texture name="t" type="2d" file="pipe" content_type="image/png"/>'), "exceeded the time limit"),
     ],
     ids=["model in itself", "format string", "size", "height field", "count", "pipe"],
 )
 def test_what_would_bring_the_process_down_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
 ) -> None:
-    monkeypatch.setattr("robots.probe.SECONDS", 5.0 if "size or" in message or "SIG" in message else 1.5)
+    monkeypatch.setattr("loopcheck.robots.probe.SECONDS", 5.0 if "size or" in message or "SIG" in message else 1.5)
     os.mkfifo(tmp_path / "pipe")
     path = tmp_path / "model.xml"
     path.write_text(text, encoding="utf-8")
@@ -141,7 +141,7 @@ def test_what_would_bring_the_process_down_is_one_line(
 
 def test_a_crash_of_a_process_started_from_nothing_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "model.xml").write_text(with_asset('<model name="m" file="model.xml"/>'), encoding="utf-8")
-    with pytest.raises(MechanismError, match=r"compiler crashes on it: .*\(SIG"):
+    with pytest.raises(MechanismError, match=r"compiler crashed: .*\(SIG"):
         want_readable(ModelFile(path=tmp_path / "model.xml"))
 
 
@@ -156,7 +156,7 @@ def test_what_is_not_a_file_is_not_opened(tmp_path: Path, name: str) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "dangling").symlink_to("nowhere")
-    with pytest.raises(MechanismError, match="no such file, want an MJCF"):
+    with pytest.raises(MechanismError, match="must be an existing MJCF file"):
         read_mechanism(ModelFile(path=tmp_path / name))
 
 

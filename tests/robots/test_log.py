@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robots.errors import ShapeError
-from robots.log import Held, Log
+from loopcheck.robots.errors import ShapeError
+from loopcheck.robots.log import Held, Log
 
 T = np.arange(20) * 0.01
 
@@ -38,24 +38,24 @@ def test_a_log_copies_its_arrays_and_places_joints_by_their_kinds() -> None:
 def test_readings_may_have_gaps_but_no_other_shape() -> None:
     gaps = np.full((20, 1), np.nan)
     assert np.isnan(log(readings={"sensor": gaps}).readings["sensor"]).all()
-    with pytest.raises(ShapeError, match=r"run, sensor: want shape \(20, 1\)"):
+    with pytest.raises(ShapeError, match=r"run, sensor: shape must be \(20, 1\)"):
         log(readings={"sensor": gaps[:, 0]})
-    with pytest.raises(ShapeError, match="run, sensor: want finite numbers, got inf"):
+    with pytest.raises(ShapeError, match="run, sensor: numbers must be finite, got inf"):
         log(readings={"sensor": np.full((20, 1), np.inf)})
 
 
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"t": np.delete(np.arange(21) * 0.01, 7)}, "got 0.02 s after row 7, t = 0.06 s .a gap of 1 samples?"),
-        ({"t": np.r_[T[:5], T[4], T[5:-1]]}, "one that repeats: 0.04 s in row 5, then 0.04 s"),
-        ({"t": T[::-1]}, "one that goes back: 0.19 s in row 1, then 0.18 s"),
-        ({"t": T + 1e-4 * (np.arange(20) == 9)}, "want equal steps, as most are .0.01 s., got 0.01"),
-        ({"joints": ("hip", "hip")}, "joints: want each once, got 'hip' 2 times"),
-        ({"actuators": ()}, "actuators: want at least one, got none"),
-        ({"qd": np.ones((20, 5))}, r"qd: want shape \(20, 4\), got \(20, 5\)"),
-        ({"effort": np.full((20, 1), np.nan)}, "effort: want finite numbers, got nan"),
-        ({"kinds": ("hinge",)}, "want a kind for each of 2 joints, got 1"),
+        ({"t": np.delete(np.arange(21) * 0.01, 7)}, "got 0.02 s after row 7, t = 0.06 s .1 missing samples"),
+        ({"t": np.r_[T[:5], T[4], T[5:-1]]}, "a time that repeats: 0.04 s in row 5, then 0.04 s"),
+        ({"t": T[::-1]}, "a time that goes back: 0.19 s in row 1, then 0.18 s"),
+        ({"t": T + 1e-4 * (np.arange(20) == 9)}, "all time steps must be equal to the median step .0.01 s., got 0.01"),
+        ({"joints": ("hip", "hip")}, "joints: names must be unique, got 'hip' 2 times"),
+        ({"actuators": ()}, "actuators: must have at least 1 name, got 0"),
+        ({"qd": np.ones((20, 5))}, r"qd: shape must be \(20, 4\), got \(20, 5\)"),
+        ({"effort": np.full((20, 1), np.nan)}, "effort: numbers must be finite, got nan"),
+        ({"kinds": ("hinge",)}, "must have 1 kind per joint .2 joints., got 1"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -71,5 +71,5 @@ def test_times_rounded_by_an_exporter_are_equal_steps() -> None:
 
 @pytest.mark.parametrize("seconds", [0.0, -1e-3, np.inf, np.nan])
 def test_a_hold_lasts(seconds: float) -> None:
-    with pytest.raises(ShapeError, match="hold of the efforts"):
+    with pytest.raises(ShapeError, match="hold time of the efforts: must be above 0 s"):
         Held(seconds)

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from robots.errors import HarnessError
-from robots.log import Held, Instantaneous, Log
-from robots.log_description import in_text
-from robots.log_files import log_of_frame, read_log, write_log
-from robots.mechanism import Mechanism, ModelFile
-from robots.mjcf import read_mechanism
+from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.log import Held, Instantaneous, Log
+from loopcheck.robots.log_description import in_text
+from loopcheck.robots.log_files import log_of_frame, read_log, write_log
+from loopcheck.robots.mechanism import Mechanism, ModelFile
+from loopcheck.robots.mjcf import read_mechanism
 from tests.conftest import MODELS
 
 SLIDER = """<mujoco><worldbody><body name="crank"><joint name="hip" axis="0 0 1"/><geom size="1" mass="1"/>
@@ -150,23 +150,29 @@ PLAIN = text(COLUMNS)
 @pytest.mark.parametrize(
     ("content", "description", "line"),
     [
-        (PLAIN.replace("turn.effort", "turn").replace("push.effort", "push"), "", "want columns 'turn.effort', 'push."),
-        (PLAIN.replace(".q,", ".p,").replace(".qd,", ".v,"), "", "want columns 'hip.q', 'rail.q' or 'qpos.0'"),
-        (PLAIN.replace("0.01,", "x,", 1), "", "column 't': want finite numbers, got 'x' in row 2"),
-        (PLAIN, 'units = { angle = "mm" }', "want a unit of angle, one of rad, deg, .*, got 'mm'"),
-        (PLAIN.replace("hip.q,", "hip.q [N],"), "", "column 'hip.q .N.': want a unit of angle"),
-        (PLAIN, 'effort_time = "sometimes"', "want held:SECONDS or instantaneous, got 'sometimes'"),
-        (PLAIN, 'effort_time = "held:x"', "want held:SECONDS or instantaneous, got 'held:x'"),
-        (PLAIN, 'effort_time = "held:-1"', "effort_time: hold of the efforts: want a time above 0 s, got -1 s"),
-        (PLAIN, 'signs = { "hpi.q" = -1 }', "signs: want names of columns, t, hip.q, .*, got 'hpi.q'"),
-        (PLAIN, "unit = 3", "run.toml: unit: no such key, did you mean 'units'"),
-        (PLAIN, "unit", "run.toml: want a description of a log as TOML"),
-        (PLAIN, 'columns = { "hip.q" = "Hip" }', "want the column 'Hip' for 'hip.q', as its description says"),
-        ("# only a comment\n", "", "want a log as CSV or Parquet: no line with the names"),
-        (PLAIN.replace("hip.qd", "hip.q"), "", "column 'hip.q' is there 2 times"),
-        (PLAIN.replace("\n", ",1\n").replace("effort,1", "effort"), "", "rows have more cells than there are names, 7"),
-        (PLAIN + "1,2\n", "", "want finite numbers"),
-        (PLAIN + "1,2,3,4,5,6,7,8,9\n", "", "want a log as CSV or Parquet"),
+        (PLAIN.replace("turn.effort", "turn").replace("push.effort", "push"), "", (
+            "must have an effort column .'turn.effort', 'push."
+        )),
+        (PLAIN.replace(".q,", ".p,").replace(".qd,", ".v,"), "", (
+            "must have position columns 'hip.q', 'rail.q' or 'qpos.0'"
+        )),
+        (PLAIN.replace("0.01,", "x,", 1), "", "column 't': numbers must be finite, got 'x' in row 2"),
+        (PLAIN, 'units = { angle = "mm" }', "unit of angle must be among rad, deg, .*, got 'mm'"),
+        (PLAIN.replace("hip.q,", "hip.q [N],"), "", "column 'hip.q .N.': unit of angle must be"),
+        (PLAIN, 'effort_time = "sometimes"', "effort_time must be held:SECONDS or instantaneous, got 'sometimes'"),
+        (PLAIN, 'effort_time = "held:x"', "effort_time must be held:SECONDS or instantaneous, got 'held:x'"),
+        (PLAIN, 'effort_time = "held:-1"', "effort_time: hold time of the efforts: must be above 0 s, got -1 s"),
+        (PLAIN, 'signs = { "hpi.q" = -1 }', "signs: names must be columns .t, hip.q, .*, got 'hpi.q'"),
+        (PLAIN, "unit = 3", "run.toml: unit: unknown key. Did you mean 'units'"),
+        (PLAIN, "unit", "run.toml: the description of a log must be TOML"),
+        (PLAIN, 'columns = { "hip.q" = "Hip" }', "must have the column 'Hip', declared for 'hip.q' in its"),
+        ("# only a comment\n", "", "a log must be CSV or Parquet: must have a header line"),
+        (PLAIN.replace("hip.qd", "hip.q"), "", "column names must be unique, got 'hip.q' 2 times"),
+        (PLAIN.replace("\n", ",1\n").replace("effort,1", "effort"), "", (
+            "rows must not have more cells than the header .7 names"
+        )),
+        (PLAIN + "1,2\n", "", "numbers must be finite"),
+        (PLAIN + "1,2,3,4,5,6,7,8,9\n", "", "a log must be CSV or Parquet"),
     ],
 )  # fmt: skip
 def test_a_bad_file_gets_one_line(
@@ -188,7 +194,7 @@ def test_a_bad_file_gets_one_line(
 )
 def test_dates_are_no_times(values: Any, got: str, mechanism: Mechanism) -> None:
     frame = pd.DataFrame({**COLUMNS, "t": values})
-    with pytest.raises(HarnessError, match=f"log: column 't': want finite numbers, got '{got}' in row 1"):
+    with pytest.raises(HarnessError, match=f"log: column 't': numbers must be finite, got '{got}' in row 1"):
         log_of_frame(frame, mechanism, name="log")
 
 
@@ -206,7 +212,7 @@ def test_lines_above_the_names_may_be_empty(tmp_path: Path, mechanism: Mechanism
 def test_files_that_are_no_tables_get_one_line(tmp_path: Path, mechanism: Mechanism) -> None:
     for name, content in (("a.parquet", b"no"), ("b.csv", b"\xff\xfe\x00"), ("c.csv", b"")):
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(HarnessError, match=f"{name}: want a log as CSV or Parquet"):
+        with pytest.raises(HarnessError, match=f"{name}: a log must be CSV or Parquet"):
             read_log(tmp_path / name, mechanism)
-    with pytest.raises(HarnessError, match=r"gone.csv: want a log"):
+    with pytest.raises(HarnessError, match=r"gone.csv: a log must be"):
         read_log(tmp_path / "gone.csv", mechanism)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from robots.errors import MechanismError
-from robots.mechanism import ModelFile
-from robots.mjcf_patch import Patch, patched
+from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.mechanism import ModelFile
+from loopcheck.robots.mjcf_patch import Patch, patched
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -133,10 +133,10 @@ def test_equalities_that_stand_nowhere_are_refused(tmp_path: Path) -> None:
       <body name="a"><joint name="j"/><geom size=".1"/></body></replicate></worldbody>
       <equality><joint joint1="j0" name="e"/></equality></mujoco>"""
     path = written(tmp_path / "m.xml", text)
-    with pytest.raises(MechanismError, match="want each of its 2 equalities as an element of its own"):
+    with pytest.raises(MechanismError, match="all 2 equalities must be separate XML elements"):
         patched(ModelFile(path=path), Patch(option={}, equalities={0: {"solref": "0.01 1"}}), 2)
 
 
 def test_what_is_no_xml_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(MechanismError, match="want an XML file"):
+    with pytest.raises(MechanismError, match="must be a readable XML file"):
         patched(ModelFile(path=written(tmp_path / "m.xml", "<mujoco>")), PATCH, 1)

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robots import mjcf
-from robots.mechanism import Mechanism, ModelFile
-from robots.mujoco_compat import ABSENT, CompatibleModel
-from robots.robot import load, names
+from loopcheck.robots import mjcf
+from loopcheck.robots.catalogue import names
+from loopcheck.robots.mechanism import Mechanism, ModelFile
+from loopcheck.robots.mujoco_compat import ABSENT, CompatibleModel
+from loopcheck.robots.robot import load
 
 PLAIN = [name for name in names() if name != "n_four_bar_40"]
 """Robots with nothing that an older MuJoCo does not know."""

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from robots.errors import MechanismError, NotFoundError, ShapeError
-from robots.motion import report_grid
-from robots.robot import CATALOGUE, configurations, load, make_case, names, representative_case
+from loopcheck.robots.catalogue import CATALOGUE, names
+from loopcheck.robots.errors import MechanismError, NotFoundError, ShapeError
+from loopcheck.robots.motion import report_grid
+from loopcheck.robots.robot import configurations, load, load_folder, make_case, representative_case
 
 
 @pytest.mark.parametrize("name", names())
@@ -42,9 +43,9 @@ def test_vertical_is_horizontal_turned_about_x() -> None:
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        ({"mode": "zero"}, "unknown mode of 3prr 'zero': known are plus, minus"),
-        ({"variant": "heavy"}, "unknown variant of 3prr 'heavy': known are default, printed_inertia"),
-        ({"configuration": "tilted"}, "unknown configuration of 3prr 'tilted': known are horizontal, vertical"),
+        ({"mode": "zero"}, "unknown mode of 3prr: 'zero'. Known: plus, minus"),
+        ({"variant": "heavy"}, "unknown variant of 3prr: 'heavy'. Known: default, printed_inertia"),
+        ({"configuration": "tilted"}, "unknown configuration of 3prr: 'tilted'. Known: horizontal, vertical"),
     ],
 )
 def test_unknown_names_list_the_known_ones(what: dict[str, str], message: str) -> None:
@@ -65,7 +66,7 @@ def test_a_robot_has_one_case_that_stands_for_it(name: str) -> None:
 def test_a_representative_case_takes_what_is_asked_for() -> None:
     chosen = {"variant": "printed_inertia", "mode": "minus", "configuration": "horizontal"}
     assert representative_case(load("3prr"), **chosen).key == ("3prr", *chosen.values())
-    with pytest.raises(NotFoundError, match="unknown configuration of 3prr 'tilted'"):
+    with pytest.raises(NotFoundError, match="unknown configuration of 3prr: 'tilted'"):
         representative_case(load("3prr"), configuration="tilted")
 
 
@@ -79,23 +80,33 @@ def test_where_every_mode_is_expected_to_be_singular_the_first_stands_for_it() -
 def test_a_mode_of_which_something_is_expected_is_known() -> None:
     """A misspelt one would count as a disagreement that nobody expects."""
     robot = load("3prr").model_copy(update={"expected": {"pluss": "not comparable"}})
-    with pytest.raises(NotFoundError, match=r"mode in \[expected\] of 3prr 'pluss': known are plus, minus"):
+    with pytest.raises(
+        NotFoundError, match=r"mode in \[expected\] of 3prr: 'pluss'. Did you mean 'plus'. Known: plus, minus"
+    ):
         make_case(robot, variant="default", mode="plus", configuration="vertical")
 
 
 def test_an_unknown_robot_is_refused() -> None:
-    with pytest.raises(NotFoundError, match=r"unknown robot '3ppr': known are .*3prr"):
+    with pytest.raises(NotFoundError, match=r"unknown robot: '3ppr'. Did you mean '3prr'. Known: .*3prr"):
         load("3ppr")
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("title =", "titel =", "robot.toml: title: wanted, and not there"),
-        ("trace =", "trase =", "robot.toml: trase: no such key, did you mean 'trace'"),
-        ("title =", "title", "robot.toml: want a table of TOML"),
-        ("title =", 'configurations = ["up", "up"]\ntitle =', "configurations: .*want two names, got 'up' and 'up'"),
-        ("title =", 'configurations = ["up", ""]\ntitle =', "configurations: .*want two names, got 'up' and ''"),
+        ("title =", "titel =", "robot.toml: title: required key is missing"),
+        ("trace =", "trase =", "robot.toml: trase: unknown key. Did you mean 'trace'"),
+        ("title =", "title", "robot.toml: must be a readable TOML file"),
+        (
+            "title =",
+            'configurations = ["up", "up"]\ntitle =',
+            "configurations: .*must be 2 different names, got 'up' and 'up'",
+        ),
+        (
+            "title =",
+            'configurations = ["up", ""]\ntitle =',
+            "configurations: .*must be 2 different names, got 'up' and ''",
+        ),
         ('mjcf = "3prr.xml"', "mjcf = 3", "robot.toml: mjcf: Input should be a valid string, got 3"),
     ],
 )
@@ -103,7 +114,7 @@ def test_a_bad_robot_toml_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, message: str
 ) -> None:
     shutil.copytree(CATALOGUE / "3prr", tmp_path / "mine")
-    monkeypatch.setattr("robots.robot.CATALOGUE", tmp_path)
+    monkeypatch.setattr("loopcheck.robots.catalogue.CATALOGUE", tmp_path)
     toml = tmp_path / "mine" / "robot.toml"
     toml.write_text(toml.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
     with pytest.raises(MechanismError, match=message):
@@ -114,11 +125,11 @@ def test_robot_toml_may_begin_with_a_mark_but_is_no_folder(tmp_path: Path) -> No
     shutil.copytree(CATALOGUE / "3prr", tmp_path / "mine")
     toml = tmp_path / "mine" / "robot.toml"
     toml.write_text(toml.read_text(encoding="utf-8"), encoding="utf-8-sig", newline="\r\n")
-    assert load("mine", [tmp_path]).title == load("3prr").title
+    assert load_folder(tmp_path / "mine").title == load("3prr").title
     toml.unlink()
     toml.mkdir()
-    with pytest.raises(MechanismError, match=r"robot.toml: want a table of TOML: .*Is a directory"):
-        load("mine", [tmp_path])
+    with pytest.raises(MechanismError, match=r"robot.toml: must be a readable TOML file: .*Is a directory"):
+        load_folder(tmp_path / "mine")
 
 
 @pytest.mark.parametrize(("length", "dt"), [(1.0, 0.01), (2.0, 0.01), (4.0, 0.02), (10.0, 0.05)])
@@ -130,5 +141,5 @@ def test_the_report_grid(length: float, dt: float) -> None:
 
 @pytest.mark.parametrize("dt", [0.003, 0.0, -0.1, 2.0, float("nan")])
 def test_a_step_that_does_not_divide_the_span_is_refused(dt: float) -> None:
-    with pytest.raises(ShapeError, match="want a step that divides the span of 1 s"):
+    with pytest.raises(ShapeError, match="the step must divide the span of 1 s"):
         report_grid((0.0, 1.0), dt=dt)

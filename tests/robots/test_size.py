@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from robots.mechanism import ModelFile
-from robots.mjcf import read_mechanism
-from robots.motion import Drive, Motion
-from robots.robot import load
-from robots.size import size, size_in_motion, unit_rates
+from loopcheck.robots.mechanism import ModelFile
+from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.motion import Drive, Motion
+from loopcheck.robots.robot import load
+from loopcheck.robots.size import size, size_in_motion, unit_rates
 
 GANTRY = """
 <mujoco><worldbody>

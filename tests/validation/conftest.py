@@ -10,17 +10,17 @@ from typing import Any, TypeAlias
 import pytest
 from pebble import ThreadPool
 
-from validation.cli import main
-from validation.execution import progress, workers
-from validation.execution.errors import internal_errors
-from validation.execution.forkserver import worker_context
-from validation.execution.workers import ALONE, Workers, worker_pool
-from validation.judge.results import TABLES, Results
-from validation.report import deferred, pages
-from validation.studies import study
-from validation.studies.preload import PRELOAD
-from validation.studies.run.study import DRAWING, REPORT, Run
-from validation.studies.run.terminal import verdicts
+from loopcheck.validation.cli import main
+from loopcheck.validation.execution import progress, workers
+from loopcheck.validation.execution.errors import internal_errors
+from loopcheck.validation.execution.forkserver import worker_context
+from loopcheck.validation.execution.workers import ALONE, Workers, worker_pool
+from loopcheck.validation.judge.results import TABLES, Results
+from loopcheck.validation.judge.verdicts import exit_verdicts
+from loopcheck.validation.report import deferred, pages
+from loopcheck.validation.studies import study
+from loopcheck.validation.studies.check.study import DRAWING, REPORT, Check
+from loopcheck.validation.studies.preload import PRELOAD
 
 Command: TypeAlias = Callable[..., tuple[int, str, str]]
 """Takes command-line arguments; returns exit status, stdout and stderr."""
@@ -57,14 +57,14 @@ def tables_only(monkeypatch: pytest.MonkeyPatch) -> None:
 def exit_status(results: Results) -> int:
     """Exit status of a run with these results."""
     errors = internal_errors(study.notes_of([results.summary, results.audit]))
-    return study.exit_status(verdicts(results), {"not_run": [], "internal_errors": errors, **results.run})
+    return study.exit_status(exit_verdicts(results), {"not_run": [], "internal_errors": errors, **results.run})
 
 
 def write_report(results: Results, folder: Path, workers: Workers = ALONE) -> None:
     """Write the page of a run."""
     tables = {name: getattr(results, name) for name in TABLES}
     with worker_pool(workers, preload=PRELOAD) as pool:
-        study.write_conclusion(Run, study.StudyResult(folder=folder, tables=tables, record=results.run), pool)
+        study.write_conclusion(Check, study.StudyResult(folder=folder, tables=tables, record=results.run), pool)
 
 
 class Threads(ThreadPool):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from validation.execution.environments import MARKER, Environment, interpreter_in
+from loopcheck.validation.execution.environments import MARKER, Environment, interpreter_in
 
 
 def share_packages(place: Path) -> None:

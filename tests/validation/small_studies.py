@@ -9,28 +9,28 @@ from typing import Any
 
 import pytest
 
-import engines.ladder
-from engines.ladder import Ladder, ladders
-from robots.motion import Motion
-from robots.robot import Case
-from validation import cli
-from validation.report import deferred, pages
-from validation.studies.bench import study as bench
-from validation.studies.benchmarks import study as benchmarks
-from validation.studies.budget import study as budget
-from validation.studies.budget.parts import missing
-from validation.studies.ctc import study as ctc
-from validation.studies.ctc.runs import Settings
-from validation.studies.ctc.simulate import Task
-from validation.studies.errata import study as errata
-from validation.studies.errata.costs import cases_of
-from validation.studies.ladder import tuned
-from validation.studies.mutants import misreadings
-from validation.studies.mutants import study as mutants
-from validation.studies.mutants.common import COMMON_FAULTS
-from validation.studies.mutants.faults import MUTANTS
-from validation.studies.worlds import study as worlds
-from validation.studies.worlds.measure import unmeasured
+import loopcheck.engines.ladder
+from loopcheck.engines.ladder import Ladder, ladders
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
+from loopcheck.validation import cli
+from loopcheck.validation.report import deferred, pages
+from loopcheck.validation.studies.budget import study as budget
+from loopcheck.validation.studies.budget.parts import missing
+from loopcheck.validation.studies.control import study as ctc
+from loopcheck.validation.studies.control.runs import Settings
+from loopcheck.validation.studies.control.simulate import Task
+from loopcheck.validation.studies.errata import costs
+from loopcheck.validation.studies.errata.costs import cases_of
+from loopcheck.validation.studies.free_motion import study as benchmarks
+from loopcheck.validation.studies.mutants import misreadings
+from loopcheck.validation.studies.mutants import study as mutants
+from loopcheck.validation.studies.mutants.common import COMMON_FAULTS
+from loopcheck.validation.studies.mutants.faults import MUTANTS
+from loopcheck.validation.studies.refinement import tuned
+from loopcheck.validation.studies.speed import study as bench
+from loopcheck.validation.studies.throughput import study as worlds
+from loopcheck.validation.studies.throughput.measure import unmeasured
 
 ROUTE = "mujoco/forward"
 
@@ -42,13 +42,13 @@ def small() -> Iterator[pytest.MonkeyPatch]:
         patch.syspath_prepend(Path(__file__).parents[2])  # where workers find this file
         patch.setattr(pages, "write_pages", lambda *_, **__: None)
         patch.setattr(deferred, "completed", lambda sections, _: sections)
-        patch.setattr(engines.ladder, "ladders", _short)
+        patch.setattr(loopcheck.engines.ladder, "ladders", _short)
         patch.setattr(tuned, "TARGETS", (0.1,))
-        patch.setattr(ctc, "Ctc", partial(ctc.Ctc, levels=(5.0,), settings=Settings(task=Task(dt=0.02))))
+        patch.setattr(ctc, "Control", partial(ctc.Control, levels=(5.0,), settings=Settings(task=Task(dt=0.02))))
         patch.setattr(mutants, "judged", lambda case: ["analytic/lagrange", "mujoco/kkt"])
         patch.setattr(misreadings, "routes", lambda case: [])
         patch.setattr(mutants, "FAULTS", (*MUTANTS[:2], COMMON_FAULTS[0]))
-        patch.setattr(errata, "cases_of", lambda names: cases_of(names)[:3])
+        patch.setattr(costs, "cases_of", lambda robots: cases_of(robots)[:3])
         patch.setattr(benchmarks, "ways", lambda: ["mujoco/default", "mujoco/tight"])
         patch.setattr(budget, "budget", budget_rows)
         patch.setattr(worlds, "rates", rate_rows)

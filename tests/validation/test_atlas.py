@@ -7,17 +7,17 @@ import pandas as pd
 import pytest
 from distributed import LocalCluster
 
-from robots.errors import MechanismError
-from robots.mechanism import ModelFile
-from robots.mjcf import read_mechanism
+from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.mechanism import ModelFile
+from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.validation.execution.workers import ALONE
+from loopcheck.validation.studies.atlas.manifest import Entry, Model, Repository, entries
+from loopcheck.validation.studies.atlas.model_pages import Page, let_one_stand_for_copies
+from loopcheck.validation.studies.atlas.reading import Reading, read_model
+from loopcheck.validation.studies.atlas.study import Atlas, sources_of
+from loopcheck.validation.studies.study import run_study
 from tests.validation.atlas_repository import TEXTS, make_repository, write_manifest
 from tests.validation.conftest import Command
-from validation.execution.workers import ALONE
-from validation.studies.atlas.manifest import Entry, Model, Repository, entries
-from validation.studies.atlas.model_pages import Page, let_one_stand_for_copies
-from validation.studies.atlas.reading import Reading, read_model
-from validation.studies.atlas.study import Atlas, sources_of
-from validation.studies.study import run_study
 
 MODELS = {
     "four-bar": ["four bar/four_bar.xml"],
@@ -81,15 +81,15 @@ def test_a_pose_of_the_manifest_is_the_start(tmp_path: Path) -> None:
     assert case is not None
     own = read_mechanism(ModelFile(path=path)).rest_position
     assert (case.mode, list(case.guess)) == ("pose", [*own[:2], 0.4])
-    assert "unknown joint of model.xml 'knee': known are crank" in start(knee=(1.0,)).reason
-    assert "want the positions of joint 'crank', got 2 numbers" in start(crank=(1.0, 2.0)).reason
+    assert "unknown joint of model.xml: 'knee'. Known: crank" in start(knee=(1.0,)).reason
+    assert "joint 'crank' must have 1 positions, got 2 numbers" in start(crank=(1.0, 2.0)).reason
 
 
 def test_a_model_that_names_a_file_outside_its_repository_is_refused(tmp_path: Path) -> None:
     (tmp_path / "outside.xml").write_text("<mujoco/>")
-    with pytest.raises(MechanismError, match=r"want files of its own repository, it names '.*outside.xml'"):
+    with pytest.raises(MechanismError, match=r"files must be in its own repository, got '.*outside.xml'"):
         _read(tmp_path, '<mujoco><include file="../outside.xml"/></mujoco>')
-    with pytest.raises(MechanismError, match=r"want files of its own repository, it names '/etc/hosts'"):
+    with pytest.raises(MechanismError, match=r"files must be in its own repository, got '/etc/hosts'"):
         _read(tmp_path, '<mujoco><asset><mesh file="/etc/hosts"/></asset></mujoco>')
 
 
@@ -109,11 +109,11 @@ def test_none_stops_another_copies_count_once_and_two_runs_are_equal(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     prepared: list[object] = []  # what draws the page of a run, which the models of an atlas do not get
-    monkeypatch.setattr("validation.studies.run.study._prepare_page", prepared.append)
+    monkeypatch.setattr("loopcheck.validation.studies.check.study._prepare_page", prepared.append)
     commit = make_repository(tmp_path / "remotes")
     manifest = write_manifest(tmp_path / "models", commit, MODELS)
     options = ["--models", manifest, "--remote", f"file://{tmp_path}/remotes", "--engine", "mujoco", "--no-tuning"]
-    status, out, err = loopcheck("atlas", *options, "--out", tmp_path / "one")
+    status, out, err = loopcheck("study", "atlas", *options, "--out", tmp_path / "one")
     assert (status, err) == (3, ""), out
     assert prepared == []
     rows = pd.read_csv(tmp_path / "one/atlas.csv", keep_default_na=False).set_index("id").astype(str).T.to_dict()
@@ -126,13 +126,13 @@ def test_none_stops_another_copies_count_once_and_two_runs_are_equal(
         "absent": "not run",
     }
     assert rows["twin"]["copies_of"] == "four-bar"
-    assert "no such file" in rows["absent"]["note"]
+    assert "the commit has no such file" in rows["absent"]["note"]
     assert "no actuators" in rows["no-actuator"]["note"]
     assert not any(str(tmp_path) in path.read_text() for path in (tmp_path / "one").glob("*.csv"))
     summary = pd.read_csv(tmp_path / "one/summary.csv")
     as_is = summary[(summary["source"] == "mujoco/as_is") & (summary["robot"] == "heavier")]
     assert float(rows["heavier"]["as_is_error"]) == as_is["relative_error"].max() > 1e-4
-    assert loopcheck("atlas", *options, "--out", tmp_path / "two", "--jobs", "1")[0] == 3
+    assert loopcheck("study", "atlas", *options, "--out", tmp_path / "two", "--jobs", "1")[0] == 3
     assert (tmp_path / "one/atlas.csv").read_bytes() == (tmp_path / "two/atlas.csv").read_bytes()
     times = ["wall_time"]
     other = pd.read_csv(tmp_path / "two/summary.csv")
@@ -163,11 +163,11 @@ def test_a_cluster_gives_what_one_machine_gives(tmp_path: Path, monkeypatch: pyt
 
 def test_an_unknown_engine_or_model_is_bad_input(loopcheck: Command, tmp_path: Path) -> None:
     for arguments, reason in (
-        (("no-such-robot",), "unknown model of the atlas 'no-such-robot'"),
-        (("*cassie*", "--engine", "newton3"), "unknown engine 'newton3'"),
-        (("*cassie*", "--remote", "ext::sh"), "remote: want an address"),
+        (("no-such-robot",), "unknown model of the atlas: 'no-such-robot'"),
+        (("*cassie*", "--engine", "newton3"), "unknown engine: 'newton3'"),
+        (("*cassie*", "--remote", "ext::sh"), "--remote must begin with"),
     ):
-        status, _, err = loopcheck("atlas", *arguments, "--out", tmp_path / "out")
+        status, _, err = loopcheck("study", "atlas", *arguments, "--out", tmp_path / "out")
         assert (status, err.count("\n")) == (2, 1)
         assert reason in err
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from robots.errors import HarnessError, MechanismError, NotFoundError
+from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError
+from loopcheck.validation.studies.atlas.fetching import FetchError, fetched
+from loopcheck.validation.studies.atlas.manifest import MANIFEST, Entry, entries, is_inside
 from tests.validation.atlas_repository import NAME, SHELL, TEXTS, make_repository, write_manifest
-from validation.studies.atlas.fetching import FetchError, fetched
-from validation.studies.atlas.manifest import MANIFEST, Entry, entries, is_inside
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +65,9 @@ def test_a_name_with_shell_syntax_meets_no_shell(remotes: tuple[Path, str], tmp_
         ("link.xml", "'link.xml' is a link"),
         ("linked/part.xml", "'linked' is a link"),
         ("module", "'module' is a submodule"),
-        ("large.stl", "got a pointer to a large file"),
-        ("absent.xml", "there is no such file in the commit"),
-        ("parts", "there is no such file in the commit"),
+        ("large.stl", "got a Git LFS pointer"),
+        ("absent.xml", "the commit has no such file"),
+        ("parts", "the commit has no such file"),
     ],
 )
 def test_what_is_no_plain_file_is_refused_by_name(
@@ -82,7 +82,7 @@ def test_what_is_no_plain_file_is_refused_by_name(
 def test_another_hash_is_refused_and_leaves_nothing(remotes: tuple[Path, str], tmp_path: Path, cache: Path) -> None:
     folder, commit = remotes
     manifest = write_manifest(tmp_path / "m", commit, {"x": ["parts/part.xml"]}, **{"parts/part.xml": "0" * 64})
-    with pytest.raises(FetchError, match=r"parts/part.xml: want the SHA-256 0{64}, got [0-9a-f]{64}"):
+    with pytest.raises(FetchError, match=r"parts/part.xml: must have the SHA-256 0{64}, got [0-9a-f]{64}"):
         fetched(entries((), manifest)[0], f"file://{folder}")
     assert not list((cache / "loopcheck/atlas" / NAME).glob(f"{commit}/**/*.xml"))
 
@@ -91,7 +91,7 @@ def test_another_hash_is_refused_and_leaves_nothing(remotes: tuple[Path, str], t
     "remote", ["ext::sh -c touch% owned", "--upload-pack=touch owned", "robots", "fd::3", "file://-x"]
 )
 def test_a_remote_that_could_start_a_program_is_refused(remotes: tuple[Path, str], tmp_path: Path, remote: str) -> None:
-    with pytest.raises(FetchError, match="want an address that begins with one of"):
+    with pytest.raises(FetchError, match="--remote must begin with"):
         fetched(_entry(tmp_path, remotes[1], "parts/part.xml"), remote)
 
 
@@ -109,13 +109,13 @@ def test_what_git_says_is_one_line(remotes: tuple[Path, str], tmp_path: Path) ->
 def test_a_manifest_whose_path_leaves_its_repository_is_refused(tmp_path: Path, path: str) -> None:
     assert not is_inside(path)
     manifest = write_manifest(tmp_path / "m", "1" * 40, {"x": [path]})
-    with pytest.raises(MechanismError, match=r"robots\.toml: files: .*want paths that stay in the repository"):
+    with pytest.raises(MechanismError, match=r"robots\.toml: files: .*paths must stay in the repository"):
         entries((), manifest)
 
 
 def test_a_bad_manifest_is_refused_in_a_line(tmp_path: Path) -> None:
     manifest = write_manifest(tmp_path / "m", "1" * 40, {"x": ["a.xml"], "y": ["b.xml"]})
-    with pytest.raises(NotFoundError, match="unknown model of the atlas 'z\\*': known are x, y"):
+    with pytest.raises(NotFoundError, match=r"unknown model of the atlas: 'z\*'. Known: x, y"):
         entries(("z*",), manifest)
     assert [entry.model.id for entry in entries(("y", "owner/none-but-y", "y*")[:1], manifest)] == ["y"]
     shutil.copy(manifest / "robots.toml", manifest / "twin.toml")
@@ -127,7 +127,7 @@ def test_a_bad_manifest_is_refused_in_a_line(tmp_path: Path) -> None:
         with pytest.raises(MechanismError, match=r"robots\.toml: ") as failure:
             entries((), manifest)
         assert "\n" not in str(failure.value)
-    with pytest.raises(MechanismError, match=r"want a folder with a file NAME\.toml"):
+    with pytest.raises(MechanismError, match=r"must contain a file NAME\.toml"):
         entries((), tmp_path)
 
 

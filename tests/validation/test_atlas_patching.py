@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from robots.errors import HarnessError
-from robots.mechanism import ModelFile
-from robots.mjcf import compile_model
+from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.mechanism import ModelFile
+from loopcheck.robots.mjcf import compile_model
+from loopcheck.validation.studies.atlas.fetching import FetchError, fetched
+from loopcheck.validation.studies.atlas.manifest import Entry, Model, Repository
+from loopcheck.validation.studies.atlas.patching import Rule, patched_text
+from loopcheck.validation.studies.atlas.reading import read_model
 from tests.validation.atlas_repository import NAME
-from validation.studies.atlas.fetching import FetchError, fetched
-from validation.studies.atlas.manifest import Entry, Model, Repository
-from validation.studies.atlas.patching import Rule, patched_text
-from validation.studies.atlas.reading import read_model
 
 MEDIUM = """<mujoco>
   <option viscosity="0.1" timestep="0.003" density="1.2"/> <!-- <adhesion name="grip"/> -->
@@ -54,14 +54,14 @@ def test_a_model_that_was_refused_is_read_with_its_patches(path: Path) -> None:
 
 def test_a_rule_that_finds_nothing_is_refused(path: Path) -> None:
     other = Rule(rule="without", element="adhesion", name="no such")
-    with pytest.raises(HarnessError, match=r"model.xml: want one adhesion 'no such' to take away, got 0"):
+    with pytest.raises(HarnessError, match=r"model.xml: must have exactly 1 adhesion 'no such' to remove it, got 0"):
         patched_text(path, (other,))
     path.write_text("<mujoco/>", encoding="utf-8")
-    with pytest.raises(HarnessError, match=r"model.xml: want a medium to take away"):
+    with pytest.raises(HarnessError, match=r"model.xml: must have a medium"):
         patched_text(path, (VACUUM,))
     path.write_text("<mujoco>", encoding="utf-8")
     for rule in (VACUUM, GRIP):
-        with pytest.raises(HarnessError, match=r"model.xml: want an XML file"):
+        with pytest.raises(HarnessError, match=r"model.xml: must be a readable XML file"):
             patched_text(path, (rule,))
 
 
@@ -75,7 +75,7 @@ def test_a_rule_that_finds_nothing_is_refused(path: Path) -> None:
     ],
 )
 def test_a_rule_has_its_arguments(values: dict[str, str]) -> None:
-    with pytest.raises(ValueError, match=r"want an element|Input should be"):
+    with pytest.raises(ValueError, match=r"must have an element|Input should be"):
         Rule.model_validate(values)
 
 
@@ -100,14 +100,14 @@ def test_the_cache_holds_the_patched_file_beside_the_other(
     assert (place / "model.xml").read_text(encoding="utf-8") == MEDIUM
     patched.write_text("spoilt", encoding="utf-8")
     assert fetched(right).read_bytes() == text
-    with pytest.raises(FetchError, match=r"arm\.patched\.xml: want the SHA-256 1111"):
+    with pytest.raises(FetchError, match=r"arm\.patched\.xml: must have the SHA-256 1111"):
         fetched(entry("1" * 64))
 
 
 def test_patches_and_their_hash_come_together() -> None:
-    with pytest.raises(ValueError, match="want patches of 'arm' and the SHA-256"):
+    with pytest.raises(ValueError, match="'arm' must have both patches and the SHA-256"):
         Model(id="arm", path="model.xml", patches=(VACUUM,))
-    with pytest.raises(ValueError, match="want patches of 'arm' and the SHA-256"):
+    with pytest.raises(ValueError, match="'arm' must have both patches and the SHA-256"):
         Model(id="arm", path="model.xml", patched_sha256="1" * 64)
 
 

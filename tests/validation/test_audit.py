@@ -11,32 +11,32 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import engines
-from analytic.motion.prescribe import prescribe
-from robots.arrays import Array
-from robots.inventory import Matrices
-from robots.mechanism import Mechanism
-from robots.motion import Motion
-from robots.robot import Case, load, make_case
+from loopcheck import engines
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.inventory import Matrices
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case, load, make_case
+from loopcheck.validation.judge.audit import audit, blocking_reasons, expected_terms
+from loopcheck.validation.judge.evaluate import evaluate
+from loopcheck.validation.judge.results import Results
+from loopcheck.validation.judge.targets import cases_of
+from loopcheck.validation.judge.tolerances import registered
+from loopcheck.validation.studies.check.collect import collect
+from loopcheck.validation.studies.check.record import Request, RunOutput
+from loopcheck.validation.studies.check.sections.audit import first_divergence
 from tests.conftest import MODELS, ZOO, CaseMaker
 from tests.engines.mechanisms import OPEN_FOUR_BAR
 from tests.engines.refusals import REFUSALS
 from tests.validation.conftest import exit_status
-from validation.judge.audit import audit, blocking_reasons, expected_terms
-from validation.judge.evaluate import evaluate
-from validation.judge.results import Results
-from validation.judge.tolerances import registered
-from validation.studies.check.cases import cases_of_file
-from validation.studies.run.collect import collect
-from validation.studies.run.record import Request, RunOutput
-from validation.studies.run.sections.audit import first_divergence
 
 ENGINES = tuple(dict.fromkeys(name.split("/")[0] for name in engines.names() if not engines.on_request(name)))
 Edit = Callable[[Any], None]
 
 
 def module(engine: str, name: str) -> Any:
-    return importlib.import_module(f"engines.{engine}.{name}")
+    return importlib.import_module(f"loopcheck.engines.{engine}.{name}")
 
 
 def table_of(case: Case, motion: Motion, engine: str) -> pd.DataFrame:
@@ -77,7 +77,7 @@ def test_the_zoo_passes(engine: str, zoo_case: Case, zoo_motion: Motion) -> None
 
 def test_a_motion_that_was_made_does_not_rest_where_it_is_audited() -> None:
     """Or a fault in velocity terms would hide, as MuJoCo's in curved joint equalities."""
-    case = cases_of_file(MODELS / "geared_pair.xml")[0]
+    case = cases_of([MODELS / "geared_pair.xml"])[0]
     rows = pd.DataFrame(audit(case, expected_terms(case, prescribe(case)), "mujoco"))
     assert wrong(rows) == [("instantaneous", "closure acceleration in its solver", "cam")]
 
@@ -412,7 +412,7 @@ def test_what_is_lost_is_not_compared(prr: Case, prr_motion: Motion, monkeypatch
     results = judged()
     kkt = results.summary[results.summary["source"] == "mujoco/kkt"]
     assert set(kkt["verdict"]) == {"not comparable"}
-    assert "mujoco simulates another robot: mass of link2: want 0.520" in kkt["note"].iloc[0]
+    assert "mujoco simulates a different robot: mass of link2 must be 0.520" in kkt["note"].iloc[0]
     assert "informational" in set(results.summary.loc[results.summary["source"] == "mujoco/as_is", "verdict"])
     assert exit_status(results) == 3
     assert first_divergence(results.audit).startswith("static: mass of link2; ")
@@ -435,7 +435,7 @@ def test_a_bug_in_an_audit_is_a_row(prr: Case, prr_motion: Motion, monkeypatch: 
     rows = audit(prr, expected_terms(prr, prr_motion), "mujoco")
     assert rows[-1]["verdict"] == "not run"
     assert blocking_reasons(rows)[prr.key, "mujoco"].startswith(
-        "not audited: internal error: ZeroDivisionError: a bug; the whole"
+        "not audited: internal error: ZeroDivisionError: a bug; traceb"
     )
 
 
@@ -472,7 +472,7 @@ LOCKED_LOOP = """<mujoco><worldbody><body name="base" pos="0 0 1"><freejoint nam
 def test_a_loop_that_its_links_lock_is_seen_beside_what_flies_with_it(tmp_path: Path) -> None:
     """Its closure acceleration is round-off in every engine, which is no other robot."""
     (tmp_path / "locked.xml").write_text(LOCKED_LOOP)
-    case = cases_of_file(tmp_path / "locked.xml")[0]
+    case = cases_of([tmp_path / "locked.xml"])[0]
     rows = table_of(case, prescribe(case), "mujoco")
     biases = rows[rows["quantity"].str.startswith("closure acceleration")]
     assert (biases["wanted"].abs() < 1e-12).all()

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-import engines
-from analytic.kinematics.tree import poses
-from robots.arrays import Array
-from robots.errors import EngineError, NotRepresentableError
-from robots.inventory import Inventory, Matrices
-from robots.mechanism import Mechanism
-from robots.motion import Motion
-from robots.robot import Case
-from validation.judge.audit import ExpectedTerms, audit, blocking_reasons, doubts, effort_rows, expected_terms
-from validation.judge.results import table
-from validation.judge.tolerances import audits, registered
-from validation.judge.verdicts import FILE, Key
+from loopcheck import engines
+from loopcheck.analytic.kinematics.tree import poses
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import EngineError, NotRepresentableError
+from loopcheck.robots.inventory import Inventory, Matrices
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
+from loopcheck.validation.judge.audit import ExpectedTerms, audit, blocking_reasons, doubts, effort_rows, expected_terms
+from loopcheck.validation.judge.results import table
+from loopcheck.validation.judge.tolerances import audits, registered
+from loopcheck.validation.judge.verdicts import FILE, Key
 
 KEY: Mapping[str, str] = {"robot": "3prr", "variant": "default", "mode": "plus", "configuration": "vertical"}
 NUMBERS = ("wanted", "found", "error", "tolerance")
@@ -207,7 +207,7 @@ def test_an_engine_that_fails_is_a_row(
         *before, row = audit(*case_and_want, "mujoco")
     assert {each["tier"] for each in before} == ({"static"} if where == "matrices" else set())
     names = {name: value for name, value in row.items() if name not in NUMBERS}
-    names["note"] = names["note"].split("; the whole of it")[0]
+    names["note"] = names["note"].split("; traceback")[0]
     texts = {"engine": "mujoco", "tier": tier, "quantity": "all", "element": "robot", "unit": "-"}
     assert names == {**KEY, **texts, "verdict": verdict, "note": note}
     assert np.isnan([row[name] for name in NUMBERS]).all()
@@ -237,14 +237,14 @@ THERE: Key = ("3prr", "default", "plus", "vertical")
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        (audited("mass"), "mass of rod: want 0.10000000000000001, got 2 kg"),
-        (audited("rank", unit="-", note="why"), "rank of rod: want 0.10000000000000001, got 2 (why)"),
+        (audited("mass"), "mass of rod must be 0.10000000000000001, got 2 kg"),
+        (audited("rank", unit="-", note="why"), "rank of rod must be 0.10000000000000001, got 2 (why)"),
         (audited("mass", "agree"), None),
         (audited("dampers", tier="instantaneous"), None),
     ],
 )
 def test_what_is_lost_is_said_in_a_sentence(row: Mapping[str, Any], reason: str | None) -> None:
-    sentence = f"bullet simulates another robot: {reason}"
+    sentence = f"bullet simulates a different robot: {reason}"
     assert blocking_reasons([row]) == ({} if reason is None else {(THERE, "bullet"): sentence})
 
 
@@ -259,7 +259,7 @@ def test_the_first_reason_counts_for_each_engine_and_case() -> None:
         ]
     )
     assert list(reasons) == [(THERE, "bullet"), (THERE, "other"), (("3prr", "default", "minus", "vertical"), "bullet")]
-    assert reasons[THERE, "bullet"].startswith("bullet simulates another robot: armature of rod: ")
+    assert reasons[THERE, "bullet"].startswith("bullet simulates a different robot: armature of rod must be ")
     assert reasons[THERE, "other"] == "not audited: gone"
 
 
@@ -274,10 +274,10 @@ def test_a_file_that_says_otherwise_puts_the_reference_in_doubt() -> None:
         audited("rank", **of_file),
         audited("rank", mode="minus", unit="-", wanted=1.0, **of_file),
     ]
-    said = "the model file says otherwise: "
+    said = "the model differs from its file: "
     assert doubts(rows) == {
-        THERE: f"{said}mass of rod: the model has 0.10000000000000001, the file 2 kg",
-        ("3prr", "default", "minus", "vertical"): f"{said}rank of rod: the model has 1, the file 2",
+        THERE: f"{said}mass of rod is 0.10000000000000001 in the model, 2 kg in the file",
+        ("3prr", "default", "minus", "vertical"): f"{said}rank of rod is 1 in the model, 2 in the file",
     }
 
 
@@ -349,7 +349,7 @@ def test_efforts_of_a_route_are_its_worst() -> None:
 
 
 def test_a_route_without_any_limit_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("validation.judge.audit.registered", dict)
+    monkeypatch.setattr("loopcheck.validation.judge.audit.registered", dict)
     (row,) = rows_of_efforts(judged("mujoco/inverse", "q1", 0.1, "not comparable"))
     assert row["tolerance"] is None
     assert row["tier"] == "instantaneous"

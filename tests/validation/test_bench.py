@@ -7,28 +7,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytic.batch import inverse_dynamics
-from analytic.dynamics.noc import Noc
-from robots.errors import HarnessError
-from robots.motion import Motion
-from robots.robot import Case, load, representative_case
+from loopcheck.analytic.batch import inverse_dynamics
+from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case, load, representative_case
+from loopcheck.validation.execution.tables import read_tables
+from loopcheck.validation.studies.speed import measure, startup, study
+from loopcheck.validation.studies.speed.chain import four_bar_chain
+from loopcheck.validation.studies.speed.study import TABLE, Speed
 from tests.errors import relative_error
 from tests.validation.conftest import Command, in_this_process
-from validation.execution.tables import read_tables
-from validation.studies.bench import measure, startup, study
-from validation.studies.bench.chain import four_bar_chain
-from validation.studies.bench.study import TABLE, Bench
 
 
 def test_the_loop_with_pinocchio_agrees_with_noc(prr: Case, prr_motion: Motion) -> None:
-    simple_loop = pytest.importorskip("engines.pinocchio.simple_loop", exc_type=ImportError).simple_loop
+    simple_loop = pytest.importorskip("loopcheck.engines.pinocchio.simple_loop", exc_type=ImportError).simple_loop
     loop = simple_loop(prr.mechanism)
     effort = loop.efforts(loop.states(prr_motion.q, prr_motion.qd, prr_motion.qdd))
     assert relative_error(effort, Noc().compute_efforts(prr, prr_motion).effort) < 1e-10
 
 
 def test_chain_has_its_loops_and_the_batch_agrees_on_it() -> None:
-    from validation.studies.bench.measure import _swing
+    from loopcheck.validation.studies.speed.measure import _swing
 
     mechanism = four_bar_chain(3)
     assert (len(mechanism.bodies), len(mechanism.closures), mechanism.na) == (9, 3, 3)
@@ -46,7 +46,7 @@ def test_a_robot_without_gravity_that_is_not_traced_is_measured_in_the_plain_ver
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(measure, "REPETITIONS", 1)
-    monkeypatch.setattr("engines.installed", lambda _: False)  # the engines' own rows take most of the time
+    monkeypatch.setattr("loopcheck.engines.installed", lambda _: False)  # the engines' own rows take most of the time
     andrews = representative_case(load("andrews"))
     assert measure.few_rows(andrews) == measure.sample_rows(andrews) == []
     rows = {row["quantity"]: row for row in measure.robot_rows(andrews, 60)}
@@ -58,7 +58,7 @@ def test_a_robot_without_gravity_that_is_not_traced_is_measured_in_the_plain_ver
 def test_small_batches_are_measured_beside_a_loop_over_pinocchio(prr: Case) -> None:
     """Speed is for the bench to tell; here, that each size is measured in both forms."""
     pytest.importorskip("llvmlite")
-    pytest.importorskip("engines.pinocchio.simple_loop", exc_type=ImportError)
+    pytest.importorskip("loopcheck.engines.pinocchio.simple_loop", exc_type=ImportError)
     ratios = {(row["size"], row["quantity"]) for row in measure.few_rows(prr) if row["unit"] == "-"}
     assert len(ratios) == 12
     assert {size for size, _ in ratios} == {1, 3, 10, 30, 100, 300}
@@ -81,16 +81,16 @@ def test_figures_are_written_and_printed(loopcheck: Command, tmp_path: Path, mon
     monkeypatch.setattr(study, "harness_rows", crash)
     monkeypatch.setattr(study, "sample_rows", lambda case: [])
     with in_this_process():
-        status, out, err = loopcheck("bench", "andrews", "--chain", "5", "--out", tmp_path)
+        status, out, err = loopcheck("study", "speed", "andrews", "--chain", "5", "--out", tmp_path)
     assert (status, "ZeroDivisionError: a slip" in err) == (70, True), err
     assert "robot: chain of 5" in out
-    table = read_tables(tmp_path, Bench.tables)[TABLE]
+    table = read_tables(tmp_path, Speed.tables)[TABLE]
     assert list(table["subject"]) == ["andrews", "chain of 5"]
     assert list(table["median"]) == [0.2, 0.2]
 
 
 def test_the_answer_is_timed_when_it_is_there() -> None:
-    said = "import time; print('2 comparisons: 2 agree', flush=True); time.sleep(0.5); print('report: x')"
+    said = "import time; print('Agreement: 2 of 2', flush=True); time.sleep(0.5); print('report: x')"
     answered, whole = startup.waited([sys.executable, "-c", said])
     assert answered < whole - 0.4
     with pytest.raises(HarnessError, match="no such thing"):

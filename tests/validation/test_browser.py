@@ -1,5 +1,6 @@
 """The report in a real browser: nothing complains, links lead somewhere, controls work; printed and without script."""
 
+import base64
 import io
 import re
 import shutil
@@ -11,12 +12,12 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 
+from loopcheck.validation.execution.workers import Workers
+from loopcheck.validation.judge.results import Results, frames_table
+from loopcheck.validation.judge.targets import cases_of
+from loopcheck.validation.studies.check.study import run
 from tests.conftest import MODELS
 from tests.validation.conftest import write_report
-from validation.execution.workers import Workers
-from validation.judge.results import Results, frames_table
-from validation.studies.check.cases import cases_of_file
-from validation.studies.run.study import run
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")]
@@ -50,7 +51,7 @@ CONTRAST = """() => {
 def results() -> Results:
     """Of an engine that agrees and one whose verdict is informational."""
     return run(
-        cases_of_file(MODELS / "four_bar.xml")[1:],
+        cases_of([MODELS / "four_bar.xml"])[1:],
         source_names=("mujoco/kkt", "mujoco/as_is"),
         dt=0.1,
         workers=Workers(jobs=1),
@@ -75,10 +76,10 @@ def rendered(results: Results, tmp_path_factory: pytest.TempPathFactory) -> str:
     return (folder / "report.html").as_uri()
 
 
-def grey(level: int) -> bytes:
+def grey(level: int) -> str:
     file = io.BytesIO()
     Image.new("RGB", (480, 360), (level, level, level)).save(file, "WEBP", lossless=True)
-    return file.getvalue()
+    return base64.b64encode(file.getvalue()).decode()
 
 
 @pytest.fixture(scope="module")
@@ -131,14 +132,41 @@ def test_every_link_leads_to_something_that_is_seen(page: Page) -> None:
 @pytest.mark.parametrize(("width", "height"), [(1300, 900), (390, 844)])
 @pytest.mark.parametrize("script", [True, False])
 def test_the_first_screen_answers(chromium: Browser, report: str, width: int, height: int, script: bool) -> None:
-    """Headline, picture of all sources and robot stand whole on the screen, and nothing must be scrolled sideways."""
+    """Headline and first picture are whole on a small screen, all pictures on a large one; no sideways scrolling."""
     page = chromium.new_page(viewport={"width": width, "height": height}, java_script_enabled=script)
     page.goto(report)
     answer = page.locator("#answer")
-    expect(answer.locator("> p").first).to_have_text(re.compile("^four_bar: .* agrees? with the reference, within"))
-    for seen in (answer.locator("> p").first, answer.locator("> figure").first, answer.locator("> figure.movie")):
+    headline, pictures = answer.locator("> p").first, answer.locator("> figure")
+    expect(headline).to_have_text(re.compile("^Unmodified simulation: mujoco/as_is is off by"))
+    assert pictures.count() == 3  # the unmodified simulation, all sources, the robot
+    for seen in (headline, *(pictures.nth(k) for k in range(3 if width > 1000 else 1))):
         expect(seen).to_be_in_viewport(ratio=1)
     assert page.evaluate("document.documentElement.scrollWidth") == width
+    page.close()
+
+
+def test_pictures_of_the_answer_can_be_read_on_a_telephone(chromium: Browser, report: str) -> None:
+    """Their letters of 9 pt, 12 px in the picture's own size, are at least 9 px high, and the picture is not cut."""
+    page = chromium.new_page(viewport={"width": 390, "height": 844})
+    page.goto(report)
+    for picture in page.locator("#answer > figure:not(.movie) img").all():
+        assert picture.evaluate("picture => 12 * picture.clientWidth / picture.naturalWidth") > 9
+        assert picture.evaluate("picture => picture.closest('.scroll').scrollWidth") <= 390
+    page.close()
+
+
+def test_what_is_too_wide_shows_where_it_goes_on(chromium: Browser, report: str) -> None:
+    page = chromium.new_page(viewport={"width": 390, "height": 844})
+    page.goto(report)
+    narrow, wide = page.locator("#answer table").first, page.locator("#ledger-rows table, #cases figure img").first
+    outer = wide.locator("xpath=ancestor::div[contains(@class, 'wide')]")
+    wide.scroll_into_view_if_needed()
+    expect(outer).to_have_class("wide right scrolls")
+    hint = "element => getComputedStyle(element.querySelector('.scroll'), '::before').display"
+    assert outer.evaluate(hint) == "block"
+    outer.locator("> .scroll").evaluate("scroll => scroll.scrollTo(1e4, 0)")
+    expect(outer).to_have_class("wide scrolls left")
+    expect(narrow.locator("xpath=ancestor::div[contains(@class, 'wide')]")).to_have_class("wide")
     page.close()
 
 
@@ -157,7 +185,11 @@ def test_contents_stand_at_the_side_or_are_folded(chromium: Browser, report: str
 
 def test_a_figure_becomes_a_chart_and_back_by_keyboard(page: Page) -> None:
     figure = page.locator("figure:has(> script.chart)").first
-    button, still, chart = figure.locator("> button"), figure.locator("> img"), figure.locator(".js-plotly-plot")
+    button, still, chart = (
+        figure.locator("> button"),
+        figure.locator(".scroll > img"),
+        figure.locator(".js-plotly-plot"),
+    )
     button.focus()
     page.keyboard.press("Enter")
     expect(chart).to_be_visible()
@@ -225,7 +257,7 @@ def test_pictures_of_the_robot_move_when_asked_to(chromium: Browser, rendered: s
         movie = page.locator("figure.movie").first
         button, slider, time = movie.get_by_role("button"), movie.get_by_label("time"), movie.locator("output")
         shown = movie.get_by_role("img")
-        expect(shown).to_have_accessible_name(re.compile("as it moves, drawn in perspective"))
+        expect(shown).to_have_accessible_name(re.compile("in motion, in perspective"))
         assert [_grey(shown), time.text_content()] == [0, "t = 0.00 s"]
         slider.focus()
         for key, level, instant in (("ArrowRight", 40, "0.10"), ("End", 160, "0.40"), ("Home", 0, "0.00")):
@@ -279,7 +311,7 @@ def test_without_script_figures_and_tables_are_there(chromium: Browser, report: 
     assert page.locator("img").count() > 3
     assert page.locator("figure button, .js-plotly-plot").count() == 0
     expect(page.locator("figure.movie > img").first).to_be_visible()
-    for each in page.locator("img, section > .scroll > table").all():
+    for each in page.locator("img, section > .wide > .scroll > table").all():
         if each.evaluate("each => !each.closest('details:not([open])')"):
             expect(each).to_be_visible()
     page.close()

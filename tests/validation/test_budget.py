@@ -8,18 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import engines
-from analytic.motion.prescribe import prescribe
-from engines.contract import LEFT_OUT
-from engines.mujoco import causes as causes_of_mujoco
-from robots.arrays import Array
-from robots.errors import NotFoundError
-from robots.log import Log
-from robots.motion import Motion
-from robots.robot import Case, load, representative_case
-from tests.conftest import CaseMaker
-from validation.execution.journal import Task
-from validation.studies.budget.parts import (
+from loopcheck import engines
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.contract import LEFT_OUT
+from loopcheck.engines.mujoco import causes as causes_of_mujoco
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import NotFoundError
+from loopcheck.robots.log import Log
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case, load, representative_case
+from loopcheck.validation.execution.journal import Task
+from loopcheck.validation.studies.budget.parts import (
     BELOW,
     BOTH,
     FLOOR,
@@ -34,7 +33,8 @@ from validation.studies.budget.parts import (
     parts,
     share,
 )
-from validation.studies.budget.study import TABLE, Budget
+from loopcheck.validation.studies.budget.study import TABLE, Budget
+from tests.conftest import CaseMaker
 
 pytest.importorskip("mujoco")
 
@@ -107,7 +107,7 @@ def test_the_last_digits_of_single_precision_are_a_part(monkeypatch: pytest.Monk
         exact = log(case, motion, removed)
         return replace(exact, effort=exact.effort + rng.normal(0, sigma, exact.effort.shape))
 
-    monkeypatch.setattr("validation.studies.budget.parts.SHAKEN", 3)
+    monkeypatch.setattr("loopcheck.validation.studies.budget.parts.SHAKEN", 3)
     monkeypatch.setattr(causes_of_mujoco, "FINER", 2)
     monkeypatch.setattr(causes_of_mujoco, "log", noisy)
     monkeypatch.setattr(type(engines.engine("mujoco")), "single_precision", True)
@@ -142,7 +142,7 @@ def test_friction_is_a_part_where_there_is_some(
 @pytest.mark.slow
 def test_parts_of_an_error_below_its_floor_tell_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(causes_of_mujoco, "FINER", 2)
-    monkeypatch.setattr("analytic.logs.residual.MARGIN", 1e6)
+    monkeypatch.setattr("loopcheck.analytic.logs.residual.MARGIN", 1e6)
     rows = Budget.tables[TABLE].frame(budget(representative_case(load("four_bar")), "mujoco/as_is")).set_index("part")
     assert rows["note"].to_dict()[FLOOR] == BELOW
 
@@ -166,9 +166,9 @@ def test_routes_that_wait_to_be_named_are_taken_where_they_are_named(
             assert {task.args[1] for task in tasks} == expected
             return [[] for _ in tasks]
 
-    Budget(robots=("four_bar",), sources=sources).compute(Pool(), Path())  # type: ignore[arg-type]
+    Budget(cases=[representative_case(load("four_bar"))], sources=sources).compute(Pool(), Path())  # type: ignore[arg-type]
 
 
 def test_a_route_without_a_budget_is_refused() -> None:
-    with pytest.raises(NotFoundError, match=r"unknown source with a budget 'exudyn/as_is': known are .*mujoco/as_is"):
-        Budget(sources=("exudyn/as_is",))
+    with pytest.raises(NotFoundError, match=r"unknown source with a budget: 'exudyn/as_is'. Known: .*mujoco/as_is"):
+        Budget(cases=[], sources=("exudyn/as_is",))

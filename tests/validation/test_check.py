@@ -11,16 +11,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analytic.motion.prescribe import depends_on_gravity, prescribe
-from robots.mechanism import Mechanism
-from robots.motion import Motion
-from robots.robot import CATALOGUE, load, make_case
+from loopcheck.analytic.motion.prescribe import depends_on_gravity, prescribe
+from loopcheck.robots.catalogue import CATALOGUE
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import load, make_case
+from loopcheck.validation.execution.forkserver import HOUSE
+from loopcheck.validation.judge.results import read
+from loopcheck.validation.judge.targets import cases_of
+from loopcheck.validation.studies.check import study as run_study
+from loopcheck.validation.studies.check.movies import NO_MOVIES
 from tests.conftest import MODELS, ZOO
 from tests.validation.conftest import Command
-from validation.judge.results import read
-from validation.studies.check.cases import cases_of_file
-from validation.studies.run import study as run_study
-from validation.studies.run.movies import NO_MOVIES
 
 EXACT = ("--source", "analytic/lagrange", "--source", "mujoco/kkt", "--jobs", "1")
 
@@ -39,12 +41,12 @@ def test_a_file_is_checked_with_a_motion_of_its_own(
 
 SCRIPT = """
 from pathlib import Path
-from validation.studies.check.cases import cases_of_file
-from validation.studies.run import study as run_study
-from validation.studies.run.movies import NO_MOVIES
-from validation.studies.run.study import run
-from validation.execution.workers import ALONE
-results = run(cases_of_file(Path(MODEL)), source_names=("analytic/lagrange",), dt=0.2, workers=ALONE)
+from loopcheck.validation.judge.targets import cases_of
+from loopcheck.validation.studies.check import study as run_study
+from loopcheck.validation.studies.check.movies import NO_MOVIES
+from loopcheck.validation.studies.check.study import run
+from loopcheck.validation.execution.workers import ALONE
+results = run(cases_of([Path(MODEL)]), source_names=("analytic/lagrange",), dt=0.2, workers=ALONE)
 print(sorted(set(results.summary["verdict"])))
 """
 
@@ -53,7 +55,7 @@ print(sorted(set(results.summary["verdict"])))
 def test_a_script_needs_no_guard_to_check_a_file(tmp_path: Path) -> None:
     """Processes that run it again, as Python's own do, would each begin to check the file, and die over it."""
     (tmp_path / "script.py").write_text(SCRIPT.replace("MODEL", repr(str(MODELS / "four_bar.xml"))), encoding="utf-8")
-    surroundings = {**os.environ, "PYTHONPATH": str(CATALOGUE.parent)}
+    surroundings = {**os.environ, "PYTHONPATH": str(HOUSE)}
     command = [sys.executable, str(tmp_path / "script.py")]
     done = subprocess.run(command, env=surroundings, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "['agree', 'reference']\n"), done.stderr
@@ -71,7 +73,7 @@ def test_a_file_is_found_from_where_the_user_stands(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ZOO)
 def test_the_motion_moves_every_motor_and_comes_back(name: str) -> None:
-    case = cases_of_file(MODELS / f"{name}.xml")[0]
+    case = cases_of([MODELS / f"{name}.xml"])[0]
     motion = prescribe(case)
     drive = motion.law(motion.t)
     assert (np.ptp(drive.q, axis=0) > 1e-3).all()
@@ -85,7 +87,7 @@ def test_the_motion_stays_inside_the_limits(tmp_path: Path) -> None:
     text = (MODELS / "four_bar.xml").read_text(encoding="utf-8")
     limited = text.replace('<joint name="crank"', '<joint name="crank" range="-5 3" limited="true"')
     (tmp_path / "limited.xml").write_text(limited, encoding="utf-8")
-    crank = prescribe(cases_of_file(tmp_path / "limited.xml")[0]).q[:, 0]
+    crank = prescribe(cases_of([tmp_path / "limited.xml"])[0]).q[:, 0]
     assert np.radians(-5) <= crank.min() < crank.max() <= np.radians(3)
     assert np.ptp(crank) > np.radians(2)
 
@@ -107,17 +109,17 @@ def test_named_joints_are_actuated_instead(loopcheck: Command, tmp_path: Path) -
     summary = read(tmp_path).summary
     assert set(summary["actuator"]) == {"rocker"}
     status, _, err = loopcheck("check", model, "--actuated", "wheel", "--out", tmp_path / "no")
-    assert (status, err) == (2, "loopcheck: unknown joint in four_bar.xml 'wheel': known are crank, coupler, rocker\n")
+    assert (status, err) == (2, "loopcheck: unknown joint in four_bar.xml: 'wheel'. Known: crank, coupler, rocker\n")
 
 
 def test_a_file_without_gravity_has_one_configuration(tmp_path: Path) -> None:
     text = (MODELS / "four_bar.xml").read_text(encoding="utf-8").replace('gravity="0.4 -1 -9.7"', 'gravity="0 0 0"')
     (tmp_path / "floating.xml").write_text(text, encoding="utf-8")
-    assert [case.configuration for case in cases_of_file(tmp_path / "floating.xml")] == ["given"]
+    assert [case.configuration for case in cases_of([tmp_path / "floating.xml"])] == ["given"]
 
 
 def test_a_tilted_gravity_is_given_and_turned() -> None:
-    given, turned = cases_of_file(MODELS / "four_bar.xml")
+    given, turned = cases_of([MODELS / "four_bar.xml"])
     assert (given.configuration, turned.configuration) == ("given", "turned")
     np.testing.assert_array_equal(turned.mechanism.gravity, [0.4, -9.7, 1.0])
 
@@ -157,7 +159,7 @@ def test_a_logged_state_is_taken_as_given(loopcheck: Command, tmp_path: Path, di
 def test_a_log_that_gravity_would_not_make_is_not_simulated(loopcheck: Command, tmp_path: Path) -> None:
     """What nothing drives swings as the log says in the one configuration; in the other it would go elsewhere."""
     model = MODELS / "spinning_rod.xml"
-    motion = prescribe(cases_of_file(model)[0])
+    motion = prescribe(cases_of([model])[0])
     _log(motion).to_csv(tmp_path / "log.csv", index=False, float_format="%.17g")
     chosen = ("--motion", tmp_path / "log.csv", *EXACT, "--source", "mujoco/forward", "--out", tmp_path / "out")
     assert loopcheck("check", model, *chosen)[0] == 3
@@ -175,14 +177,14 @@ def test_a_log_that_gravity_would_not_make_is_not_simulated(loopcheck: Command, 
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda log: log.assign(**{"qpos.1": log["qpos.1"] + 1e-3}), "the positions of the motion file do not close"),
-        (lambda log: log.assign(**{"qvel.2": log["qvel.2"] * 1.01}), "the velocities of the motion file do not close"),
-        (lambda log: log.assign(**{"qacc.2": 0.0}), "the accelerations of the motion file do not close"),
-        (lambda log: log.drop(columns="qvel.6"), "want a column 'qvel.6'"),
-        (lambda log: log.assign(t=0.0), "column 't': want times that increase, got one that repeats: 0 s in row 1"),
-        (lambda log: log.assign(**{"qpos.0": "far"}), "column 'qpos.0': want finite numbers, got 'far' in row 1"),
-        (lambda log: log.assign(**{"qpos.0": np.inf}), "column 'qpos.0': want finite numbers, got 'inf' in row 1"),
-        (lambda log: log[["t"]], "want a column 'q1.q', got t"),
+        (lambda log: log.assign(**{"qpos.1": log["qpos.1"] + 1e-3}), "the positions of the motion file must close"),
+        (lambda log: log.assign(**{"qvel.2": log["qvel.2"] * 1.01}), "the velocities of the motion file must close"),
+        (lambda log: log.assign(**{"qacc.2": 0.0}), "the accelerations of the motion file must close"),
+        (lambda log: log.drop(columns="qvel.6"), "must have a column 'qvel.6'"),
+        (lambda log: log.assign(t=0.0), "column 't': times must increase, got a time that repeats: 0 s in row 1"),
+        (lambda log: log.assign(**{"qpos.0": "far"}), "column 'qpos.0': numbers must be finite, got 'far' in row 1"),
+        (lambda log: log.assign(**{"qpos.0": np.inf}), "column 'qpos.0': numbers must be finite, got 'inf' in row 1"),
+        (lambda log: log[["t"]], "must have a column 'q1.q', got t"),
     ],
 )
 def test_a_bad_motion_file_is_one_line(
@@ -200,14 +202,14 @@ def test_a_bad_motion_file_is_one_line(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("nowhere.xml",), "nowhere.xml: no such file, want an MJCF"),
-        (("3prr.xml", "--mode", "open"), "unknown mode of 3prr.xml 'open': known are plus, minus"),
-        (("3prr.xml", "--motion", "nowhere.csv"), "nowhere.csv: want a CSV with the motion"),
-        (("3prr.xml", "--actuated", ", "), "3prr.xml: actuated joints: want names, as J1,J2, got ', '"),
-        (("3prr.xml", "--actuated", "q1,q1"), "3prr.xml: actuated joints: want each once, got q1, q1"),
-        (("3prr.xml", "--accuracy", "inf"), "accuracy: want a positive number, as 0.05, got inf"),
-        (("3prr.xml", "--source", "x"), "unknown source 'x'"),
-        ((), "Missing argument 'MODEL.xml'"),
+        (("nowhere.xml",), "nowhere.xml: the model file must exist, got no such file"),
+        (("3prr.xml", "--mode", "open"), "unknown mode of 3prr: 'open'. Known: plus, minus"),
+        (("3prr.xml", "--motion", "nowhere.csv"), "nowhere.csv: the file must exist, got no such file"),
+        (("3prr.xml", "--actuated", ", "), "--actuated must name joints, for example J1,J2, got ', '"),
+        (("3prr.xml", "--actuated", "q1,q1"), "3prr.xml: actuated joints must be unique, got q1, q1"),
+        (("3prr.xml", "--accuracy", "inf"), "must be a positive number or percentage, as 0.05 or 5%, got 'inf'"),
+        (("3prr.xml", "--source", "x"), "unknown source: 'x'"),
+        ((), "A TARGET or --all must be given, got neither"),
     ],
 )
 def test_bad_input_is_one_line(
@@ -229,7 +231,7 @@ def _log(motion: Motion) -> pd.DataFrame:
 
 
 def _assert_same_efforts(efforts: pd.DataFrame, mechanism: Mechanism, motion: Motion) -> None:
-    from analytic.dynamics.noc import Noc
+    from loopcheck.analytic.dynamics.noc import Noc
 
     case = make_case(load("3prr"), variant="default", mode="plus", configuration="vertical")
     assert case.mechanism.na == mechanism.na

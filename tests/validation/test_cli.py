@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from robots.robot import CATALOGUE
+from loopcheck.robots.catalogue import CATALOGUE
+from loopcheck.validation.cli import QUESTIONS, Main, Studies
+from loopcheck.validation.execution.journal import JOURNAL
+from loopcheck.validation.judge.results import TABLES, read
+from loopcheck.validation.judge.tolerances import registered
+from loopcheck.validation.studies.study import MEASURED, exit_status
 from tests.conftest import MODELS
 from tests.validation.conftest import Command
-from validation.execution.journal import JOURNAL
-from validation.judge.results import TABLES, read
-from validation.judge.tolerances import registered
-from validation.studies.study import MEASURED, exit_status
 
 FAST = ("--mode", "plus", "--variant", "default", "--configuration", "vertical", "--jobs", "1")
 
@@ -25,14 +26,14 @@ FAST = ("--mode", "plus", "--variant", "default", "--configuration", "vertical",
 def own_robot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A catalogue of one robot, `mine`, a copy of the 3-PRR that a test may spoil."""
     shutil.copytree(CATALOGUE / "3prr", tmp_path / "robots" / "mine")
-    monkeypatch.setattr("robots.robot.CATALOGUE", tmp_path / "robots")
+    monkeypatch.setattr("loopcheck.robots.catalogue.CATALOGUE", tmp_path / "robots")
     return tmp_path / "robots" / "mine"
 
 
 @pytest.mark.slow
 def test_run_writes_tables_and_report(loopcheck: Command, tmp_path: Path) -> None:
     chosen = ("--source", "analytic/lagrange", "--source", "mujoco/kkt", "--source", "mujoco/as_is")
-    status, out, err = loopcheck("run", "3prr", *FAST, *chosen, "--out", tmp_path / "new" / "results")
+    status, out, err = loopcheck("check", "3prr", *FAST, *chosen, "--out", tmp_path / "new" / "results")
     assert status == 0, err
     folder = tmp_path / "new" / "results"
     written = {path.name for path in folder.iterdir()}
@@ -43,9 +44,10 @@ def test_run_writes_tables_and_report(loopcheck: Command, tmp_path: Path) -> Non
     assert list(summary["actuator"].unique()) == ["q1", "q2", "q3"]
     assert set(summary.loc[summary["source"] == "mujoco/kkt", "verdict"]) == {"agree"}
     assert set(summary.loc[summary["source"] == "mujoco/as_is", "verdict"]) == {"informational"}
-    assert "4 comparisons: 2 agree, 2 informational" in out
+    assert "Agreement: 2 of 2 comparisons" in out
+    assert "Unmodified simulation: mujoco/as_is is off by" in out
     record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    assert record["command"][:3] == ["loopcheck", "run", "3prr"]
+    assert record["command"][:3] == ["loopcheck", "check", "3prr"]
     assert set(record["tolerances"]["routes"]) == set(summary["source"])
 
 
@@ -53,7 +55,7 @@ def test_run_writes_tables_and_report(loopcheck: Command, tmp_path: Path) -> Non
 @pytest.mark.usefixtures("tables_only")
 def test_numbers_survive_the_tables(loopcheck: Command, tmp_path: Path) -> None:
     """Seventeen digits: what is read back is what was computed, bit for bit."""
-    loopcheck("run", "3prr", *FAST, "--source", "mujoco/kkt", "--out", tmp_path)
+    loopcheck("check", "3prr", *FAST, "--source", "mujoco/kkt", "--out", tmp_path)
     efforts = read(tmp_path).efforts
     pd.testing.assert_frame_equal(
         pd.read_parquet(tmp_path / "efforts.parquet"), efforts, check_exact=True, check_dtype=False
@@ -62,7 +64,7 @@ def test_numbers_survive_the_tables(loopcheck: Command, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_report_is_rebuilt_from_the_tables_alone(loopcheck: Command, tmp_path: Path) -> None:
-    loopcheck("run", "3prr", *FAST, "--source", "mujoco/kkt", "--out", tmp_path)
+    loopcheck("check", "3prr", *FAST, "--source", "mujoco/kkt", "--out", tmp_path)
     before = {name: (tmp_path / name).read_bytes() for name in ("report.html", "report.md")}
     for name in before:
         (tmp_path / name).unlink()
@@ -74,7 +76,7 @@ def test_report_is_rebuilt_from_the_tables_alone(loopcheck: Command, tmp_path: P
 @pytest.mark.usefixtures("tables_only")
 def test_the_number_of_workers_does_not_matter(loopcheck: Command, tmp_path: Path) -> None:
     of_one_mode = ("--mode", "plus", "--variant", "default", "--dt", "0.05")
-    chosen = ("run", "3prr", *of_one_mode, "--source", "analytic/lagrange", "--source", "mujoco/forward")
+    chosen = ("check", "3prr", *of_one_mode, "--source", "analytic/lagrange", "--source", "mujoco/forward")
     for jobs in ("1", "2"):
         assert loopcheck(*chosen, "--jobs", jobs, "--out", tmp_path / jobs)[0] == 0
     one, two = (read(tmp_path / jobs) for jobs in ("1", "2"))
@@ -87,18 +89,19 @@ def test_a_limit_of_the_users_own_judges_and_is_recorded(loopcheck: Command, tmp
     limits = {"mujoco/kkt": 0.5, "mujoco/as_is": 1e-4}
     chosen = [part for source in limits for part in ("--source", source)]
     given = [part for source, limit in limits.items() for part in ("--tolerance", f"{source}={limit}")]
-    status, out, _ = loopcheck("run", "3prr", *FAST, *chosen, *given, "--out", tmp_path)
-    assert (status, "3 comparisons: 1 agree, 2 disagree" in out) == (1, True)
+    status, out, _ = loopcheck("check", "3prr", *FAST, *chosen, *given, "--out", tmp_path)
+    assert (status, "Unmodified simulation: mujoco/as_is disagrees" in out) == (1, True)
+    assert "Agreement: 1 of 1 comparisons" in out
     results = read(tmp_path)
     found = {(row["source"], row["verdict"], row["tolerance"]) for row in results.summary.to_dict("records")}
     assert found >= {("mujoco/kkt", "agree", 0.5), ("mujoco/as_is", "disagree", 1e-4)}
     recorded = results.run["tolerances"]
     assert recorded["own"] == limits
     assert recorded["routes"]["mujoco/kkt"]["reason"] == (
-        f"The user's own limit, instead of the registered one: {registered()['mujoco/kkt'].relative_error:g}."
+        f"Limit of the user, instead of the registered limit: {registered()['mujoco/kkt'].relative_error:g}."
     )
     report = (tmp_path / "report.md").read_text(encoding="utf-8")
-    (line,) = (line for line in report.splitlines() if "user's own tolerances" in line)
+    (line,) = (line for line in report.splitlines() if "tolerances of the user" in line)
     assert "mujoco/kkt 0.5, mujoco/as_is 1.00e-04" in line
 
 
@@ -123,25 +126,29 @@ def test_robots_of_the_users_own(
 ) -> None:
     """Listed with the catalogue, run alone, in two worker processes, the folder given relative to where one is."""
     monkeypatch.chdir(own_folder.parent)
-    status, out, _ = loopcheck("list", "--robots", "my_robots")
-    assert (status, "3prr: " in out, "linkage: Four-bar" in out) == (0, True, True)
+    status, out, _ = loopcheck("list", "my_robots/linkage")
+    assert (status, "3prr: " in out, "linkage: Four-bar" in out) == (0, False, True)
     chosen = ("--source", "mujoco/kkt", "--jobs", "2", "--out", tmp_path / "out")
-    status, out, err = loopcheck("run", "--robots", "my_robots", *chosen)
-    assert (status, "2 comparisons: 2 agree" in out) == (0, True), err
+    status, out, err = loopcheck("check", "my_robots/linkage", *chosen)
+    assert (status, "Agreement: 2 of 2 comparisons" in out) == (0, True), err
     assert set(read(tmp_path / "out").motion["robot"]) == {"linkage"}
     assert np.ptp(read(tmp_path / "out").motion.query("joint == 'crank'")["q"]) == pytest.approx(0.1 * np.sin(1) ** 2)
 
 
-def test_a_bad_folder_of_robots_is_one_line(loopcheck: Command, own_folder: Path, tmp_path: Path) -> None:
-    _is_refused(loopcheck("run", "--robots", tmp_path), "want a folder of robots, got none with a file NAME/robot.toml")
+def test_a_bad_folder_of_a_robot_is_one_line(loopcheck: Command, own_folder: Path, tmp_path: Path) -> None:
+    _is_refused(loopcheck("check", tmp_path), f"{tmp_path}: the folder of a robot must contain robot.toml")
     toml = own_folder / "linkage" / "robot.toml"
     toml.write_text(toml.read_text(encoding="utf-8").replace("file =", "path ="), encoding="utf-8")
     _is_refused(
-        loopcheck("run", "--robots", own_folder, "--out", tmp_path / "out"),
-        "linkage: motion law 'recorded': want one parameter, file, got {'path': 'swing.csv'}",
+        loopcheck("check", own_folder / "linkage", "--out", tmp_path / "out"),
+        "linkage: motion law 'recorded'",
+        "{'path': 'swing.csv'}",
     )
-    (own_folder / "linkage").rename(own_folder / "3prr")
-    _is_refused(loopcheck("list", "--robots", own_folder), "my_robots: robot '3prr' is there already, in ")
+    shutil.copytree(own_folder / "linkage", tmp_path / "twice" / "linkage")
+    _is_refused(
+        loopcheck("check", own_folder / "linkage", tmp_path / "twice" / "linkage"),
+        "different names, got 'linkage' twice",
+    )
 
 
 @pytest.mark.slow
@@ -151,16 +158,16 @@ def test_what_the_paper_does_not_model_is_not_comparable(loopcheck: Command, tmp
     text = model.read_text(encoding="utf-8").replace('name="q4" type="hinge"', 'name="q4" type="hinge" armature="0.01"')
     model.write_text(text, encoding="utf-8")
     chosen = ("--source", "analytic/paper", "--source", "mujoco/kkt")
-    status, out, _ = loopcheck("run", "mine", *FAST, *chosen, "--out", tmp_path / "out")
-    assert (status, "1 agree, 1 not comparable" in out) == (3, True)
-    (line,) = (line for line in out.splitlines() if "analytic/paper" in line)
-    assert "armature" in line  # why, in the table
+    status, out, _ = loopcheck("check", "mine", *FAST, *chosen, "--out", tmp_path / "out")
+    assert (status, "Agreement: 1 of 2 comparisons" in out) == (3, True)
+    (line,) = (line for line in out.splitlines() if line.startswith("Not in agreement: analytic/paper"))
+    assert "armature" in line
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("tables_only")
 def test_nothing_judged_is_no_pass(loopcheck: Command, tmp_path: Path) -> None:
-    assert loopcheck("run", "3prr", *FAST, "--source", "mujoco/inverse", "--out", tmp_path)[0] == 3
+    assert loopcheck("check", "3prr", *FAST, "--source", "mujoco/inverse", "--out", tmp_path)[0] == 3
 
 
 def test_list_names_everything(loopcheck: Command) -> None:
@@ -181,28 +188,31 @@ def test_list_names_everything(loopcheck: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("run", "3ppr"), "unknown robot '3ppr': known are "),
-        (("run", "3prr", "--mode", "home"), "unknown mode of 3prr 'home': known are plus, minus"),
-        (("run", "3prr", "--variant", "x"), "unknown variant of 3prr 'x': known are default, printed_inertia"),
-        (("run", "3prr", "--configuration", "x"), "unknown configuration of 3prr 'x': known are horizontal, vertical"),
+        (("check", "3ppr"), "'3ppr'. Did you mean '3prr'? Known: "),
+        (("check", "3prr", "--mode", "home"), "unknown mode of 3prr: 'home'. Known: plus, minus"),
+        (("check", "3prr", "--variant", "x"), "unknown variant of 3prr: 'x'. Known: default, printed_inertia"),
+        (("check", "3prr", "--configuration", "x"), "unknown configuration of 3prr: 'x'. Known: horizontal, vertical"),
         (
-            ("run", "3prr", "--source", "mujoco/x"),
-            "unknown source 'mujoco/x': known are analytic/noc, analytic/lagrange",
+            ("check", "3prr", "--source", "mujoco/x"),
+            "unknown source: 'mujoco/x'. Did you mean 'mujoco/kkt'? Known: analytic/noc, analytic/lagrange",
         ),
-        (("run", "3prr", "--dt", "0.003"), "want a step that divides the span of 1 s, got 0.003 s"),
-        (("run", "3prr", "--dt", "1e-9"), "want at most 100000 steps over 1 s, got 1e-09 s each"),
-        (("run", "3prr", "--time-limit", "nan"), "'--time-limit': want a finite number, got nan"),
+        (("check", "3prr", "--dt", "0.003"), "the step must divide the span of 1 s, got 0.003 s"),
+        (("check", "3prr", "--dt", "1e-9"), "must have at most 100000 steps over 1 s, got steps of 1e-09 s"),
+        (("check", "3prr", "--time-limit", "nan"), "'--time-limit': must be a finite number, got nan"),
         (("tune", "x.xml", "--accuracy", "0.1", "--seed", "-1"), "'--seed': -1 is not in the range x>=0"),
-        (("sweep", "3prr", "--spread", "nan"), "'--spread': want a finite number, got nan"),
-        (("run", "3prr", "--jobs", "0"), "Invalid value for '--jobs'"),
-        (("run", "3prr", "--colour"), "No such option"),
-        (("run", "3prr", "--tolerance", "mujoco/kkt"), "want SOURCE=VALUE, as mujoco/forward=1e-3, got 'mujoco/kkt'"),
-        (("run", "3prr", "--tolerance", "mujoco/x=1"), "unknown source 'mujoco/x': known are analytic/noc, "),
-        (("run", "3prr", "--tolerance", "mujoco/kkt=nan"), "mujoco/kkt: want a positive number, got nan"),
-        (("run", "3prr", "--tolerance", "mujoco/kkt=-1"), "mujoco/kkt: want a positive number, got -1"),
-        (("run", "3prr", "--tolerance", "analytic/noc=1"), "it is the reference, so it has no error to limit"),
-        (("runn",), "No such command 'runn'"),
-        (("report", "nowhere"), "nowhere/run.json: want what a study of loopcheck has written"),
+        (("study", "sweep", "3prr", "--spread", "nan"), "'--spread': must be a finite number, got nan"),
+        (("check", "3prr", "--jobs", "0"), "Invalid value for '--jobs'"),
+        (("check", "3prr", "--colour"), "No such option"),
+        (("check", "3prr", "--tolerance", "mujoco/kkt"), "must be NAME=NUMBER, got 'mujoco/kkt'"),
+        (
+            ("check", "3prr", "--tolerance", "mujoco/x=1"),
+            "unknown source: 'mujoco/x'. Did you mean 'mujoco/kkt'? Known: analytic/noc, ",
+        ),
+        (("check", "3prr", "--tolerance", "mujoco/kkt=nan"), "mujoco/kkt must be positive and finite, got nan"),
+        (("check", "3prr", "--tolerance", "mujoco/kkt=-1"), "mujoco/kkt must be positive and finite, got -1"),
+        (("check", "3prr", "--tolerance", "analytic/noc=1"), "analytic/noc must not be set"),
+        (("chek",), "got 'chek'. Did you mean 'check'?"),
+        (("report", "nowhere"), "nowhere/run.json: must be the record of a loopcheck study"),
     ],
 )
 def test_bad_input_is_one_line(
@@ -216,9 +226,9 @@ def test_bad_input_is_one_line(
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("<worldbody>", "<worldbdy>", "3prr.xml: MuJoCo's compiler refuses it"),
-        ('mass="1.4195"', 'mass="nan"', '3prr.xml: want finite numbers, got mass="nan" in line '),
-        ('name="plus" qpos="0.1595', 'name="plus" qpos="nan', "3prr.xml: want finite numbers"),
+        ("<worldbody>", "<worldbdy>", "3prr.xml: MuJoCo's compiler rejected the file"),
+        ('mass="1.4195"', 'mass="nan"', '3prr.xml: numbers must be finite, got mass="nan" in line '),
+        ('name="plus" qpos="0.1595', 'name="plus" qpos="nan', "3prr.xml: numbers must be finite"),
         (
             '<site name="link2_end" pos="0.3 0 0"/>',
             '<site name="link2_end" pos="0.03 0 0"/>',
@@ -233,13 +243,13 @@ def test_a_bad_model_is_one_line(
     text = model.read_text(encoding="utf-8")
     assert old in text
     model.write_text(text.replace(old, new), encoding="utf-8")
-    _is_refused(loopcheck("run", "mine", "--out", tmp_path / "out"), message)
+    _is_refused(loopcheck("check", "mine", "--out", tmp_path / "out"), message)
     assert not (tmp_path / "out").exists()
 
 
 def test_a_missing_model_is_one_line(loopcheck: Command, own_robot: Path, tmp_path: Path) -> None:
     (own_robot / "3prr.xml").unlink()
-    _is_refused(loopcheck("run", "mine", "--out", tmp_path / "out"), "3prr.xml: no such file, want an MJCF")
+    _is_refused(loopcheck("check", "mine", "--out", tmp_path / "out"), "3prr.xml: must be an existing MJCF file")
 
 
 @pytest.mark.slow
@@ -248,7 +258,7 @@ def test_a_singular_motion_is_one_line(loopcheck: Command, own_robot: Path, tmp_
     law = 'motion = { law = "sine", parameters = { amplitude = 0.05, duration = 1.0 } }'
     toml.write_text(toml.read_text(encoding="utf-8").replace('motion = "kordjazi2011"', law), encoding="utf-8")
     _is_refused(
-        loopcheck("run", "mine", "--out", tmp_path / "out"),
+        loopcheck("check", "mine", "--out", tmp_path / "out"),
         "3prr.xml, mode plus: the motion leaves the workspace or meets a singularity at t = 0.",
     )
 
@@ -257,44 +267,66 @@ def test_a_bad_law_is_one_line(loopcheck: Command, own_robot: Path, tmp_path: Pa
     toml = own_robot / "robot.toml"
     toml.write_text(toml.read_text(encoding="utf-8").replace('"kordjazi2011"', '"cosine"', 1), encoding="utf-8")
     _is_refused(
-        loopcheck("run", "mine", "--out", tmp_path / "out"),
-        "unknown motion law of mine 'cosine': known are kordjazi2011, sine",
+        loopcheck("check", "mine", "--out", tmp_path / "out"),
+        "unknown motion law of mine: 'cosine'. Did you mean 'sine'? Known: kordjazi2011, sine",
     )
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(loopcheck: Command, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
-    _is_refused(loopcheck("run", "3prr", *FAST, "--out", tmp_path / "file"), "want a folder that can be written")
-    _is_refused(
-        loopcheck("run", "3prr", *FAST, "--out", tmp_path / "file" / "below"), "want a folder that can be written"
-    )
+    _is_refused(loopcheck("check", "3prr", *FAST, "--out", tmp_path / "file"), "must be a writable folder")
+    _is_refused(loopcheck("check", "3prr", *FAST, "--out", tmp_path / "file" / "below"), "must be a writable folder")
 
 
-@pytest.mark.parametrize("command", ["run", "check", "new", "report", "errata", "mutants", "ctc"])
+COMMANDS = [*Main.modules, *(f"study {name}" for name in Studies.modules)]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_shows_an_example_on_a_line_of_its_own(loopcheck: Command, command: str) -> None:
-    status, out, _ = loopcheck(command, "--help")
+    status, out, _ = loopcheck(*command.split(), "--help")
     assert status == 0
     examples = out.split("Example")[1].splitlines()
-    assert any(line.strip().startswith(f"loopcheck {command} ") for line in examples)
+    assert any(line.strip().startswith(f"loopcheck {command}") for line in examples)
+
+
+@pytest.mark.parametrize("columns", ["80", "120"])
+def test_short_descriptions_are_not_cut(loopcheck: Command, monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    for group in ((), ("study",), ("engines",)):
+        _, out, _ = loopcheck(*group, "--help")
+        commands = out.split("Commands:\n")[1].splitlines()
+        assert commands
+        assert not [line for line in commands if line.endswith("...") and "versions, ..." not in line]
+        assert all(len(line) <= int(columns) for line in out.splitlines())
+
+
+def test_questions_are_the_first_screen(loopcheck: Command) -> None:
+    status, out, _ = loopcheck()
+    assert status == 0
+    assert len(QUESTIONS) == 5
+    for question, command in QUESTIONS.items():
+        assert f"{question}\n    {command}\n" in out
 
 
 @pytest.mark.slow
 def test_the_installed_command_answers() -> None:
     """The entry point in a process of its own: help, and bad input without a traceback."""
-    command = [sys.executable, "-m", "validation"]
+    command = [sys.executable, "-m", "loopcheck"]
     helped = subprocess.run([*command, "--help"], capture_output=True, text=True, check=False)
     assert helped.returncode == 0
-    assert "loopcheck run 3prr" in helped.stdout
-    refused = subprocess.run([*command, "run", "3ppr"], capture_output=True, text=True, check=False)
+    assert "loopcheck check 3prr" in helped.stdout
+    refused = subprocess.run([*command, "check", "3ppr"], capture_output=True, text=True, check=False)
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr.startswith("loopcheck: unknown robot '3ppr': known are ")
+    assert refused.stderr.startswith(
+        "loopcheck: unknown target (robot, model file, or folder with robot.toml): '3ppr'. Did you mean '3prr'? Known: "
+    )
     assert refused.stderr.count("\n") == 1
 
 
-def _is_refused(answer: tuple[int, str, str], message: str) -> None:
+def _is_refused(answer: tuple[int, str, str], *messages: str) -> None:
     status, out, err = answer
     assert status == 2, out + err
-    assert message in err
+    assert all(message in err for message in messages), err
     assert err.count("\n") == 1
     assert "Traceback" not in err
 
@@ -305,12 +337,12 @@ def test_an_error_of_our_own_is_one_line_and_written_down(
     def slip(_: object) -> None:
         raise ZeroDivisionError("a slip")
 
-    monkeypatch.setattr("validation.commands.list._robots", slip)
+    monkeypatch.setattr("loopcheck.validation.commands.list._robots", slip)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     status, _, err = loopcheck("list")
     (written,) = (tmp_path / "loopcheck" / "errors").iterdir()
     assert status == 70
-    assert err == f"loopcheck: internal error: ZeroDivisionError: a slip; the whole of it: {written}\n"
+    assert err == f"loopcheck: internal error: ZeroDivisionError: a slip; traceback: {written}\n"
     assert "Traceback" in written.read_text(encoding="utf-8")
 
 
@@ -335,9 +367,10 @@ def test_every_command_ends_by_one_rule(verdicts: list[str], record: dict[str, l
 
 @pytest.mark.slow
 def test_a_folder_is_for_one_study(loopcheck: Command, tmp_path: Path) -> None:
-    loopcheck("run", "3prr", *FAST, "--source", "mujoco/kkt", "--out", tmp_path)
+    loopcheck("check", "3prr", *FAST, "--source", "mujoco/kkt", "--out", tmp_path)
     _is_refused(
-        loopcheck("errata", "3prr", "--out", tmp_path), "want a folder for 'errata', this one holds a study 'run'"
+        loopcheck("study", "errata", "3prr", "--out", tmp_path),
+        "must be empty or a folder of the study 'errata', got the study 'check'",
     )
     (tmp_path / "run.json").write_text('{"study": "../run"}', encoding="utf-8")
-    _is_refused(loopcheck("report", tmp_path), "want the record of a study, got one of '../run'")
+    _is_refused(loopcheck("report", tmp_path), "'study' must name a study, got '../run'")

@@ -8,24 +8,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-import engines
-from analytic.dynamics.noc import Noc
-from analytic.motion.prescribe import prescribe
-from robots.motion import Motion
-from robots.robot import Case, load, make_case
+from loopcheck import engines
+from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case, load, make_case
+from loopcheck.validation.judge.audit import audit, blocking_reasons, doubts, expected_terms
+from loopcheck.validation.judge.evaluate import evaluate
+from loopcheck.validation.judge.independence import FROM_FILES, IN_WORDS, shares
+from loopcheck.validation.judge.results import Results
+from loopcheck.validation.judge.tolerances import registered
+from loopcheck.validation.judge.verdicts import FILE, case_verdicts
+from loopcheck.validation.report.blocks import Section, Table
+from loopcheck.validation.studies.check.collect import collect
+from loopcheck.validation.studies.check.record import Request, RunOutput
+from loopcheck.validation.studies.check.sections.verdicts import verdicts
+from loopcheck.validation.studies.mutants.common import COMMON_FAULTS, CommonFault
+from loopcheck.validation.studies.mutants.judge import PreparedCase, Seeded, judge, judged, prepare
 from tests.validation.conftest import exit_status
-from validation.judge.audit import audit, blocking_reasons, doubts, expected_terms
-from validation.judge.evaluate import evaluate
-from validation.judge.independence import FROM_FILES, IN_WORDS, shares
-from validation.judge.results import Results
-from validation.judge.tolerances import registered
-from validation.judge.verdicts import FILE, case_verdicts
-from validation.report.blocks import Section, Table
-from validation.studies.mutants.common import COMMON_FAULTS, CommonFault
-from validation.studies.mutants.judge import PreparedCase, Seeded, judge, judged, prepare
-from validation.studies.run.collect import collect
-from validation.studies.run.record import Request, RunOutput
-from validation.studies.run.sections.verdicts import verdicts
 
 FAULTS = {fault.key: fault for fault in COMMON_FAULTS}
 EXACT = ("analytic/lagrange", "mujoco/kkt", "pinocchio/kkt", "pybullet/kkt")
@@ -70,7 +70,7 @@ def test_the_files_notice_every_fault_of_their_numbers(robot: str) -> None:
     for key, quantity in QUANTITIES.items():
         if key == "model: wrench" and not case.mechanism.wrenches:
             continue
-        assert f"model file says otherwise: {quantity} of " in _doubt(FAULTS[key], case, motion), key
+        assert f"model differs from its file: {quantity} of " in _doubt(FAULTS[key], case, motion), key
 
 
 def test_every_number_of_the_files_has_a_fault() -> None:
@@ -87,7 +87,7 @@ def test_a_route_notices_what_it_does_not_share(prepared: PreparedCase, source: 
     rows = results_of(prepared, source)
     for key, row in rows.items():
         if row["result"] == "not carried":
-            assert (key, row["note"]) == ("model: wrench", "there is no external wrench")
+            assert (key, row["note"]) == ("model: wrench", "the robot has no external wrench")
         elif row["result"] == "shared":
             assert FAULTS[key].what in shares(source)
             assert row["note"].endswith(prepared.common[key].doubt)  # type: ignore[union-attr]
@@ -126,7 +126,7 @@ def test_a_base_point_that_is_misread_opens_the_loops_of_mujoco() -> None:
     (row,) = judge(prepare(case, fault), "mujoco/kkt", fault)
     assert row["result"] == "killed", row
     assert row["relative_error"] < row["tolerance"]
-    assert row["note"].startswith("closure drift 0.0001 m, want at most 3.09e-06 m")
+    assert row["note"].startswith("closure drift must be at most 3.09e-06 m, got 0.0001 m")
 
 
 @pytest.mark.slow
@@ -140,7 +140,7 @@ def test_the_rank_of_the_drives_is_for_the_power_balance(prepared: PreparedCase)
 def test_the_model_file_is_a_judge_of_numbers_alone(prepared: PreparedCase) -> None:
     rows = results_of(prepared, FILE)
     assert {key for key, row in rows.items() if row["result"] == "killed"} == set(QUANTITIES) - {"model: wrench"}
-    assert rows["model: velocity term"]["note"] == "it is no number of the robot's files"
+    assert rows["model: velocity term"]["note"] == "the faulty input is not in the robot's files"
 
 
 def test_what_nobody_notices_survives(prepared: PreparedCase) -> None:
@@ -181,7 +181,7 @@ def test_a_model_that_cannot_move_is_refused(prr: Case) -> None:
     fault = CommonFault(key="torn", text="", what="geometry", seed=torn)
     rows = judge(prepare(prr, [fault]), "mujoco/kkt", [fault])
     assert (rows[0]["result"], rows[0]["effect"]) == ("refused", np.inf)
-    assert "the reference refuses it: " in rows[0]["note"]
+    assert "the reference refuses the fault: " in rows[0]["note"]
 
 
 def test_nothing_agrees_where_the_files_say_otherwise(prr: Case, prr_motion: Motion) -> None:
@@ -194,7 +194,7 @@ def test_nothing_agrees_where_the_files_say_otherwise(prr: Case, prr_motion: Mot
     everything = {"analytic/noc": "disagree", "analytic/lagrange": "not comparable", "mujoco/kkt": "not comparable"}
     assert _verdicts(judged_wrong) == everything
     note = case_verdicts(judged_wrong)[prr.key]["analytic/lagrange"].note
-    reason = "the model file says otherwise: gear of q1: the model has 2, the file 1"
+    reason = "the model differs from its file: gear of q1 is 2 in the model, 1 in the file"
     assert f"the reference cannot be trusted: {reason}" in note
     assert reason in case_verdicts(judged_wrong)[prr.key]["analytic/noc"].note
     assert exit_status(judged_wrong) == 1

@@ -7,17 +7,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robots.arrays import Array
-from robots.efforts import Deviation, EffortHistory, Rung
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation, EffortHistory, Rung
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
+from loopcheck.validation.judge import compare, sources
+from loopcheck.validation.judge.compare import (
+    Evidence,
+    ladder_rows,
+    relative_error,
+    summarize,
+    summarize_resolved,
+    unexplained,
+)
+from loopcheck.validation.judge.evaluate import Outcome
+from loopcheck.validation.judge.resolution import Resolution
+from loopcheck.validation.judge.targets import cases_of
+from loopcheck.validation.judge.tolerances import Tolerance, registered
 from tests.conftest import MODELS
-from validation.judge import compare, sources
-from validation.judge.compare import Evidence, ladder_rows, relative_error, summarize, summarize_resolved, unexplained
-from validation.judge.evaluate import Outcome
-from validation.judge.resolution import Resolution
-from validation.judge.tolerances import Tolerance, registered
-from validation.studies.check.cases import cases_of_file
 
 T = np.array([0.0, 0.1, 0.2])
 EXPECTED = np.array([[1.0, -6.0, 0.5], [-4.0, 2.0, 0.25], [3.0, 1.0, -0.5]])
@@ -113,7 +120,7 @@ def test_the_reference_is_its_own_row(reference: Outcome, candidate: Outcome) ->
     summary = summarize([reference, candidate], EVIDENCE)
     row = summary.iloc[0].to_dict()
     assert (row["source"], row["verdict"]) == (sources.REFERENCE, "reference")
-    assert row["note"] == "power balance 1.0e-15 of the powers at work"
+    assert row["note"] == "power imbalance 1.0e-15 of the acting powers"
     assert np.isnan([row[name] for name in ("max_error", "rms_error", "relative_error", "tolerance")]).all()
     assert (row["peak"], row["case_peak"], row["scale"]) == (4.0, 6.0, 8.0)
 
@@ -133,7 +140,7 @@ def test_a_single_sample_and_a_small_scale_compare(reference: Outcome, candidate
 
 
 def test_units_do_not_share_a_peak() -> None:
-    case = cases_of_file(MODELS / "lift_and_finger.xml")[-1]
+    case = cases_of([MODELS / "lift_and_finger.xml"])[-1]
     names = tuple(actuator.name for actuator in case.mechanism.actuators)
     effort = np.array([[4e3, 1e-3], [-5e3, -2e-3]])
     found = EffortHistory(source=sources.REFERENCE, actuators=names, t=T[:2], effort=effort)
@@ -176,11 +183,11 @@ def test_a_verdict_flips_at_each_other_limit(name: str, reference: Outcome, cand
     candidate = replace(candidate, size=4.0)
     for value, said in (
         (Deviation(4 * limit, limit), ""),
-        (Deviation(np.nextafter(4 * limit, 1)), f"{words} {4 * limit:.3g} m, want at most {4 * limit:g} m"),
-        (Deviation(angle=np.nextafter(limit, 1)), f"{words} {limit:.3g} rad, want at most {limit:g} rad"),
-        (Deviation(length=np.nan), f"{words} nan m, want at most {4 * limit:g} m"),
-        (Deviation(angle=np.nan), f"{words} nan rad, want at most {limit:g} rad"),
-        (None, f"{words} not reported, want at most {limit:g} rad, or of the size"),
+        (Deviation(np.nextafter(4 * limit, 1)), f"{words} must be at most {4 * limit:g} m, got {4 * limit:.3g} m"),
+        (Deviation(angle=np.nextafter(limit, 1)), f"{words} must be at most {limit:g} rad, got {limit:.3g} rad"),
+        (Deviation(length=np.nan), f"{words} must be at most {4 * limit:g} m, got nan m"),
+        (Deviation(angle=np.nan), f"{words} must be at most {limit:g} rad, got nan rad"),
+        (None, f"{words} must be at most {limit:g} rad, or {limit:g} of the robot's size, but is not reported"),
     ):
         found = with_history(candidate, **{name: value})
         rows = rows_of(reference, found)
@@ -195,7 +202,7 @@ def test_a_reference_in_doubt_lets_nothing_agree(name: str, reference: Outcome, 
     assert verdicts(right, candidate) == 3 * ["agree"]
     for value, got in ((2 * limit, f"{2 * limit:.3g}"), (np.nan, "nan"), (None, "not reported")):
         wrong = changed(reference, **{name: value})
-        doubt = f"{name.replace('_', ' ')} {got}, want at most {limit:g}"
+        doubt = f"{name.replace('_', ' ')} must be at most {limit:g}, got {got}"
         summary = summarize([wrong, candidate], EVIDENCE)
         assert summary["verdict"].tolist() == [*3 * ["disagree"], *3 * ["not comparable"]]
         assert summary["note"].iloc[0].startswith(doubt)
@@ -206,7 +213,7 @@ def test_a_reference_at_rest_has_no_balance(reference: Outcome, candidate: Outco
     still = replace(reference, power_imbalance=None, at_rest=True)
     summary = summarize([still, candidate], EVIDENCE)
     assert summary["verdict"].tolist() == [*3 * ["reference"], *3 * ["agree"]]
-    assert summary["note"].tolist() == [*3 * ["no motion, no balance to take"], *3 * ["said so"]]
+    assert summary["note"].tolist() == [*3 * ["at rest: no power balance"], *3 * ["said so"]]
 
 
 def test_without_a_reference_nothing_compares(reference: Outcome, candidate: Outcome) -> None:
@@ -265,7 +272,7 @@ def test_an_engine_that_lost_something_is_not_compared(reference: Outcome, candi
 def test_what_has_no_partner_is_not_compared(change: Mapping[str, Any], reference: Outcome, candidate: Outcome) -> None:
     row = rows_of(reference, with_history(candidate, **change))[1]
     assert row["verdict"] == "not comparable"
-    assert row["note"].startswith("no effort of this actuator on the reference's time grid, or one that is no number")
+    assert row["note"].startswith("no finite effort of this actuator on the time grid of the reference")
     assert np.isnan([row["max_error"], row["relative_error"]]).all()
     assert row["peak"] == 6.0
 
@@ -297,7 +304,7 @@ def test_where_nothing_acts_nothing_is_judged(reference: Outcome, candidate: Out
     unmoved = replace(reference, scale=SCALE * [1, 1, 0])
     rows = rows_of(unmoved, candidate)
     assert [row["verdict"] for row in rows] == ["agree", "agree", "not comparable"]
-    assert rows[2]["note"].startswith("nothing acts: no force has any power where this actuator moves")
+    assert rows[2]["note"].startswith("no load: no force does work along the motion of this actuator")
     assert np.isnan(rows[2]["relative_error"])
     assert rows[2]["max_error"] == 0
 
@@ -306,7 +313,7 @@ def test_where_nothing_acts_nothing_is_judged(reference: Outcome, candidate: Out
     ("resolution", "verdict", "said"),
     [
         (None, "disagree", ""),
-        (0.25, "not comparable", "below what this route resolves: error 0.75, resolution 0.25, limit 0.00195"),
+        (0.25, "not comparable", "below the resolution of this route: error 0.75, resolution 0.25, limit 0.00195"),
         (0.2499, "disagree", "error 0.75, resolution 0.25, limit 0.00195"),
     ],
 )
@@ -344,13 +351,13 @@ def test_only_efforts_beyond_their_limit_want_an_explanation(reference: Outcome,
 @pytest.mark.parametrize(
     ("resolved", "verdict", "note"),
     [
-        (None, "disagree", "power imbalance 3e-13, want at most 1e-13"),
-        (np.nan, "disagree", "power imbalance 3e-13, want at most 1e-13"),
-        (9e-14, "disagree", "power imbalance 3e-13, want at most 1e-13"),
+        (None, "disagree", "power imbalance must be at most 1e-13, got 3e-13"),
+        (np.nan, "disagree", "power imbalance must be at most 1e-13, got 3e-13"),
+        (9e-14, "disagree", "power imbalance must be at most 1e-13, got 3e-13"),
         (
             2e-13,
             "not comparable",
-            "below what this route resolves: power imbalance 3e-13, resolution 2e-13, limit 1e-13",
+            "below the resolution of this route: power imbalance 3e-13, resolution 2e-13, limit 1e-13",
         ),
     ],
 )
@@ -404,7 +411,7 @@ def test_what_is_resolved_is_asked_of_those_alone_whose_effort_is_beyond(
         3 * ["not run"],
     ]
     resolved = found[found["source"] == ROUTE]["note"].iloc[1]
-    assert resolved.startswith("below what this route resolves: error 1, resolution 0.5, limit 0.0156")
+    assert resolved.startswith("below the resolution of this route: error 1, resolution 0.5, limit 0.0156")
     by_default = summarize_resolved([reference, beyond], prr_motion)
     assert by_default["tolerance"].iloc[-1] == registered()[ROUTE].relative_error
     assert by_default["verdict"].tolist()[3:] == ["agree", "not comparable", "disagree"]

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from analytic.kinematics.redundancy import contradiction
-from analytic.motion.prescribe import prescribe
-from robots.mechanism import Mechanism
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.analytic.kinematics.redundancy import contradiction
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.compare import summarize
+from loopcheck.validation.judge.evaluate import outcome_of
 from tests.conftest import CaseMaker
 from tests.validation.test_audit import table_of
-from validation.judge import sources
-from validation.judge.compare import summarize
-from validation.judge.evaluate import outcome_of
 
 #    a bar on three cranks, of which two are enough, the third longer than the others by a part of a hair
 PARALLELS = """

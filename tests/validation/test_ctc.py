@@ -10,30 +10,38 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import engines
-from analytic.dynamics.noc import Noc
-from analytic.motion.prescribe import prescribe
-from analytic.papers import zubizarreta2010 as paper
-from robots.arrays import Array
-from robots.errors import NotFoundError
-from robots.mechanism import ModelFile
-from robots.mjcf import read_mechanism
-from robots.robot import Case, load, make_case
+from loopcheck import engines
+from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.analytic.papers import zubizarreta2010 as paper
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import NotFoundError
+from loopcheck.robots.mechanism import ModelFile
+from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.robot import Case, load, make_case
+from loopcheck.validation.execution.workers import Workers
+from loopcheck.validation.studies.control import study
+from loopcheck.validation.studies.control.controller import Gains, Reference, angle_between
+from loopcheck.validation.studies.control.engine_plant import engine_plant
+from loopcheck.validation.studies.control.perturbation import (
+    BY_LEG,
+    BY_ROBOT,
+    KINDS,
+    Template,
+    make_templates,
+    overrides,
+    perturb,
+)
+from loopcheck.validation.studies.control.plant import ExactPlant
+from loopcheck.validation.studies.control.runs import CONTROLLERS, REGULAR, Batch, Settings, run_batch
+from loopcheck.validation.studies.control.simulate import DIVERGED, Runs, Task, references, simulate
+from loopcheck.validation.studies.control.study import Control
+from loopcheck.validation.studies.study import exit_status, run_study, write_conclusion
 from tests.validation.conftest import Command, in_this_process
-from validation.execution.workers import Workers
-from validation.studies.ctc import study
-from validation.studies.ctc.controller import Gains, Reference, angle_between
-from validation.studies.ctc.engine_plant import engine_plant
-from validation.studies.ctc.perturbation import BY_LEG, BY_ROBOT, KINDS, Template, make_templates, overrides, perturb
-from validation.studies.ctc.plant import ExactPlant
-from validation.studies.ctc.runs import CONTROLLERS, REGULAR, Batch, Settings, run_batch
-from validation.studies.ctc.simulate import DIVERGED, Runs, Task, references, simulate
-from validation.studies.ctc.study import Ctc
-from validation.studies.study import exit_status, run_study, write_conclusion
 
 G = 9.81
 COARSE = Task(dt=8e-3)
-SMALL = Ctc(levels=(5.0,), templates=2, settings=Settings(task=COARSE))
+SMALL = Control(levels=(5.0,), templates=2, settings=Settings(task=COARSE))
 
 
 @cache
@@ -254,7 +262,7 @@ def test_runs_that_crash_take_no_others_along(tmp_path: Path) -> None:
         runs = result.tables["ctc_runs"]
         assert set(runs.loc[runs["note"] == "", "controller"]) == {"classical", "task space"}
         (note,) = runs.loc[runs["controller"] == "extended", "note"].unique()
-        assert note.startswith("internal error: ValueError: a slip; the whole of it: ")
+        assert note.startswith("internal error: ValueError: a slip; traceback: ")
         assert result.record["internal_errors"] == [note]
         assert exit_status(conclusion.verdicts, result.record) == 70
         patch.setattr(study, "run_batch", run_batch)
@@ -279,24 +287,24 @@ def test_other_settings_are_computed_anew(folder: Path, tmp_path: Path) -> None:
 
 
 def test_unknown_names_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match="unknown mode of the study 'pmm': known are pmp, mpm, ppp, ppm"):
+    with pytest.raises(NotFoundError, match=r"unknown mode of the study: 'pmm'. Known: pmp, mpm, ppp, ppm"):
         run_study(replace(SMALL, modes=("pmm",)), tmp_path)
 
 
 @pytest.mark.slow
 def test_the_report_says_what_the_tables_say(folder: Path, tmp_path: Path) -> None:
-    text = (folder / "ctc.md").read_text(encoding="utf-8")
+    text = (folder / "control.md").read_text(encoding="utf-8")
     assert "18 runs, 0 diverged." in text
     assert "the mean ISE of Extended CTC is smaller at 1 of 1 levels than that of classical CTC" in text
-    assert "What makes the difference: geometry." in text
-    html = (folder / "ctc.html").read_text(encoding="utf-8")
+    assert "Cause of the difference: geometry." in text
+    html = (folder / "control.html").read_text(encoding="utf-8")
     assert html.count("data:image/svg+xml") == 3
     result, _ = run_study(SMALL, folder, workers=Workers(jobs=1))
     runs = result.tables["ctc_runs"].copy()
     runs.loc[runs["controller"] == "extended", "ISE"] *= 100
     runs.loc[0, ["ISE", "IAE", "ITAE", "diverged_at"]] = np.nan, np.nan, np.nan, 0.5
     write_conclusion(SMALL, replace(result, folder=tmp_path, tables={**result.tables, "ctc_runs": runs}))
-    text = (tmp_path / "ctc.md").read_text(encoding="utf-8")
+    text = (tmp_path / "control.md").read_text(encoding="utf-8")
     assert "18 runs, 1 diverged (classical 1)." in text
     assert "smaller at 0 of 1 levels than that of classical CTC" in text
     assert "\nNone.\n" not in text
@@ -339,7 +347,7 @@ def test_wrong_lengths_can_carry_classical_control_through_a_singularity() -> No
 
 
 def test_a_singular_mode_is_refused_in_one_line(loopcheck: Command, tmp_path: Path) -> None:
-    status, _, err = loopcheck("ctc", "--mode", "pmm", "--out", tmp_path / "ctc")
+    status, _, err = loopcheck("study", "control", "--mode", "pmm", "--out", tmp_path / "ctc")
     assert status == 2
-    assert err.strip() == "loopcheck: unknown mode of the study 'pmm': known are pmp, mpm, ppp, ppm"
+    assert err.strip() == "loopcheck: unknown mode of the study: 'pmm'. Known: pmp, mpm, ppp, ppm"
     assert not (tmp_path / "ctc").exists()

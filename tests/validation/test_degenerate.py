@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robots.errors import INTERNAL, HarnessError
+from loopcheck.robots.errors import INTERNAL, HarnessError
+from loopcheck.validation.execution.workers import ALONE
+from loopcheck.validation.judge.results import Results
+from loopcheck.validation.judge.targets import cases_of
+from loopcheck.validation.studies.check.study import run
 from tests.validation.conftest import Command, exit_status, in_this_process
 from tests.validation.degenerate import linkage, mechanisms
-from validation.execution.workers import ALONE
-from validation.judge.results import Results
-from validation.studies.check.cases import cases_of_file
-from validation.studies.run.study import run
 
 EXACT = ("analytic/lagrange", "mujoco/kkt", "pybullet/kkt", "pinocchio/kkt")
 STRETCHED = (0.2, 0.3, 0.25, 0.75)
@@ -24,7 +24,7 @@ FOLDED = (0.2, -0.5, 0.2, -0.1)
 def in_one_process() -> Iterator[None]:
     """Nothing runs in a process of its own, which takes seconds to start."""
     with in_this_process() as patch:
-        patch.setattr("validation.studies.check.cases.want_readable", lambda *_: None)
+        patch.setattr("loopcheck.validation.judge.targets.want_readable", lambda *_: None)
         yield
 
 
@@ -35,15 +35,17 @@ def test_a_linkage_without_play_is_locked(
 ) -> None:
     """To first order two dofs are free; not even the loops that close to a millionth of a metre make a motion of it."""
     (tmp_path / "linkage.xml").write_text(linkage(lengths, drives))
-    with pytest.raises(HarnessError, match=r"linkage\.xml, mode home: the loops lock it: .* crank, coupler, rocker$"):
-        run(cases_of_file(tmp_path / "linkage.xml"), source_names=EXACT[:1], workers=ALONE)
+    with pytest.raises(
+        HarnessError, match=r"linkage\.xml, mode home: the loops lock the mechanism: .* crank, coupler, rocker$"
+    ):
+        run(cases_of([tmp_path / "linkage.xml"]), source_names=EXACT[:1], workers=ALONE)
 
 
 def test_a_locked_linkage_is_one_line_and_bad_input(loopcheck: Command, tmp_path: Path) -> None:
     (tmp_path / "linkage.xml").write_text(linkage(STRETCHED))
     status, _, err = loopcheck("check", tmp_path / "linkage.xml", "--out", tmp_path / "out")
     assert (status, err.count("\n")) == (2, 1)
-    assert "the loops lock it: of" in err
+    assert "the loops lock the mechanism: of" in err
 
 
 def test_what_is_locked_beside_a_robot_that_moves_is_named(tmp_path: Path) -> None:
@@ -54,15 +56,15 @@ def test_what_is_locked_beside_a_robot_that_moves_is_named(tmp_path: Path) -> No
     text = locked.replace("</worldbody>", f"{free}</worldbody>").replace('joint="crank"', 'joint="arm"')
     (tmp_path / "two.xml").write_text(text)
     with pytest.raises(
-        HarnessError, match=r"the loops lock part of it: of \d dofs .* those of crank, coupler, rocker$"
+        HarnessError, match=r"the loops lock part of the mechanism: of \d degrees .* at joints crank, coupler, rocker$"
     ):
-        run(cases_of_file(tmp_path / "two.xml"), source_names=EXACT[:1], workers=ALONE)
+        run(cases_of([tmp_path / "two.xml"]), source_names=EXACT[:1], workers=ALONE)
 
 
 @pytest.mark.slow
 def test_a_linkage_at_its_change_point_moves(tmp_path: Path) -> None:
     (tmp_path / "linkage.xml").write_text(linkage((0.2, 0.5, -0.2, 0.5)))
-    results = run(cases_of_file(tmp_path / "linkage.xml"), source_names=EXACT[:2], workers=ALONE)
+    results = run(cases_of([tmp_path / "linkage.xml"]), source_names=EXACT[:2], workers=ALONE)
     assert exit_status(results) == 0
 
 
@@ -74,7 +76,7 @@ def test_a_tip_that_comes_to_rest_at_once_is_followed(tmp_path: Path) -> None:
     body = f'<body><joint name="j"/><inertial pos=".1 0 0" mass="1" diaginertia="1 1 1"/>{tip}</body>'
     motor = '<actuator><motor name="m" joint="j"/></actuator>'
     (tmp_path / "tip.xml").write_text(f"<mujoco><worldbody>{body}</worldbody>{motor}</mujoco>")
-    assert exit_status(run(cases_of_file(tmp_path / "tip.xml"), source_names=EXACT[:2], dt=0.1, workers=ALONE)) == 0
+    assert exit_status(run(cases_of([tmp_path / "tip.xml"]), source_names=EXACT[:2], dt=0.1, workers=ALONE)) == 0
 
 
 def test_a_single_hinge_is_a_robot(tmp_path: Path) -> None:
@@ -82,7 +84,7 @@ def test_a_single_hinge_is_a_robot(tmp_path: Path) -> None:
     body = '<body><joint name="j"/><inertial pos=".1 0 0" mass="1" diaginertia="1 1 1"/></body>'
     motor = '<actuator><motor name="m" joint="j"/></actuator>'
     (tmp_path / "hinge.xml").write_text(f"<mujoco><worldbody>{body}</worldbody>{motor}</mujoco>")
-    results = run(cases_of_file(tmp_path / "hinge.xml"), source_names=EXACT, dt=0.1, workers=ALONE)
+    results = run(cases_of([tmp_path / "hinge.xml"]), source_names=EXACT, dt=0.1, workers=ALONE)
     assert set(results.summary["verdict"]) <= {"agree", "reference", "not run"}
     assert all("is not installed" in note for note in _notes(results) if "not" in note)
 
@@ -111,6 +113,6 @@ def _notes(results: Results) -> list[str]:
 def _results(path: Path) -> Results | HarnessError:
     """What checking a file comes to, in this process."""
     try:
-        return run(cases_of_file(path), source_names=EXACT, dt=0.1, workers=ALONE)
+        return run(cases_of([path]), source_names=EXACT, dt=0.1, workers=ALONE)
     except HarnessError as error:
         return error

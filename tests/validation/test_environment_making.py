@@ -13,14 +13,14 @@ from unittest.mock import Mock
 import pytest
 from packaging.requirements import Requirement
 
-import engines
-from robots.errors import HarnessError
+from loopcheck import engines
+from loopcheck.robots.errors import HarnessError
+from loopcheck.validation.execution import environment_making as making
+from loopcheck.validation.execution import uv
+from loopcheck.validation.execution.environments import PLACE, broken_environments, environments
+from loopcheck.validation.execution.forkserver import HOUSE
 from tests.validation.conftest import Command
 from tests.validation.other_python import make_environment, share_packages
-from validation.execution import environment_making as making
-from validation.execution import uv
-from validation.execution.environments import PLACE, broken_environments, environments
-from validation.execution.interpreter import PACKAGES, ROOT
 
 HERE = importlib.metadata.version("mujoco")
 SAID = "error: No solution found: because {} has no usable wheels, your requirements are unsatisfiable"
@@ -100,23 +100,22 @@ def test_only_what_comes_as_source_alone_is_built(
 @pytest.mark.slow
 def test_workers_need_no_package_that_is_left_out() -> None:
     modules = [
-        "validation.execution.answering",
-        "validation.judge.evaluate",
-        "validation.judge.audit",
-        "validation.judge.resolution",
-        "validation.studies.mutants.judge",
-        "validation.studies.budget.parts",
-        "validation.studies.ctc.runs",
-        "validation.studies.benchmarks.measure",
-        "validation.studies.worlds.precisions",
+        "loopcheck.validation.execution.answering",
+        "loopcheck.validation.judge.evaluate",
+        "loopcheck.validation.judge.audit",
+        "loopcheck.validation.judge.resolution",
+        "loopcheck.validation.studies.mutants.judge",
+        "loopcheck.validation.studies.budget.parts",
+        "loopcheck.validation.studies.control.runs",
+        "loopcheck.validation.studies.free_motion.measure",
+        "loopcheck.validation.studies.throughput.precisions",
     ]
     program = (
         f"import sys; sys.modules.update(dict.fromkeys({sorted(making.UNNEEDED)!r}))\n"
         f"from importlib import import_module; [import_module(name) for name in {modules!r}]"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", program], cwd=HOUSE, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert set(PACKAGES) == {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests"}
 
 
 @pytest.mark.parametrize(
@@ -155,13 +154,13 @@ def test_what_is_cut_short_is_made_anew(
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("add", "ode"), "unknown engine 'ode': known are dart"),
-        (("add", "no-engine"), "unknown engine 'no-engine'"),
-        (("add", "drake>=1"), "want ENGINE or ENGINE==VERSION, got 'drake>=1'"),
-        (("add", "drake==1.*"), "want ENGINE or ENGINE==VERSION, got 'drake==1.*'"),
-        (("add", "drake", "--find-links", "/nowhere"), "/nowhere: want a folder of wheels, there is none"),
-        (("remove", "drake"), "unknown environment 'drake': known are none"),
-        (("update",), "no environment to update: loopcheck engines add ENGINE makes one"),
+        (("add", "ode"), "unknown engine: 'ode'. Known: dart"),
+        (("add", "no-engine"), "unknown engine: 'no-engine'"),
+        (("add", "drake>=1"), "engine must be ENGINE or ENGINE==VERSION, got 'drake>=1'"),
+        (("add", "drake==1.*"), "engine must be ENGINE or ENGINE==VERSION, got 'drake==1.*'"),
+        (("add", "drake", "--find-links", "/nowhere"), "--find-links must be a folder of wheels, got '/nowhere'"),
+        (("remove", "drake"), "unknown environment: 'drake'. Known: (empty)"),
+        (("update",), "no environment to update. Make an environment with: loopcheck engines add ENGINE"),
         (("mend",), "No such command 'mend'"),
     ],
 )
@@ -193,7 +192,7 @@ def test_what_fails_says_what_mends_it(
     status, _, err = loopcheck("engines", "add", "drake")
     assert (status, err.count("\n")) == (2, 1)
     assert reason in err
-    assert err.endswith(f"; mended by: {mend}\n")
+    assert err.endswith(f"; remedy: {mend}\n")
     assert (environments(), broken_environments()) == ((), ())
 
 
@@ -229,10 +228,10 @@ def test_a_python_is_chosen_that_the_engine_has_wheels_for(monkeypatch: pytest.M
     assert chosen() == sys.executable
     wheels.clear()
     answer = uv.UvError("Because there is no version of drake==9.9 and you require drake==9.9, ...")
-    with pytest.raises(HarnessError, match=r"drake==1\.58\.0: it has no wheels for Python 3\.11, 3\.12, 3\.13"):
+    with pytest.raises(HarnessError, match=r"drake==1\.58\.0: no wheels for Python 3\.11, 3\.12, 3\.13"):
         chosen()
     monkeypatch.setattr(uv, "has_wheels", Mock(side_effect=answer))
-    with pytest.raises(HarnessError, match=r"drake==1\.58\.0: there is no such version$"):
+    with pytest.raises(HarnessError, match=r"drake==1\.58\.0: the package index has no such version$"):
         chosen()
 
 

@@ -20,15 +20,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-import engines
-from engines.ladder import outlines, sourced
-from robots.errors import EngineNotInstalledError, NotFoundError
-from robots.motion import Motion
-from robots.robot import Case, load
-from tests.house import ROOT
-from tests.validation.other_python import make_environment
-from validation.execution import interpreter
-from validation.execution.environments import (
+from loopcheck import engines
+from loopcheck.engines.ladder import outlines, sourced
+from loopcheck.robots.errors import EngineNotInstalledError, NotFoundError
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case, load
+from loopcheck.validation.execution import interpreter
+from loopcheck.validation.execution.environments import (
     PLACE,
     Environment,
     broken_environments,
@@ -37,16 +35,19 @@ from validation.execution.environments import (
     environments,
     is_there,
 )
-from validation.execution.frames import dumps, loads
-from validation.execution.interpreter import LostCallError, call, end
-from validation.execution.journal import Task, keys
-from validation.execution.workers import TaskLog, WorkerFailure, Workers, worker_pool
-from validation.judge import sources
-from validation.judge.evaluate import evaluate
-from validation.studies import study as study_module
-from validation.studies.run.study import Run
-from validation.studies.sweep.cases import COMPUTED, Variation, compute_cases
-from validation.studies.tune.engine import AskedTuning, tuning_of
+from loopcheck.validation.execution.forkserver import HOUSE
+from loopcheck.validation.execution.frames import dumps, loads
+from loopcheck.validation.execution.interpreter import LostCallError, call, end
+from loopcheck.validation.execution.journal import Task, keys
+from loopcheck.validation.execution.workers import TaskLog, WorkerFailure, Workers, worker_pool
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.evaluate import evaluate
+from loopcheck.validation.studies import study as study_module
+from loopcheck.validation.studies.check.study import Check
+from loopcheck.validation.studies.sweep.cases import COMPUTED, Variation, compute_cases
+from loopcheck.validation.studies.tune.engine import AskedTuning, tuning_of
+from tests.house import ROOT
+from tests.validation.other_python import make_environment
 
 LIMIT = 30.0
 SCRIPTS = ("scripts",)
@@ -97,7 +98,7 @@ def test_one_process_computes_all_calls(python: Path) -> None:
 
 
 def test_an_error_of_ours_is_raised_here(python: Path) -> None:
-    with pytest.raises(NotFoundError, match="unknown robot 'nothing'") as caught:
+    with pytest.raises(NotFoundError, match="unknown robot: 'nothing'") as caught:
         call(python, load, ("nothing",), LIMIT)
     assert "3prr" in caught.value.known
 
@@ -154,7 +155,7 @@ def test_a_hang_ends_with_a_killed_parent(python: Path) -> None:
     program = (
         "import os, re\n"
         "from pathlib import Path\n"
-        "from validation.execution.interpreter import call\n"
+        "from loopcheck.validation.execution.interpreter import call\n"
         f"python = Path({str(python)!r})\n"
         "print(call(python, os.getpid, (), 30), flush=True)\n"
         f"call(python, re.match, {HANG[1]!r}, 1000)\n"
@@ -184,8 +185,8 @@ def test_packages_beside_our_own_are_not_taken_along(tmp_path: Path, monkeypatch
     (tmp_path / "numpy").mkdir()
     (tmp_path / "numpy" / "__init__.py").write_text("raise SystemExit('of another Python')", encoding="utf-8")
     for package in interpreter.PACKAGES:
-        (tmp_path / package).symlink_to(ROOT / package)
-    monkeypatch.setattr(interpreter, "ROOT", tmp_path)
+        (tmp_path / package).symlink_to(HOUSE / package)
+    monkeypatch.setattr(interpreter, "HOUSE", tmp_path)
     try:
         assert call(python, load, ("3prr",), LIMIT).title == load("3prr").title
     finally:
@@ -208,7 +209,7 @@ def test_tasks_of_an_engine_run_where_the_engine_is(environment: Environment, mo
     assert (here, there) == (sysconfig.get_path("scripts"), str(environment.interpreter.parent))
     assert [failure.reason for failure in failures] == [
         "its process died: Aborted (SIGABRT)",
-        "it did not come to an end within 3 s",
+        "timeout after 3 s",
     ]
     assert all(isinstance(failure, WorkerFailure) for failure in failures)
 
@@ -224,14 +225,14 @@ def test_an_engine_gives_the_same_efforts_there(python: Path, prr: Case, prr_mot
 @pytest.mark.slow
 def test_studies_ask_an_engine_there(environment: Environment, prr: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a tuning nor a sweep imports the engine here."""
-    variation = Variation(robot="four_bar", sources=("mujoco/kkt",), motions=("pose",))
+    variation = Variation(target="four_bar", sources=("mujoco/kkt",), motions=("pose",))
     wanted = tuning_of("mujoco").given(prr.mechanism)
     monkeypatch.setattr(engines, "installed", lambda name: False)
     with pytest.raises(EngineNotInstalledError):
         sources.load("mujoco/kkt")
     with worker_pool(Workers(1, time_limit=LIMIT)) as pool:
         assert AskedTuning(engine="mujoco", pool=pool).given(prr.mechanism) == wanted
-    rows = compute_cases(variation, (0,)).to_pylist()
+    rows = compute_cases(variation, (0,)).to_dict("records")
     assert {(row["source"], row["result"]) for row in rows} == {("analytic/noc", COMPUTED), ("mujoco/kkt", COMPUTED)}
 
 
@@ -279,7 +280,7 @@ def test_the_newest_whole_environment_is_used(not_here: None, tmp_path: Path, mo
 def test_the_record_names_what_computes(not_here: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PLACE, str(tmp_path))
     environment = make_environment(tmp_path, "dart", "1.10")
-    study = Run(cases=())
+    study = Check(cases=())
     record = study_module._record(study, [], datetime.now(UTC), TaskLog())
     assert record["versions"]["dart"] == "1.10"
     named = {"name": environment.name, "python": environment.python, "numpy": environment.numpy}

@@ -2,10 +2,10 @@
 
 import pytest
 
-from analytic.motion.prescribe import prescribe
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.validation.judge.evaluate import START, evaluate
+from loopcheck.validation.judge.targets import cases_of
 from tests.conftest import MODELS
-from validation.judge.evaluate import START, evaluate
-from validation.studies.check.cases import cases_of_file
 
 
 @pytest.mark.slow
@@ -20,7 +20,7 @@ from validation.studies.check.cases import cases_of_file
 def test_where_nothing_drives_a_simulation_says_whose_state_it_starts_from(
     model: str, source: str, is_said: bool
 ) -> None:
-    case = cases_of_file(MODELS / f"{model}.xml")[0]
+    case = cases_of([MODELS / f"{model}.xml"])[0]
     outcome = evaluate(case, prescribe(case, dt=0.1), source)
     assert outcome.history is not None
     assert (START in outcome.history.settings.values()) == (START in outcome.note) == is_said

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.validation.conftest import exit_status
-from tests.validation.test_report import EMPTY, REFERENCE, summary_row
-from validation.judge.results import VERDICTS, Results, table
-from validation.judge.verdicts import (
+from loopcheck.validation.judge.results import VERDICTS, Results, table
+from loopcheck.validation.judge.verdicts import (
     JUDGED,
     MEANING,
     SEVERITY,
@@ -24,6 +22,8 @@ from validation.judge.verdicts import (
     verdict_counts,
     worst,
 )
+from tests.validation.conftest import exit_status
+from tests.validation.test_report import EMPTY, REFERENCE, summary_row
 
 HERE = ("bar", "default", "up", "vertical")
 
@@ -38,7 +38,7 @@ def finding_of(*rows: Mapping[str, Any], expected: str = "") -> CaseVerdict:
     return finding
 
 
-FROM_WORST = ("disagree", "not run", "not comparable", "agree", "informational", "reference")
+FROM_WORST = ("disagree", "not run", "not comparable", "not supported", "agree", "informational", "reference")
 """What is known to be wrong is worse than what is not known, and this worse than what is right or not judged."""
 
 
@@ -55,7 +55,16 @@ def test_every_verdict_has_its_place_and_its_meaning() -> None:
     assert set(JUDGED) == {"agree", "disagree", "not comparable", "not run"}
 
 
-WORST_OF_CASES = ("disagree", "not run", "not comparable", "agree", "informational", "as expected", "reference")
+WORST_OF_CASES = (
+    "disagree",
+    "not run",
+    "not comparable",
+    "not supported",
+    "agree",
+    "informational",
+    "as expected",
+    "reference",
+)
 
 
 @pytest.mark.parametrize(("first", "second"), [*product(WORST_OF_CASES, repeat=2)])
@@ -133,7 +142,7 @@ def test_sources_of_a_case_stand_together() -> None:
     verdicts = {source: finding.verdict for source, finding in case_verdicts(results_of(*rows))[HERE].items()}
     assert verdicts == {REFERENCE: "reference", "a/kkt": "agree", "b/kkt": "not run"}
     counts = {"agree": 1, "disagree": 0, "not comparable": 0, "not run": 1, "as expected": 0, "informational": 0}
-    assert verdict_counts(results_of(*rows)) == counts
+    assert verdict_counts(results_of(*rows)) == counts | {"not supported": 0}
 
 
 @pytest.mark.parametrize(
@@ -143,6 +152,8 @@ def test_sources_of_a_case_stand_together() -> None:
         (["agree", "agree", "informational", "reference"], 0),
         (["agree", "disagree", "not run", "not comparable"], 1),
         (["disagree"], 1),
+        (["agree", "not supported"], 0),
+        (["not supported"], 3),
         (["agree", "not run"], 3),
         (["agree", "not comparable"], 3),
         (["not run"], 3),

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robots.errors import NotFoundError
-from robots.motion import Motion
-from robots.robot import Case
-from validation.execution.frames import dumps, loads, read_frame, write_frame
+from loopcheck.robots.errors import NotFoundError
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
+from loopcheck.validation.execution.frames import dumps, loads, read_frame, write_frame
 
 ARRAYS = [
     np.arange(6.0).reshape(2, 3),
@@ -65,7 +65,7 @@ def test_a_case_and_its_motion_cross_without_names_of_a_version(prr: Case, prr_m
 
 def test_an_error_of_ours_keeps_its_attributes() -> None:
     error = loads(dumps(NotFoundError("engine", "ode", ["mujoco"])))
-    assert (str(error), error.known) == ("unknown engine 'ode': known are mujoco", ("mujoco",))
+    assert (str(error), error.known) == ("unknown engine: 'ode'. Known: mujoco", ("mujoco",))
 
 
 def test_a_frame_that_is_cut_short_is_none() -> None:

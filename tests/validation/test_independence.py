@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-import engines
+from loopcheck import engines
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.independence import OURS, Basis, bases, lineage
+from loopcheck.validation.judge.results import Results, table
+from loopcheck.validation.studies.check.sections.answer import answer
+from loopcheck.validation.studies.check.sections.verdicts import verdicts
 from tests.validation.test_report import EMPTY, summary_row
-from validation.judge import sources
-from validation.judge.independence import OURS, Basis, bases, lineage
-from validation.judge.results import Results, table
-from validation.studies.run.sections.answer import answer
-from validation.studies.run.sections.verdicts import verdicts
 
 LINEAGES = {
     "analytic/noc": "loopcheck",
@@ -35,15 +35,19 @@ def results(**verdict: str) -> Results:
     [
         ({"analytic__paper": "agree"}, "closed form", True),
         ({"analytic__paper": "agree", "mujoco__kkt": "agree"}, "closed form; MuJoCo", True),
-        ({"mujoco__kkt": "agree", "pybullet__kkt": "agree"}, "2 lineages: Bullet, MuJoCo", True),
-        ({"mujoco__kkt": "agree", "mujoco__forward": "agree"}, "agreement only: MuJoCo", False),
-        ({"analytic__lagrange": "agree"}, "agreement only: loopcheck", False),
-        ({"mujoco__kkt": "agree", "pybullet__kkt": "informational"}, "agreement only: MuJoCo", False),
-        ({"mujoco__kkt": "agree", "pybullet__kkt": "not run"}, "agreement only: MuJoCo", False),
-        ({"analytic__lagrange": "agree", "analytic__paper": "disagree"}, "agreement only: loopcheck", False),
+        ({"mujoco__kkt": "agree", "pybullet__kkt": "agree"}, "2 code bases: Bullet, MuJoCo", True),
+        ({"mujoco__kkt": "agree", "mujoco__forward": "agree"}, "no independent confirmation: only MuJoCo", False),
+        ({"analytic__lagrange": "agree"}, "no independent confirmation: only loopcheck", False),
+        ({"mujoco__kkt": "agree", "pybullet__kkt": "informational"}, "no independent confirmation: only MuJoCo", False),
+        ({"mujoco__kkt": "agree", "pybullet__kkt": "not run"}, "no independent confirmation: only MuJoCo", False),
+        (
+            {"analytic__lagrange": "agree", "analytic__paper": "disagree"},
+            "no independent confirmation: only loopcheck",
+            False,
+        ),
         (
             {"mujoco__kkt": "agree", "mujoco__forward": "disagree", "pybullet__kkt": "agree"},
-            "agreement only: Bullet",
+            "no independent confirmation: only Bullet",
             False,
         ),
     ],
@@ -53,13 +57,13 @@ def test_basis_of_a_case(verdict: dict[str, str], text: str, independent: bool) 
     basis = bases(found)[CASE]
     assert (basis.text, basis.is_independent) == (text, independent)
     assert text in str(verdicts(found))
-    assert ("agreement only" in str(answer(found))) == (not independent)
+    assert f"Confirmed independently: {int(independent)} of 1 cases." in str(answer(found))
 
 
 def test_a_case_without_agreement_rests_on_nothing() -> None:
     found = results(mujoco__kkt="disagree", pybullet__kkt="not run")
     assert bases(found) == {}
-    assert "in 1 nothing agrees" in str(answer(found))
+    assert "Confirmed independently: 0 of 1 cases." in str(answer(found))
 
 
 def test_tables_without_lineages_claim_nothing() -> None:

@@ -11,22 +11,22 @@ from typing import Any
 import pytest
 from rich.console import Console, RenderableType
 
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
+from loopcheck.validation.execution import workers
+from loopcheck.validation.execution.progress import Bars, Lines
+from loopcheck.validation.judge.audit import audit, blocking_reasons, doubts, expected_terms
+from loopcheck.validation.judge.compare import Evidence, summarize
+from loopcheck.validation.judge.evaluate import evaluate
+from loopcheck.validation.judge.random_cases import random_case
+from loopcheck.validation.judge.targets import cases_of
+from loopcheck.validation.judge.tolerances import registered
+from loopcheck.validation.judge.verdicts import FILE, Key
+from loopcheck.validation.studies.check.interim import UNAUDITED, UNRESOLVED, Interim
+from loopcheck.validation.studies.check.study import Check, run
+from loopcheck.validation.studies.study import run_study
 from tests.conftest import MODELS
 from tests.validation.conftest import Command, in_this_process
-from validation.execution import workers
-from validation.execution.progress import Bars, Lines
-from validation.judge.audit import audit, blocking_reasons, doubts, expected_terms
-from validation.judge.compare import Evidence, summarize
-from validation.judge.evaluate import evaluate
-from validation.judge.random_cases import random_case
-from validation.judge.tolerances import registered
-from validation.judge.verdicts import FILE, Key
-from validation.studies.check.cases import cases_of_file
-from validation.studies.run.interim import UNAUDITED, UNRESOLVED, Interim
-from validation.studies.run.study import Run, run
-from validation.studies.study import run_study
 
 SOURCES = ("analytic/noc", "analytic/lagrange", "mujoco/kkt", "mujoco/inverse")
 ENGINES = (FILE, "mujoco")
@@ -105,7 +105,7 @@ def test_the_table_fills_as_results_come() -> None:
 
     with in_this_process() as patch:
         patch.setattr(workers, "display", display)
-        run(cases_of_file(MODELS / "four_bar.xml")[:1], source_names=("mujoco/kkt",), dt=0.1, workers=workers.ALONE)
+        run(cases_of([MODELS / "four_bar.xml"])[:1], source_names=("mujoco/kkt",), dt=0.1, workers=workers.ALONE)
     *tables, last = screen.shown
     assert len(tables) == 4  # two sources, the audits of the engine and of the file
     assert "agree" not in tables[0]
@@ -121,11 +121,11 @@ def test_the_answer_is_there_before_the_page(tmp_path: Path) -> None:
         text = " ".join(map(text_of, items))
         said.append(((tmp_path / "summary.csv").exists(), (tmp_path / "report.html").exists(), text))
 
-    study = Run(cases=cases_of_file(MODELS / "four_bar.xml")[:1], sources=("mujoco/kkt",), dt=0.1)
+    study = Check(cases=cases_of([MODELS / "four_bar.xml"])[:1], sources=("mujoco/kkt",), dt=0.1)
     run_study(study, tmp_path, workers=workers.ALONE, say=say)
     (answer, end) = said
     assert answer[:2] == (True, False)
-    assert "1 agree" in answer[2]
+    assert "Agreement: 1 of 1" in answer[2]
     assert end[:2] == (True, True)
     assert "report.html" in end[2]
 

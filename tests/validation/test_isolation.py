@@ -16,15 +16,15 @@ import pandas as pd
 import pytest
 from diskcache import Cache
 
+from loopcheck.validation.execution.files import LOCK, locked
+from loopcheck.validation.execution.journal import JOURNAL
+from loopcheck.validation.judge.evaluate import Outcome
+from loopcheck.validation.judge.results import TABLES, read
+from loopcheck.validation.studies.sweep.cases import Variation, compute_cases, drawn, nominal
+from loopcheck.validation.studies.sweep.dataset import PARTS
 from tests.conftest import MODELS
-from tests.house import ROOT, copy_house, start
+from tests.house import copy_house, start
 from tests.validation.conftest import Command
-from validation.execution.files import LOCK, locked
-from validation.execution.journal import JOURNAL
-from validation.judge.evaluate import Outcome
-from validation.judge.results import TABLES, read
-from validation.studies.sweep.cases import Variation, compute_cases, drawn, nominal
-from validation.studies.sweep.dataset import PARTS
 
 TIMES = ["wall_time"]
 LIMIT = 8
@@ -34,8 +34,8 @@ FAST = ("3prr", "--mode", "plus", "--variant", "default", "--configuration", "ve
 ROUTE = '''
 import os, signal, time
 import numpy as np
-from robots.efforts import EffortHistory
-from robots.errors import EngineError
+from loopcheck.robots.efforts import EffortHistory
+from loopcheck.robots.errors import EngineError
 
 class Bad:
     """A route that goes wrong."""
@@ -44,14 +44,14 @@ class Bad:
         {body}
 '''
 ENGINE = '''
-from engines.contract import Engine
+from loopcheck.engines.contract import Engine
 
 class Bad(Engine):
     """An engine that MuJoCo audits."""
     name, requires, extra, lineage = "{name}", "{requires}", "{name}", "{name}"
     distribution, shares = "numpy", ()
     def audit(self):
-        from engines.mujoco import audit
+        from loopcheck.engines.mujoco import audit
         return audit
 
 ENGINE = Bad()
@@ -68,7 +68,7 @@ BODIES = {
     "fickle": "off = 100 * (case.mechanism.bodies[0].mass / case.robot.mechanism().bodies[0].mass - 1)\n"
     "        if off > 0.8: os.abort()\n"
     "        if off < -0.8: time.sleep(1e6)\n"
-    "        from engines.mujoco.routes.kkt import MujocoKkt\n"
+    "        from loopcheck.engines.mujoco.routes.kkt import MujocoKkt\n"
     "        return MujocoKkt().compute_efforts(case, motion)",
     "moody": "os.environ.get('MENDED') or os.abort(); raise EngineError('no longer moody')",
 }
@@ -79,7 +79,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the house with two engines more: one whose routes all go wrong, and one that is not installed."""
     house = copy_house(tmp_path_factory.mktemp("house"))
     for engine, requires in {"broken": "numpy", "absent": "no_such_module"}.items():
-        folder = house / "engines" / engine
+        folder = house / "loopcheck" / "engines" / engine
         (folder / "routes").mkdir(parents=True)
         (folder / "routes" / "__init__.py").touch()
         about = ENGINE.format(name=engine, requires=requires)
@@ -101,7 +101,7 @@ def status(house: Path, *arguments: Any) -> int:
 def test_engines_that_go_wrong_take_nothing_along(house: Path, tmp_path: Path) -> None:
     bad = [f"broken/{route}" for route in BODIES if route not in ("moody", "fickle")] + ["absent/kkt"]
     chosen = [part for source in ["mujoco/kkt", *bad] for part in ("--source", source)]
-    process = start(house, "run", *FAST, *chosen, "--time-limit", LIMIT, "--jobs", 2, "--out", tmp_path)
+    process = start(house, "check", *FAST, *chosen, "--time-limit", LIMIT, "--jobs", 2, "--out", tmp_path)
     out, err = process.communicate()
     assert process.returncode == 3, err
     assert "xxx" not in out + err
@@ -113,17 +113,17 @@ def test_engines_that_go_wrong_take_nothing_along(house: Path, tmp_path: Path) -
     assert "SIGABRT" in notes["broken/aborts"]
     assert "exit status 3" in notes["broken/gone"]
     assert "exit status 0" in notes["broken/leaves"]
-    assert f"did not come to an end within {LIMIT} s" in notes["broken/hang"]
-    assert f"did not come to an end within {LIMIT} s" in notes["broken/flood"]
-    assert "want finite numbers, got nan" in notes["broken/nothing"]
-    assert notes["absent/kkt"].startswith("engine 'absent' is not installed: pip install 'loopcheck[absent]', or")
+    assert f"timeout after {LIMIT} s" in notes["broken/hang"]
+    assert f"timeout after {LIMIT} s" in notes["broken/flood"]
+    assert "numbers must be finite, got nan" in notes["broken/nothing"]
+    assert notes["absent/kkt"].startswith("engine 'absent' is not installed. Run: pip install 'loopcheck[absent]', or")
     assert set(read(tmp_path).audit.query("engine == 'mujoco'")["verdict"]) == {"agree"}
 
 
 @pytest.mark.slow
 def test_a_killed_run_is_finished_by_the_same_command(house: Path, tmp_path: Path, pytestconfig: pytest.Config) -> None:
     """Killed at random moments: what was computed is not computed anew, and the tables are the same, bit for bit."""
-    chosen = ("run", *FAST, *_sources("analytic/lagrange", "mujoco/kkt", "mujoco/forward"))
+    chosen = ("check", *FAST, *_sources("analytic/lagrange", "mujoco/kkt", "mujoco/forward"))
     begin = time.monotonic()
     assert status(house, *chosen, "--out", tmp_path / "whole") == 0
     span = time.monotonic() - begin
@@ -148,18 +148,18 @@ def test_a_killed_run_is_finished_by_the_same_command(house: Path, tmp_path: Pat
 def test_cases_of_a_sweep_that_crash_or_hang_are_lost_alone(house: Path, tmp_path: Path) -> None:
     """The route aborts where the first mass is more than 0.8 % too large, and hangs where it is as much too small."""
     for seed in count():
-        study = Variation(robot="3prr", seed=seed, motions=("own",), sources=("mujoco/kkt",))
+        study = Variation(target="3prr", seed=seed, motions=("own",), sources=("mujoco/kkt",))
         names = [parameter.name for parameter in nominal(study).varied]
         off = [100 * drawn(study, case)[0][names.index("mass of slider1")] for case in range(10)]
         crashing, hanging = ([k for k, x in enumerate(off) if sign * x > 0.8] for sign in (1, -1))
         if len(crashing) == len(hanging) == 1 and crashing < hanging:
             break
     chosen = ("--cases", 10, "--seed", seed, "--motion", "own", "--source", "broken/fickle", "--time-limit", 5)
-    assert status(house, "sweep", "3prr", *chosen, "--jobs", 2, "--out", tmp_path) == 3
+    assert status(house, "study", "sweep", "3prr", *chosen, "--jobs", 2, "--out", tmp_path) == 3
     rows = pd.read_parquet(tmp_path / PARTS).query("source == 'broken/fickle'").set_index("case")
-    wanted = compute_cases(study, range(10)).to_pandas().query("source == 'mujoco/kkt'").set_index("case")
+    wanted = compute_cases(study, range(10)).query("source == 'mujoco/kkt'").set_index("case")
     assert "SIGABRT" in rows["note"][crashing[0]]
-    assert "did not come to an end within 5 s" in rows["note"][hanging[0]]
+    assert "timeout after 5 s" in rows["note"][hanging[0]]
     lost = rows.index.isin(crashing + hanging)
     assert (rows.loc[lost, "result"] == "not run").all()
     assert (rows.loc[~lost, "relative_error"] == wanted.loc[~lost, "relative_error"]).all()
@@ -167,7 +167,7 @@ def test_cases_of_a_sweep_that_crash_or_hang_are_lost_alone(house: Path, tmp_pat
 
 @pytest.mark.slow
 def test_what_died_is_tried_again(house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen = ("run", *FAST, *_sources("mujoco/kkt", "broken/moody"), "--out", tmp_path)
+    chosen = ("check", *FAST, *_sources("mujoco/kkt", "broken/moody"), "--out", tmp_path)
     assert status(house, *chosen) == 3
     assert "SIGABRT" in _notes(tmp_path)["broken/moody"]
     monkeypatch.setenv("MENDED", "yes")
@@ -178,10 +178,10 @@ def test_what_died_is_tried_again(house: Path, tmp_path: Path, monkeypatch: pyte
 def test_a_folder_is_for_one_command_at_a_time(loopcheck: Command, tmp_path: Path) -> None:
     with locked(tmp_path):
         before = {path.name for path in tmp_path.iterdir()}
-        status, _, err = loopcheck("run", *FAST, "--source", "mujoco/kkt", "--out", tmp_path)
+        status, _, err = loopcheck("check", *FAST, "--source", "mujoco/kkt", "--out", tmp_path)
         assert (status, err) == (
             2,
-            f"loopcheck: {tmp_path}: another loopcheck is writing there; want another folder, or wait\n",
+            f"loopcheck: {tmp_path}: another loopcheck process writes there. Wait, or name another folder\n",
         )
         assert {path.name for path in tmp_path.iterdir()} == before
     assert not (tmp_path / LOCK).exists()
@@ -190,7 +190,7 @@ def test_a_folder_is_for_one_command_at_a_time(loopcheck: Command, tmp_path: Pat
 @pytest.mark.slow
 def test_a_disk_that_is_full_is_one_line_and_harms_nothing(house: Path, tmp_path: Path) -> None:
     """A limit on the size of files stands for the disk: what is written beyond it fails as on a full one."""
-    chosen = ("run", *FAST, *_sources("analytic/lagrange", "mujoco/kkt"), "--out", tmp_path)
+    chosen = ("check", *FAST, *_sources("analytic/lagrange", "mujoco/kkt"), "--out", tmp_path)
     assert status(house, *chosen) == 0
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
     command = f"ulimit -f 16; trap '' XFSZ; exec {sys.executable} -m loopcheck {' '.join(map(str, chosen))}"
@@ -203,7 +203,7 @@ def test_a_disk_that_is_full_is_one_line_and_harms_nothing(house: Path, tmp_path
 
 @pytest.mark.slow
 def test_nothing_an_engine_drops_lands_in_the_users_folder(house: Path, tmp_path: Path) -> None:
-    chosen = ("run", *FAST, *_sources("mujoco/as_is", "broken/aborts"))
+    chosen = ("check", *FAST, *_sources("mujoco/as_is", "broken/aborts"))
     start(house, *chosen, "--out", "out", at=tmp_path).communicate()
     assert {path.name for path in tmp_path.iterdir()} == {"out"}
 
@@ -214,7 +214,7 @@ def test_rooms_of_the_users_own_are_not_taken_for_ours(tmp_path: Path) -> None:
         (tmp_path / room).mkdir()
         (tmp_path / room / "__init__.py").write_text("raise SystemExit('not ours')", encoding="utf-8")
     shutil.copy(MODELS / "four_bar.xml", tmp_path)
-    command = [sys.executable, str(ROOT / "loopcheck.py"), "check", "four_bar.xml", "--source", "mujoco/kkt"]
+    command = [sys.executable, "-m", "loopcheck", "check", "four_bar.xml", "--source", "mujoco/kkt"]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -8,36 +8,36 @@ from typing import Any
 import pytest
 from diskcache import Cache
 
-from robots.errors import HarnessError, OutputError
+from loopcheck.robots.errors import HarnessError, OutputError
+from loopcheck.validation.execution import journal as journals
+from loopcheck.validation.execution.files import locked
+from loopcheck.validation.execution.journal import JOURNAL, Task, journal_in, keys
+from loopcheck.validation.execution.workers import WorkerFailure, Workers, worker_pool
+from loopcheck.validation.judge.known_issues import LEDGER
+from loopcheck.validation.judge.targets import cases_of
+from loopcheck.validation.judge.tolerances import REGISTER
+from loopcheck.validation.studies.check.study import Check
+from loopcheck.validation.studies.study import run_study
 from tests.conftest import MODELS
 from tests.validation.conftest import in_this_process
-from validation.execution import journal as journals
-from validation.execution.files import locked
-from validation.execution.journal import JOURNAL, Task, journal_in, keys
-from validation.execution.workers import WorkerFailure, Workers, worker_pool
-from validation.judge.known_issues import LEDGER
-from validation.judge.tolerances import REGISTER
-from validation.studies.check.cases import cases_of_file
-from validation.studies.run.study import Run
-from validation.studies.study import run_study
 
 COMPUTING = (
-    "validation.judge.evaluate",
-    "validation.judge.audit",
-    "validation.studies.errata.costs",
-    "validation.studies.benchmarks.measure",
-    "validation.studies.mutants.judge",
-    "validation.studies.ladder.levels",
-    "validation.studies.ctc.runs",
-    "validation.studies.sweep.cases",
-    "validation.studies.bench.measure",
+    "loopcheck.validation.judge.evaluate",
+    "loopcheck.validation.judge.audit",
+    "loopcheck.validation.studies.errata.costs",
+    "loopcheck.validation.studies.free_motion.measure",
+    "loopcheck.validation.studies.mutants.judge",
+    "loopcheck.validation.studies.refinement.levels",
+    "loopcheck.validation.studies.control.runs",
+    "loopcheck.validation.studies.sweep.cases",
+    "loopcheck.validation.studies.speed.measure",
 )
 """Modules of the functions that tasks call."""
 SHOWING = {
-    "validation.report.blocks",
-    "validation.report.pages",
-    "validation.report.terminal",
-    "validation.studies.study",
+    "loopcheck.validation.report.blocks",
+    "loopcheck.validation.report.pages",
+    "loopcheck.validation.report.terminal",
+    "loopcheck.validation.studies.study",
 }
 
 
@@ -58,12 +58,14 @@ def test_how_results_are_shown_does_not_matter_to_them(module: str) -> None:
 
 
 def test_what_a_module_imports_matters_directly_or_not() -> None:
-    assert "validation.judge.compare" in journals._imported("validation.studies.mutants.judge")
-    assert "validation.judge.tolerances" in journals._imported("validation.studies.mutants.judge")  # by way of compare
+    assert "loopcheck.validation.judge.compare" in journals._imported("loopcheck.validation.studies.mutants.judge")
+    assert "loopcheck.validation.judge.tolerances" in journals._imported(
+        "loopcheck.validation.studies.mutants.judge"
+    )  # by way of compare
 
 
 def test_limits_and_known_issues_matter_to_results() -> None:
-    assert {REGISTER, LEDGER} <= journals._files("validation.judge.compare")
+    assert {REGISTER, LEDGER} <= journals._files("loopcheck.validation.judge.compare")
 
 
 def test_other_packages_matter_to_results_and_our_own_metadata_do_not(
@@ -98,7 +100,7 @@ def test_failures_are_not_kept_and_results_are(tmp_path: Path) -> None:
         with in_this_process(), journal_in(tmp_path) as journal, worker_pool(Workers(1), journal) as pool:
             *results, failure = pool.results(tasks, "tasks")
         assert results == [2.0, 4.0]
-        line, _, path = failure.reason.partition("; the whole of it: ")
+        line, _, path = failure.reason.partition("; traceback: ")
         assert line == "internal error: ZeroDivisionError: a slip"
         assert "raise ZeroDivisionError(reason)" in Path(path).read_text(encoding="utf-8")
         assert (pool.log.known, pool.log.computed, len(pool.log.failures)) == (known, 3 - known, 1)
@@ -148,7 +150,7 @@ def test_an_edited_model_is_computed_anew(tmp_path: Path) -> None:
         model.read_text(encoding="utf-8").replace("<mujoco", '<!-- option timestep="0.001" --><mujoco', 1),
     ):
         model.write_text(text, encoding="utf-8")
-        study = Run(cases=cases_of_file(model)[:1], sources=("mujoco/kkt",), dt=0.05)
+        study = Check(cases=cases_of([model])[:1], sources=("mujoco/kkt",), dt=0.05)
         result, _ = run_study(study, tmp_path / "out", workers=Workers(1))
         computed.append(result.record["tasks"]["computed"])
     assert computed == [6, 0, 6]  # motion, models, two sources, and audits of the engine and of the file

@@ -9,17 +9,23 @@ import pandas as pd
 import pytest
 from scipy.integrate import solve_ivp
 
-import engines
-from analytic.motion.prescribe import prescribe
-from robots.arrays import Array
-from robots.errors import HarnessError
-from robots.log import Held, Instantaneous, Log
-from robots.log_files import read_log, write_log
-from robots.robot import Case, load, make_case
+from loopcheck import engines
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import HarnessError, NotFoundError
+from loopcheck.robots.log import Held, Instantaneous, Log
+from loopcheck.robots.log_files import read_log, write_log
+from loopcheck.robots.robot import Case, load, make_case
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.logs import Asked, JudgedLog, fit_rows, judge_log, verdicts
+from loopcheck.validation.judge.targets import case_of
+from loopcheck.validation.studies.judge.study import (
+    compared,
+    judge_file,
+    judge_of_files,
+    results_of_logs,
+)
 from tests import planar_four_bar
-from validation.judge import sources
-from validation.judge.logs import JudgedLog, fit_rows, judge_log, verdicts
-from validation.studies.judge.study import Asked, case_of_file, compared, judge_file, judge_of_files, results_of_logs
 
 MODEL = Path(__file__).parents[2] / "robots/four_bar/four_bar.xml"
 
@@ -52,22 +58,24 @@ def test_a_robot_that_is_mounted_otherwise_is_told_by_its_gravity(case: Case) ->
     down = flat.mechanism.with_gravity(np.array([-0.0, 0.0, -9.81]))  # as a turned vector has its zeros
     verdict, note = said(judge_log(replace(flat, mechanism=down), log))
     assert verdict == "disagree"
-    assert "gravity (0, -9.81, 0) m/s² in place of (0, 0, -9.81) explains it: --configuration vertical?" in note
+    assert (
+        "gravity (0, -9.81, 0) m/s² instead of (0, 0, -9.81) explains the residual: --configuration vertical?" in note
+    )
     tilted = replace(case, mechanism=case.mechanism.with_gravity(9.81 * np.array([0.342, -0.940, 0.0])))
     verdict, note = said(judge_log(tilted, replace(log, effort=log.effort + 0.01)))
     assert verdict == "disagree"
-    assert "m/s² in place of (3.36, -9.22, 0) explains it" in note
+    assert "m/s² instead of (3.36, -9.22, 0) explains the residual" in note
     heavy = planar_four_bar.held_log(1e-3, 100, masses=(0.4, 1.3, 0.8))
     assert "gravity" not in said(judge_log(case, heavy))[1]
 
 
 def test_a_hold_that_the_efforts_do_not_keep_is_named(case: Case) -> None:
     log = planar_four_bar.held_log(1e-3, 100)
-    doubt = "efforts are said to be held for 1 s and change every 0.001 s: that of each row is taken"
+    doubt = "stated hold of efforts: 1 s, but they change every 0.001 s"
     assert doubt in said(judge_log(case, replace(log, effort_time=Held(1.0))))[1]
     every_tenth = log.effort[np.arange(len(log.t)) // 10 * 10]
     for kept in (log, replace(log, effort=every_tenth, effort_time=Held(0.01))):
-        assert "are said to be held" not in said(judge_log(case, kept))[1]
+        assert "stated hold of efforts" not in said(judge_log(case, kept))[1]
 
 
 def test_below_the_floor_there_is_no_verdict_and_it_says_what_would_do(case: Case, exact: Log) -> None:
@@ -75,12 +83,12 @@ def test_below_the_floor_there_is_no_verdict_and_it_says_what_would_do(case: Cas
     noisy = replace(exact, q=exact.q + 1e-4 * rng.normal(size=exact.q.shape), qd=None)
     verdict, note = said(judge_log(case, noisy), 1e-5)
     assert verdict == "not comparable"
-    assert "below what the log can tell" in note
-    assert "s would do, or columns" in note
+    assert "below the noise floor of the log" in note
+    assert "times the resolution" in note
     coarse = planar_four_bar.held_log(2e-3, 50)
     verdict, note = said(judge_log(case, coarse), 1e-6)
     assert verdict == "not comparable"
-    wanted = float(note.split("a log every ")[1].split(" s would do")[0])
+    wanted = float(note.split("sample every ")[1].split(" s")[0])
     finer = judge_log(case, planar_four_bar.held_log(wanted, round(0.1 / wanted)))
     assert said(finer, 1.25e-6)[0] == "agree"
 
@@ -101,10 +109,10 @@ def test_undeclared_efforts_are_never_said_to_disagree_if_another_time_explains_
 @pytest.mark.parametrize(
     ("change", "guess"),
     [
-        (lambda log: replace(log, effort=-log.effort), "-1 times those needed (the other sign?)"),
-        (lambda log: replace(log, effort=2 * log.effort), "2 times those needed (given twice?)"),
-        (lambda log: replace(log, effort=1e3 * log.effort), "1000 times those needed (N mm or mN for N m or N?)"),
-        (lambda log: replace(log, qd=np.rad2deg(log.qd)), "57.3 times the rates of its positions (deg"),
+        (lambda log: replace(log, effort=-log.effort), "-1 times the required efforts (opposite sign?)"),
+        (lambda log: replace(log, effort=2 * log.effort), "2 times the required efforts (given twice?)"),
+        (lambda log: replace(log, effort=1e3 * log.effort), "1000 times the required efforts (N mm or mN instead of"),
+        (lambda log: replace(log, qd=np.rad2deg(log.qd)), "57.3 times the derivatives of its positions (deg"),
         (lambda log: replace(log, qd=log.qd[:, ::-1]), "velocities are not used"),
     ],
     ids=["sign", "twice", "units", "degrees", "exchanged"],
@@ -247,7 +255,7 @@ def test_tables_as_adams_writes_them_are_judged(mass: float, verdict: str, tmp_p
     (tmp_path / "spring.tab").write_text(f"# RotSpring_ADAMS\n#\n{table}", encoding="utf-8")
     (tmp_path / "spring.toml").write_text(DESCRIPTION, encoding="utf-8")
     (tmp_path / "pendulum.xml").write_text(PENDULUM.replace('mass="1"', f'mass="{mass}"'), encoding="utf-8")
-    pendulum = case_of_file(tmp_path / "pendulum.xml")
+    pendulum = case_of(tmp_path / "pendulum.xml")
     found = judge_file(pendulum, "adams", tmp_path / "spring.tab", Asked())
     assert found.judged is not None
     assert said(found.judged, 1e-4)[0] == verdict
@@ -257,25 +265,25 @@ def test_tables_as_adams_writes_them_are_judged(mass: float, verdict: str, tmp_p
 def test_bad_input_is_refused(tmp_path: Path, exact: Log) -> None:
     path = tmp_path / "run.csv"
     write_log(exact, path)
-    for changes, line in (
-        ({"configuration": "upside"}, "unknown configuration of four_bar.xml 'upside': known are"),
-        ({"names": ("a", "b")}, "want a name for each of 1, got a, b"),
-        ({"mode": "away"}, "unknown mode"),
-    ):
-        with pytest.raises(HarnessError, match=line):
-            judge_of_files(MODEL, [path], asked=Asked(), **changes)
-    with pytest.raises(HarnessError, match="want a name for each of 2, got run, run"):
-        judge_of_files(MODEL, [path, path], asked=Asked())
-    with pytest.raises(HarnessError, match="accuracy: want a positive number, got 0"):
+    with pytest.raises(NotFoundError, match="upside"):
+        case_of(MODEL, configuration="upside")
+    with pytest.raises(NotFoundError, match="away"):
+        case_of(MODEL, mode="away")
+    case = case_of(MODEL)
+    with pytest.raises(HarnessError, match="the 1 logs must have different names, got a, b"):
+        judge_of_files(case, [path], asked=Asked(), names=("a", "b"))
+    with pytest.raises(HarnessError, match="the 2 logs must have different names, got run, run"):
+        judge_of_files(case, [path, path], asked=Asked())
+    with pytest.raises(HarnessError, match="accuracy must be positive and finite, got 0"):
         Asked(accuracy=0)
-    with pytest.raises(HarnessError, match="want more samples to judge from 9 s on, got 0: no filter has room"):
+    with pytest.raises(HarnessError, match="must have more samples from 9 s on, got 0: too few for every filter"):
         judge_log(make_case(load("four_bar"), variant="default", mode="home", configuration="vertical"), exact, start=9)
 
 
 def test_tables_of_long_logs_are_thinned_and_all_of_it_judged(
     case: Case, exact: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("validation.studies.judge.study.MOST_ROWS", 12)
+    monkeypatch.setattr("loopcheck.validation.studies.judge.study.MOST_ROWS", 12)
     found = compared(judge_log(case, exact))
     results = results_of_logs([found], 1e-3)
     assert results.efforts.groupby("source").size().max() <= 12

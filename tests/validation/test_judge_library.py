@@ -1,5 +1,7 @@
 """`from loopcheck import judge`, as a test in a robot's own repository would use it."""
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,8 +11,8 @@ import pandas as pd
 import pytest
 
 import loopcheck
-from loopcheck import judge
-from robots.errors import HarnessError
+from loopcheck import engines, judge
+from loopcheck.robots.errors import HarnessError
 from tests import planar_four_bar
 
 MODEL = Path(__file__).parents[2] / "robots/four_bar/four_bar.xml"
@@ -72,9 +74,9 @@ def test_a_small_motor_beside_a_large_one_is_judged_by_its_own(factor: float, ve
 
 def test_bad_logs_raise_one_line(columns: dict[str, np.ndarray]) -> None:
     for changes, line in (
-        ({"t": columns["t"][::-1]}, "log, t: want times that increase, got one that goes back"),
-        ({"crank.effort": np.full(51, np.nan)}, "column 'crank.effort': want finite numbers, got 'nan' in row 1"),
-        ({"knee.q": columns["t"]}, "unknown joint of four_bar.xml in log 'log' 'knee'"),
+        ({"t": columns["t"][::-1]}, "log, t: times must increase, got a time that goes back"),
+        ({"crank.effort": np.full(51, np.nan)}, "column 'crank.effort': numbers must be finite, got 'nan' in row 1"),
+        ({"knee.q": columns["t"]}, "unknown joint of four_bar.xml in log 'log': 'knee'"),
     ):
         with pytest.raises(HarnessError, match=line) as caught:
             judge(MODEL, {**columns, **changes})
@@ -84,14 +86,17 @@ def test_bad_logs_raise_one_line(columns: dict[str, np.ndarray]) -> None:
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        ({"accuracy": np.inf}, "accuracy: want a positive number, got inf"),
-        ({"accuracy": np.nan}, "accuracy: want a positive number, got nan"),
-        ({"accuracy": -1e-3}, "accuracy: want a positive number, got -0.001"),
-        ({"acuracy": 1e-9}, "unknown option of judge 'acuracy': known are effort_time, accuracy, configuration"),
-        ({"start": np.nan}, "from: want a time in s, got nan"),
-        ({"start": np.inf}, "from: want a time in s, got inf"),
-        ({"fit": "stiction"}, "unknown thing to fit 'stiction': known are friction"),
-        ({"effort_time": "held:0"}, "effort_time: hold of the efforts: want a time above 0 s, got 0 s"),
+        ({"accuracy": np.inf}, "accuracy must be positive and finite, got inf"),
+        ({"accuracy": np.nan}, "accuracy must be positive and finite, got nan"),
+        ({"accuracy": -1e-3}, "accuracy must be positive and finite, got -0.001"),
+        (
+            {"acuracy": 1e-9},
+            "unknown option of judge: 'acuracy'. Did you mean 'accuracy'. Known: effort_time, accuracy, configuration",
+        ),
+        ({"start": np.nan}, "from must be a finite time in s, got nan"),
+        ({"start": np.inf}, "from must be a finite time in s, got inf"),
+        ({"fit": "stiction"}, "unknown parameter to fit: 'stiction'. Did you mean 'friction'. Known: friction"),
+        ({"effort_time": "held:0"}, "effort_time: hold time of the efforts: must be above 0 s, got 0 s"),
     ],
 )
 def test_bad_options_raise_one_line(options: dict[str, Any], line: str, columns: dict[str, np.ndarray]) -> None:
@@ -106,7 +111,9 @@ def test_columns_of_several_lengths_raise_one_line(columns: dict[str, np.ndarray
         ("crank.q", columns["t"][:-1], r"\(50,\)"),
         ("crank.effort", np.zeros((51, 2)), "51, 2"),
     ):
-        with pytest.raises(HarnessError, match=f"log, {name}: want a number for each sample, .* got shape .?{shape}"):
+        with pytest.raises(
+            HarnessError, match=f"log, {name}: must have a number for each sample, .* got shape .?{shape}"
+        ):
             judge(MODEL, {**columns, name: wrong})
 
 
@@ -119,6 +126,20 @@ def test_options_hold_of_a_log_too() -> None:
     assert set(other.figures["effort_time"]) == {"instantaneous"}
     assert set(other.figures["source"]) == {"log/mine"}
     assert not other.agrees
+
+
+def test_its_import_is_light() -> None:
+    """Neither the report nor the tables nor an engine besides MuJoCo; pandas would import pyarrow."""
+    program = "import sys; from loopcheck import judge; print(judge.__name__, *sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    name, *modules = done.stdout.split()
+    assert name == "judge"
+    heavy = {"matplotlib", "pandas", "pandera", "plotly", "pyarrow", "rich"}
+    engine_modules = {engines.engine(name).requires.split(".")[0] for name in engines.engine_names()} - {"mujoco"}
+    assert not {module.split(".")[0] for module in modules} & (heavy | engine_modules)
+    assert "mujoco" in modules
+    ours = [module for module in modules if module.startswith("loopcheck.validation.")]
+    assert not [module for module in ours if "report" in module or module.endswith((".study", ".command"))]
 
 
 def test_nothing_else_is_promised() -> None:

@@ -10,19 +10,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import engines
-from engines import ladder as declared
-from engines.extrapolation import value_at_zero
-from engines.ladder import STEP, Ladder, ladders
-from robots.motion import Motion
-from robots.robot import Case, load, representative_case
-from tests.validation.conftest import Command, in_this_process
-from validation.execution.tables import read_tables
-from validation.execution.workers import Workers, worker_pool
-from validation.judge.tolerances import registered
-from validation.studies.ladder import study, tuned
-from validation.studies.ladder.advice import ANY, PLAIN, advice, answer, own_settings
-from validation.studies.ladder.analysis import (
+from loopcheck import engines
+from loopcheck.engines import ladder as declared
+from loopcheck.engines.extrapolation import value_at_zero
+from loopcheck.engines.ladder import STEP, Ladder, ladders
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case, load, representative_case
+from loopcheck.validation.execution.tables import read_tables
+from loopcheck.validation.execution.workers import Workers, worker_pool
+from loopcheck.validation.judge.targets import cases_of
+from loopcheck.validation.judge.tolerances import registered
+from loopcheck.validation.studies.refinement import study, tuned
+from loopcheck.validation.studies.refinement.advice import ANY, PLAIN, advice, answer, own_settings
+from loopcheck.validation.studies.refinement.analysis import (
     CONVERGES,
     DIVERGES,
     NOT_RUN,
@@ -32,15 +32,16 @@ from validation.studies.ladder.analysis import (
     summary,
     verdict,
 )
-from validation.studies.ladder.levels import LEVELS, PreparedCase, prepared_case, simulate_levels
-from validation.studies.ladder.study import TABLE, LadderStudy
-from validation.studies.study import run_study
-from validation.studies.tune.engine import tuning_of
-from validation.studies.tune.purposes import given_purposes
-from validation.studies.tune.trial import Extent, try_settings
+from loopcheck.validation.studies.refinement.levels import LEVELS, PreparedCase, prepared_case, simulate_levels
+from loopcheck.validation.studies.refinement.study import TABLE, Refinement
+from loopcheck.validation.studies.study import run_study
+from loopcheck.validation.studies.tune.engine import tuning_of
+from loopcheck.validation.studies.tune.purposes import given_purposes
+from loopcheck.validation.studies.tune.trial import Extent, try_settings
+from tests.validation.conftest import Command, in_this_process
 
 TARGET = 1e-6
-SMALL = LadderStudy(robots=("3prr",), configurations=("vertical",), modes=("plus",))
+SMALL = Refinement(cases=cases_of(["3prr"], variants=["default"], configurations=["vertical"], modes=["plus"]))
 FEW = ("mj_step Euler", "mj_step Euler, default softness")
 
 
@@ -176,7 +177,7 @@ def test_soft_constraints_stall_though_the_changes_fall(prepared: PreparedCase, 
 
 def test_a_solver_that_gives_up_stalls(prepared: PreparedCase) -> None:
     """One iteration of PGS at every step."""
-    forward = pytest.importorskip("engines.mujoco.routes.forward")
+    forward = pytest.importorskip("loopcheck.engines.mujoco.routes.forward")
     lame = forward.Settings(compliances=(1e-3,), integrator="Euler", solver="PGS", iterations=1)
     ladder = _first_levels(prepared.motion, "mujoco/forward", "mj_step Euler", 3)
     trials = tuple(
@@ -239,7 +240,7 @@ def test_advice_counts_neither_luck_nor_a_failed_case() -> None:
 def test_advice_says_where_nothing_ran() -> None:
     found = advice(_rows().assign(relative_error=nan), targets=(1e-2,))
     assert {answer(row) for row in found.to_dict("records")} == {
-        "nothing ran in every case; the notes of the levels say why"
+        "no level ran in every case; see the notes of the levels"
     }
 
 
@@ -309,32 +310,40 @@ def test_a_study_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.usefixtures("few")
 def test_the_command_writes_a_page_and_tables(loopcheck: Command, tmp_path: Path) -> None:
-    status, out, err = loopcheck("ladder", "3prr", "--configuration", "vertical", "--jobs", "1", "--out", tmp_path)
+    status, out, err = loopcheck(
+        "study", "refinement", "3prr", "--configuration", "vertical", "--jobs", "1", "--out", tmp_path
+    )
     assert (status, err) == (0, "")
-    assert "ladder.html" in out
+    assert "refinement.html" in out
     names = {path.name for path in tmp_path.iterdir()}
-    assert names >= {"ladder.html", "ladder.md", "ladder_rungs.csv", "ladder_summary.csv", "ladder_settings.csv"}
-    text = (tmp_path / "ladder.md").read_text(encoding="utf-8")
-    assert "none reaches it; the most accurate" in text
+    assert names >= {
+        "refinement.html",
+        "refinement.md",
+        "refinement_levels.csv",
+        "refinement_summary.csv",
+        "refinement_settings.csv",
+    }
+    text = (tmp_path / "refinement.md").read_text(encoding="utf-8")
+    assert "no setting reaches the target; the most accurate" in text
     assert "Stalled: mujoco: mj_step Euler, default softness at 0.22" in text
-    assert (tmp_path / "ladder.html").read_text(encoding="utf-8").count("data:image/svg+xml") == 1
-    levels = read_tables(tmp_path, LadderStudy.tables)[TABLE]
-    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "ladder_rungs.parquet"), levels)
+    assert (tmp_path / "refinement.html").read_text(encoding="utf-8").count("data:image/svg+xml") == 1
+    levels = read_tables(tmp_path, Refinement.tables)[TABLE]
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "refinement_levels.parquet"), levels)
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["3ppr"], "unknown robot '3ppr'"),
-        (["3prr", "--mode", "home"], "unknown mode of 3prr 'home': known are plus, minus"),
+        (["3ppr"], "'3ppr'"),
+        (["3prr", "--mode", "home"], "unknown mode of 3prr: 'home'. Known: plus, minus"),
         (
             ["3prr", "--source", "mujoco/kkt"],
-            "unknown route with ladders 'mujoco/kkt': known are dart/forward, drake/forward, exudyn/forward",
+            "unknown route with refinement levels: 'mujoco/kkt'. Known: dart/forward, drake/forward, exudyn/forward",
         ),
     ],
 )
 def test_bad_input_is_one_line(loopcheck: Command, tmp_path: Path, arguments: list[str], said: str) -> None:
-    status, _, err = loopcheck("ladder", *arguments, "--out", tmp_path / "out")
+    status, _, err = loopcheck("study", "refinement", *arguments, "--out", tmp_path / "out")
     assert (status, err.count("\n")) == (2, 1)
     assert said in err
     assert not (tmp_path / "out").exists()

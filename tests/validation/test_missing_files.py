@@ -5,17 +5,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analytic.motion.prescribe import prescribe
-from engines.mujoco.routes.kkt import MujocoKkt
-from robots.errors import MechanismError
-from robots.mechanism import ModelFile
-from robots.mjcf import compile_model, read_mechanism
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.mujoco.routes.kkt import MujocoKkt
+from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.mechanism import ModelFile
+from loopcheck.robots.mjcf import compile_model, read_mechanism
+from loopcheck.validation.execution.workers import Workers
+from loopcheck.validation.judge.targets import cases_of
+from loopcheck.validation.report.blocks import Section
+from loopcheck.validation.studies.check.sections.robots import robots
+from loopcheck.validation.studies.check.study import run
 from tests.conftest import CaseMaker
-from validation.execution.workers import Workers
-from validation.report.terminal import show
-from validation.studies.check.cases import cases_of_file
-from validation.studies.run.study import run
-from validation.studies.run.terminal import summary
 
 FILES = """
   <asset>
@@ -84,17 +84,20 @@ def test_all_that_is_missing_is_said(tmp_path: Path) -> None:
     path = _write(tmp_path / "bare.xml")
     assert read_mechanism(ModelFile(path=path)).left_out == (
         "contacts between geoms",
-        "files that no inertia depends on: mesh 'parts/hull.stl' (missing), mesh 'fist.obj' (missing), "
+        "files without effect on the inertia: mesh 'parts/hull.stl' (missing), mesh 'fist.obj' (missing), "
         "hfield 'hills.png' (missing), texture 'wood.png' (missing), texture 'up.png' (missing), "
         "skin 'fur.skn' (missing)",
     )
 
 
 @pytest.mark.slow
-def test_it_is_said_on_the_console(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    cases = cases_of_file(_write(tmp_path / "model.xml"))
-    show(summary(run(cases, source_names=("mujoco/kkt",), dt=0.1, workers=Workers(jobs=1))))
-    assert "left out: contacts between geoms; files that no inertia depends on: mesh" in capsys.readouterr().out
+def test_the_report_names_what_is_left_out(tmp_path: Path) -> None:
+    cases = cases_of([_write(tmp_path / "model.xml")])
+    results = run(cases, source_names=("mujoco/kkt",), dt=0.1, workers=Workers(jobs=1))
+    (section,) = (block for block in robots(results).blocks if isinstance(block, Section))
+    listed = [item for block in section.blocks if isinstance(block, list) for item in block]
+    assert any(item.startswith("contacts between geoms") for item in listed)
+    assert any(item.startswith("files without effect on the inertia: mesh") for item in listed)
 
 
 BOX_AND_MESH = '<geom size="0.1 0.1 0.2" type="box"/><geom class="eye"/>'
@@ -121,7 +124,7 @@ def test_a_model_is_the_same_with_its_meshes(tmp_path: Path, model_case: CaseMak
         if name == "whole":
             _add_meshes(path.parent)
         case = model_case(path, amplitude=0.1)
-        assert any("files that" in sentence for sentence in case.mechanism.left_out) == (name == "bare")
+        assert any("files without" in sentence for sentence in case.mechanism.left_out) == (name == "bare")
         efforts.append(MujocoKkt().compute_efforts(case, prescribe(case)).effort)
         models.append(compile_model(ModelFile(path=path)))
     for field in ("body_mass", "body_inertia", "body_ipos", "body_iquat", "body_pos", "body_quat"):
@@ -131,8 +134,8 @@ def test_a_model_is_the_same_with_its_meshes(tmp_path: Path, model_case: CaseMak
 
 BARE_MESH = '<geom class="eye"/>'
 LIGHT_MESH = '<geom size="0.1"/><geom class="eye" mass="1e-4"/>'
-HULL = "body 'crank': its inertia comes from the file 'parts/hull.stl' (Error opening file 'meshes/parts/hull.stl')"
-FIST = "body 'coupler': its inertia comes from the file 'fist.obj' (Error opening file 'meshes/fist.obj')"
+HULL = "inertia of body 'crank' depends on the file 'parts/hull.stl' (Error opening file 'meshes/parts/hull.stl')"
+FIST = "inertia of body 'coupler' depends on the file 'fist.obj' (Error opening file 'meshes/fist.obj')"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +154,7 @@ def test_an_inertia_that_depends_on_a_mesh_is_refused(tmp_path: Path, changes: d
     path = _write(tmp_path / "bad.xml", **changes)
     with pytest.raises(MechanismError) as caught:
         read_mechanism(ModelFile(path=path))
-    assert str(caught.value) == f"{path}: {message}; want the file, or the inertia in <inertial>"
+    assert str(caught.value) == f"{path}: {message}. Add the file, or write the inertia in <inertial>"
 
 
 def test_what_a_scaled_total_mass_makes_of_a_mesh_is_refused_for_all(tmp_path: Path) -> None:
@@ -166,7 +169,7 @@ def test_a_pointer_instead_of_a_mesh_is_missing_too(tmp_path: Path) -> None:
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0a1b\nsize 84\n"
     (tmp_path / "meshes" / "parts" / "hull.stl").write_text(pointer, encoding="utf-8")
     left_out = read_mechanism(ModelFile(path=path)).left_out
-    assert left_out[-1] == "files that no inertia depends on: mesh 'parts/hull.stl' (cannot be read)"
+    assert left_out[-1] == "files without effect on the inertia: mesh 'parts/hull.stl' (cannot be read)"
 
 
 @pytest.mark.parametrize("element", ['<include file="rest.xml"/>', '<asset><model name="m" file="rest.xml"/></asset>'])

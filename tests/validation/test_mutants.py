@@ -10,23 +10,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import engines
-from analytic.dynamics.noc import Noc
-from robots.efforts import EffortHistory, Source
-from robots.errors import EngineError, MechanismError
-from robots.mechanism import Mechanism
-from robots.mjcf import with_overrides
-from robots.motion import Motion
-from robots.robot import Case, load, make_case, names
-from tests.errors import relative_error
-from tests.validation.conftest import Command
-from validation.execution.errors import internal_errors
-from validation.execution.journal import JOURNAL
-from validation.judge.verdicts import FILE
-from validation.studies.mutants import faults, misreadings, study
-from validation.studies.mutants.common import COMMON_FAULTS
-from validation.studies.mutants.faults import MUTANTS, Mutant, by_key, inertial
-from validation.studies.mutants.judge import (
+from loopcheck import engines
+from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.robots.catalogue import names
+from loopcheck.robots.efforts import EffortHistory, Source
+from loopcheck.robots.errors import EngineError, MechanismError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.mjcf import with_overrides
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case, load, make_case
+from loopcheck.validation.execution.errors import internal_errors
+from loopcheck.validation.execution.journal import JOURNAL
+from loopcheck.validation.judge.verdicts import FILE
+from loopcheck.validation.studies.mutants import faults, misreadings, study
+from loopcheck.validation.studies.mutants.common import COMMON_FAULTS
+from loopcheck.validation.studies.mutants.faults import MUTANTS, Mutant, by_key, inertial
+from loopcheck.validation.studies.mutants.judge import (
     CAUGHT,
     FAULTS,
     PreparedCase,
@@ -37,8 +36,10 @@ from validation.studies.mutants.judge import (
     not_run,
     prepare,
 )
-from validation.studies.mutants.study import TABLE, VERDICTS, Mutants
-from validation.studies.study import exit_status, notes_of
+from loopcheck.validation.studies.mutants.study import TABLE, VERDICTS, Mutants
+from loopcheck.validation.studies.study import exit_status, notes_of
+from tests.errors import relative_error
+from tests.validation.conftest import Command
 
 EXACT = ("analytic/lagrange", "mujoco/kkt", "pinocchio/kkt", "pybullet/kkt")
 STATES_STAY_CLOSED = ("mass 1 %", "mass 1 ppm", "inertia point", "mass centre", "gravity turned", "joint damping")
@@ -133,7 +134,7 @@ def test_a_mirror_image_that_moves_likewise_is_no_fault_of_a_simulation() -> Non
     row = rows(of_two, "pinocchio/forward", fault)["axis flipped"]
     assert (row["result"], row["verdict"]) == ("below tolerance", "agree")
     assert row["effect"] < 1e-12
-    assert row["note"].endswith("in states found anew")
+    assert row["note"].endswith("in recomputed states")
 
 
 @pytest.mark.parametrize("source", ["mujoco/kkt", "mujoco/forward"])
@@ -174,7 +175,7 @@ def test_a_route_that_disagrees_anyway_kills_nothing(prepared: PreparedCase) -> 
     away = replace(prepared, case=replace(prepared.case, mechanism=_heavier(prepared.case)))
     row = rows(away, "mujoco/kkt", [by_key("one sign")])["one sign"]
     assert row["result"] == "not carried"
-    assert row["note"].startswith("without a fault it reads disagree")
+    assert row["note"].startswith("without a fault the verdict is disagree")
 
 
 def test_what_was_cut_short_is_no_kill(prepared: PreparedCase) -> None:
@@ -262,7 +263,7 @@ def test_what_is_judged_has_a_tolerance(prr: Case) -> None:
 def test_mutants_writes_table_and_page(loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(study, "judged", lambda case: ["mujoco/kkt"])  # in this process, which gives out the work
     monkeypatch.setattr(misreadings, "routes", lambda case: [])
-    status, out, _ = loopcheck("mutants", "3prr", "--jobs", "1", "--out", tmp_path)
+    status, out, _ = loopcheck("study", "mutants", "3prr", "--jobs", "1", "--out", tmp_path)
     assert status == 0
     written = {path.name for path in tmp_path.iterdir()}
     assert written == {"mutants.csv", "kill_rates.csv", "mutants.html", "mutants.md", "run.json", JOURNAL}
@@ -281,13 +282,13 @@ def test_mutants_writes_table_and_page(loopcheck: Command, tmp_path: Path, monke
     for name in ("mutants.html", "mutants.md"):
         text = (tmp_path / name).read_text(encoding="utf-8")
         assert f"{caught} of {caught + 1} faults" in text
-        assert "1 more, which the route shares with the reference, by the robot" in text
+        assert "1 more, shared by the route and the reference, by the robot" in text
         assert "shared, caught by the robot" in text
         assert "J̇v" in text
 
 
 def test_an_unknown_robot_is_one_line(loopcheck: Command, tmp_path: Path) -> None:
-    status, _, err = loopcheck("mutants", "3ppr", "--out", tmp_path / "out")
+    status, _, err = loopcheck("study", "mutants", "3ppr", "--out", tmp_path / "out")
     assert (status, err.count("\n")) == (2, 1)
 
 

@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import engines
-from engines.misreadings import Misread
-from engines.mujoco.routes.as_is import MujocoAsIs
-from robots.efforts import Fault
-from robots.log import Log
-from robots.robot import Case, load, representative_case
+from loopcheck import engines
+from loopcheck.engines.misreadings import Misread
+from loopcheck.engines.mujoco.routes.as_is import MujocoAsIs
+from loopcheck.robots.efforts import Fault
+from loopcheck.robots.log import Log
+from loopcheck.robots.robot import Case, load, representative_case
+from loopcheck.validation.studies.mutants.misreadings import judge
 from tests.validation.conftest import Command, in_this_process
-from validation.studies.mutants.misreadings import judge
 
 ROUTE = "mujoco/as_is"
 
@@ -46,8 +46,8 @@ def test_what_is_larger_than_the_error_of_the_route_is_caught(case: Case) -> Non
         "one step late": "killed",
         "reaction as effort": "not carried",  # of a joint without rotor, damper and spring it is the effort
     }
-    assert "looks like half of what acted" in rows["drive twice"]["note"]
-    assert "looks like the effort one hold late" in rows["one step late"]["note"]
+    assert "resembles half of the applied effort" in rows["drive twice"]["note"]
+    assert "resembles the effort one hold late" in rows["one step late"]["note"]
 
 
 def test_the_effect_is_what_the_efforts_change_by(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +62,7 @@ def test_what_is_smaller_is_told_as_hidden(case: Case, monkeypatch: pytest.Monke
     row = rows_of(case, monkeypatch, small=misread(scaled(1.001)))["small"]
     assert (row["result"], row["verdict"]) == ("below tolerance", "informational")
     assert row["effect"] < row["tolerance"]
-    assert "times what the route errs by without it" in row["note"]
+    assert "times the error of the route without it" in row["note"]
 
 
 def test_a_log_that_is_none_any_more_is_refused(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,9 +74,9 @@ def test_a_log_that_is_none_any_more_is_refused(case: Case, monkeypatch: pytest.
 
 def test_a_route_is_named_and_alone_is_run(loopcheck: Command, tmp_path: Path) -> None:
     with in_this_process():
-        status, out, _ = loopcheck("mutants", "four_bar", "--source", ROUTE, "--jobs", "1", "--out", tmp_path)
+        status, out, _ = loopcheck("study", "mutants", "four_bar", "--source", ROUTE, "--jobs", "1", "--out", tmp_path)
     assert status == 0, out
     assert set(pd.read_csv(tmp_path / "mutants.csv")["source"]) == {ROUTE}
-    status, _, err = loopcheck("mutants", "four_bar", "--source", "analytic/noc", "--out", tmp_path / "other")
+    status, _, err = loopcheck("study", "mutants", "four_bar", "--source", "analytic/noc", "--out", tmp_path / "other")
     assert (status, err.count("\n")) == (2, 1)
-    assert "unknown source that faults are seeded in 'analytic/noc'" in err
+    assert "unknown source that faults are seeded in: 'analytic/noc'" in err

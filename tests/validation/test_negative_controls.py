@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from robots.efforts import Deviation, EffortHistory
-from robots.errors import EngineError, ShapeError
-from robots.motion import Motion
-from robots.robot import Case, load
-from validation.judge import sources
-from validation.judge.compare import summarize
-from validation.judge.evaluate import Outcome, evaluate
-from validation.studies.mutants.faults import Compute, by_key
+from loopcheck.robots.efforts import Deviation, EffortHistory
+from loopcheck.robots.errors import EngineError, ShapeError
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case, load
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.compare import summarize
+from loopcheck.validation.judge.evaluate import Outcome, evaluate
+from loopcheck.validation.studies.mutants.faults import Compute, by_key
 
 JUDGED = ("/kkt", "/forward", "/lagrange", "/paper")
 ROUTES = [name for name in sources.names(load("3prr")) if name.endswith(JUDGED)]
@@ -43,7 +43,7 @@ def test_the_same_wrapper_without_a_fault_agrees(route: str, prr: Case, prr_moti
 
 
 def test_not_a_number_is_no_effort(prr: Case, prr_motion: Motion) -> None:
-    with pytest.raises(ShapeError, match="want finite numbers, got nan at index"):
+    with pytest.raises(ShapeError, match="numbers must be finite, got nan at index"):
         _history(prr_motion, effort=np.full((len(prr_motion.t), 3), np.nan))
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from robots.mechanism import ModelFile
-from robots.mjcf import read_mechanism
-from robots.robot import load
+from loopcheck.robots.mechanism import ModelFile
+from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.robot import load
+from loopcheck.validation.execution.workers import Workers
+from loopcheck.validation.judge.targets import cases_of
+from loopcheck.validation.studies.check.study import run
 from tests.conftest import MODELS
 from tests.validation.conftest import Command, exit_status
-from validation.execution.workers import Workers
-from validation.judge.selection import Selection, plan
-from validation.studies.run.study import run
 
 FOUR_BAR = (MODELS / "four_bar.xml").read_text(encoding="utf-8")
 
@@ -24,7 +24,7 @@ FOUR_BAR = (MODELS / "four_bar.xml").read_text(encoding="utf-8")
 def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A catalogue without robots."""
     (tmp_path / "robots").mkdir()
-    monkeypatch.setattr("robots.robot.CATALOGUE", tmp_path / "robots")
+    monkeypatch.setattr("loopcheck.robots.catalogue.CATALOGUE", tmp_path / "robots")
     return tmp_path / "robots"
 
 
@@ -32,17 +32,18 @@ def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_new_robot_is_listed_run_and_tested(
     loopcheck: Command, catalogue: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert loopcheck("new", "mine", MODELS / "four_bar.xml", "--actuated", "rocker")[0] == 0
+    assert loopcheck("new", "mine", MODELS / "four_bar.xml", "--actuated", "rocker", "--out", catalogue)[0] == 0
     assert {path.name for path in (catalogue / "mine").iterdir()} == {"four_bar.xml", "robot.toml", "README.md"}
     assert (catalogue / "mine" / "four_bar.xml").read_text(encoding="utf-8") == FOUR_BAR
     readme = (catalogue / "mine" / "README.md").read_text(encoding="utf-8")
     assert "`rocker` [N m] on joint `rocker`" in readme
     assert "## Licence" in readme
     assert "rocker [N m]" in loopcheck("list")[1]
-    cases = plan(Selection(robots=("mine",), configurations=("vertical",)))
+    cases = cases_of(("mine",), configurations=("vertical",))
     assert exit_status(run(cases, source_names=("mujoco/kkt",), dt=0.1, workers=Workers(jobs=1))) == 0
     collect = (
-        "import sys, pathlib, pytest, robots.robot; robots.robot.CATALOGUE = pathlib.Path(sys.argv[1]); "
+        "import sys, pathlib, pytest; from loopcheck.robots import catalogue; "
+        "catalogue.CATALOGUE = pathlib.Path(sys.argv[1]); "
         "sys.exit(pytest.main(['--collect-only', '-q', 'tests/test_suite.py']))"
     )
     house = Path(__file__).parent.parent.parent
@@ -75,7 +76,7 @@ def test_parts_are_copied_and_meshes_only_where_they_matter(
     (source / "given.xml").write_text(given.replace("../meshes", "meshes"), encoding="utf-8")
     (source / "taken.xml").write_text(taken.replace("../meshes", "meshes"), encoding="utf-8")
     for name in ("given", "taken"):
-        status, _, err = loopcheck("new", name, source / f"{name}.xml")
+        status, _, err = loopcheck("new", name, source / f"{name}.xml", "--out", catalogue)
         assert status == 0, err
         copied = {str(path.relative_to(catalogue / name)) for path in (catalogue / name).rglob("*.*")}
         meshes = {"meshes/rod.obj"} if name == "taken" else set()
@@ -90,13 +91,13 @@ def test_parts_are_copied_and_meshes_only_where_they_matter(
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("3prr", ("", ""), "there is a robot '3prr' already"),
-        ("../mine", ("", ""), "want a name of letters, digits and underscores, got '../mine'"),
-        ("mine", ("", ""), "model.xml: no such file, want an MJCF"),
-        ("mine", ("<worldbody>", "<worldbdy>"), "model.xml: MuJoCo's compiler refuses it"),
+        ("3prr", ("", ""), "name must be new, got '3prr'"),
+        ("../mine", ("", ""), "name must consist of letters, digits and underscores, got '../mine'"),
+        ("mine", ("", ""), "model.xml: the model file must exist"),
+        ("mine", ("<worldbody>", "<worldbdy>"), "model.xml: MuJoCo's compiler rejected the file"),
         ("mine", ('<motor name="motor" joint="crank" gear="-3"/>', ""), "model.xml: no actuators"),
         ("mine", ('pos="0.1 0.3 0"', 'pos="9 9 9"'), "the loops cannot be closed"),
-        ("mine", ("<worldbody>", '<include file="../part.xml"/><worldbody>'), "part.xml: want it in the folder of the"),
+        ("mine", ("<worldbody>", '<include file="../part.xml"/><worldbody>'), "part.xml: must be in the folder of the"),
     ],
 )
 def test_a_refused_model_leaves_nothing(
@@ -105,9 +106,9 @@ def test_a_refused_model_leaves_nothing(
     (catalogue / "3prr").mkdir()
     (tmp_path / "source").mkdir()
     (tmp_path / "part.xml").write_text("<mujoco><option/></mujoco>", encoding="utf-8")
-    if "no such file" not in message:
+    if "must exist" not in message:
         (tmp_path / "source" / "model.xml").write_text(FOUR_BAR.replace(*change), encoding="utf-8")
-    status, _, err = loopcheck("new", name, tmp_path / "source" / "model.xml")
+    status, _, err = loopcheck("new", name, tmp_path / "source" / "model.xml", "--out", catalogue)
     assert (status, err.count("\n")) == (2, 1)
     assert message in err
     assert ".new-" not in err
@@ -117,7 +118,7 @@ def test_a_refused_model_leaves_nothing(
 def test_a_catalogue_that_cannot_be_written_is_one_line(loopcheck: Command, tmp_path: Path) -> None:
     shutil.copy(MODELS / "four_bar.xml", tmp_path / "file")
     for folder in (tmp_path / "file", tmp_path / "site-packages" / "robots"):
-        status, _, err = loopcheck("new", "mine", MODELS / "four_bar.xml", "--robots", folder)
+        status, _, err = loopcheck("new", "mine", MODELS / "four_bar.xml", "--out", folder)
         assert (status, err.count("\n")) == (2, 1)
         assert str(folder) in err
     assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -6,18 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytic.logs.closed_log import closed_log
-from analytic.logs.residual import Residual, residual_efforts
-from analytic.motion.prescribe import prescribe
-from engines.as_is import log_of
-from engines.mujoco import as_is
-from engines.mujoco.stepper import MujocoStepper
-from robots.log import Held, Log
-from robots.mjcf import compile_model
-from robots.robot import Case
-from tests.conftest import MODELS, CaseMaker
-from validation.judge.logs import judge_log, verdicts
-from validation.judge.readings import (
+from loopcheck.analytic.logs.closed_log import closed_log
+from loopcheck.analytic.logs.residual import Residual, residual_efforts
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.as_is import log_of
+from loopcheck.engines.mujoco import as_is
+from loopcheck.engines.mujoco.stepper import MujocoStepper
+from loopcheck.robots.log import Held, Log
+from loopcheck.robots.mjcf import compile_model
+from loopcheck.robots.robot import Case
+from loopcheck.validation.judge.logs import judge_log, verdicts
+from loopcheck.validation.judge.readings import (
     EFFORT,
     GEARED,
     LATE,
@@ -28,6 +27,7 @@ from validation.judge.readings import (
     differences,
     reading_of,
 )
+from tests.conftest import MODELS, CaseMaker
 
 pytest.importorskip("mujoco")
 
@@ -101,7 +101,7 @@ def test_judge_names_the_reading(case: Case, log: Log) -> None:
     assert "reaction of its joint" in note
     ((verdict, note),) = verdicts(judge_log(case, spoilt(log, EFFORT, actuator.gear)), 1e-2)
     assert verdict == "agree"
-    assert "looks like" not in note
+    assert "resembles" not in note
 
 
 def test_the_readings_of_an_engine_are_held_against_what_acted(case: Case, log: Log) -> None:

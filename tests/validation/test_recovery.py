@@ -15,51 +15,46 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-import click
 import pandas as pd
 import pytest
 from diskcache import Cache
 
-from robots.robot import CATALOGUE
-from tests.conftest import MODELS
+from loopcheck.robots.catalogue import CATALOGUE
+from loopcheck.validation.cli import Main, Studies
+from loopcheck.validation.execution.files import LOCK, locked
+from loopcheck.validation.execution.journal import JOURNAL, Task
+from loopcheck.validation.execution.workers import LocalExecutor, WorkerFailure, Workers, worker_pool
+from loopcheck.validation.studies.versions import study as versions
+from loopcheck.validation.studies.versions.environments import this_one
 from tests.validation.atlas_repository import make_repository, write_manifest
 from tests.validation.conftest import Command, in_this_process
 from tests.validation.small_studies import small
-from validation.cli import cli
-from validation.execution.files import LOCK, locked
-from validation.execution.journal import JOURNAL, Task
-from validation.execution.workers import LocalExecutor, WorkerFailure, Workers, worker_pool
-from validation.studies.versions import study as versions
-from validation.studies.versions.environments import this_one
 
 ROOT = Path(__file__).parents[2]
 SEED = 20261122
 TIMES = {"wall_time", "wall_time_ratio"}
-CHOSEN_BY_TIMES = {"ladder_advice.csv"}
+CHOSEN_BY_TIMES = {"refinement_advice.csv"}
 """Tables of what is cheapest, which follow from the rungs and their wall times."""
-OTHERS = {"engines", "list", "new", "report"}
-"""Commands that are no studies."""
 FOUR_BAR = ROOT / "robots/four_bar"
 ATLAS = Path(tempfile.mkdtemp(prefix="loopcheck-atlas-"))
 """A repository of models and its manifest, made before the first test."""
 FAST = ("3prr", "--mode", "plus", "--variant", "default", "--configuration", "vertical", "--dt", "0.05")
 COMMANDS: dict[str, tuple[Any, ...]] = {
-    "run": (*FAST, "--source", "mujoco/kkt", "--source", "analytic/lagrange"),
-    "check": (MODELS / "four_bar.xml", "--dt", "0.05", "--source", "mujoco/kkt"),
-    "budget": ("four_bar", "3prr"),
+    "check": (*FAST, "--source", "mujoco/kkt", "--source", "analytic/lagrange"),
+    "tune --explain": (FOUR_BAR / "four_bar.xml",),
     "judge": (FOUR_BAR / "four_bar.xml", FOUR_BAR / "logs/clean.csv", "--configuration", "vertical"),
     "tune": (FOUR_BAR / "four_bar.xml", "--accuracy", "0.01"),
-    "atlas": ("--models", ATLAS / "models", "--remote", f"file://{ATLAS}", "--engine", "mujoco", "--no-tuning"),
+    "study atlas": ("--models", ATLAS / "models", "--remote", f"file://{ATLAS}", "--engine", "mujoco", "--no-tuning"),
     "serial": (CATALOGUE / "legs/knee.xml", CATALOGUE / "legs/knee_serial.xml", "--samples", "16"),
-    "worlds": (FOUR_BAR / "four_bar.xml", "--engine", "mujoco", "--worlds", "1,3", "--steps", "3"),
-    "errata": ("3prr",),
-    "benchmarks": ("slider_crank",),
-    "mutants": ("3prr",),
-    "ladder": ("3prr", "--configuration", "vertical", "--mode", "plus"),
-    "ctc": ("--templates", "2"),
-    "sweep": ("3prr", "--cases", "30", "--motion", "own", "--source", "mujoco/kkt"),
-    "bench": ("3prr",),
-    "versions": (*FAST, "--mujoco", this_one("mujoco").version, "--source", "mujoco/kkt"),
+    "study throughput": (FOUR_BAR / "four_bar.xml", "--engine", "mujoco", "--worlds", "1,3", "--steps", "3"),
+    "study errata": ("3prr",),
+    "study free-motion": ("slider_crank",),
+    "study mutants": ("3prr",),
+    "study refinement": ("3prr", "--configuration", "vertical", "--mode", "plus"),
+    "study control": ("--templates", "2"),
+    "study sweep": ("3prr", "--cases", "30", "--motion", "own", "--source", "mujoco/kkt"),
+    "study speed": ("3prr",),
+    "study versions": (*FAST, "--engine", f"mujoco=={this_one('mujoco').version}", "--source", "mujoco/kkt"),
 }
 """A study that takes seconds, of each command."""
 
@@ -79,7 +74,8 @@ def small_studies() -> Iterator[pytest.MonkeyPatch]:
 
 
 def test_every_study_is_tried_here() -> None:
-    assert set(cli.list_commands(click.Context(cli))) - OTHERS == set(COMMANDS)
+    studies = {name for name in Main.modules if name not in ("engines", "list", "new", "report")}
+    assert studies | {f"study {name}" for name in Studies.modules} | {"tune --explain"} == set(COMMANDS)
 
 
 @pytest.mark.slow
@@ -95,7 +91,7 @@ def test_all_commands_behave_alike(
 
     After a kill the same command goes on: the tables are the same, and nothing that was there is computed again.
     """
-    command = [name, *COMMANDS[name], "--out"]
+    command = [*name.split(), *COMMANDS[name], "--out"]
     _lose_all(name, small_studies, WorkerFailure("its process died: SIGSEGV"))
     status, out, err = loopcheck(*command, tmp_path / "whole")
     assert (status, err) == (3, ""), out
@@ -122,14 +118,14 @@ def test_all_commands_behave_alike(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(set(COMMANDS) - {"versions"}))
+@pytest.mark.parametrize("name", sorted(set(COMMANDS) - {"study versions"}))
 def test_an_error_of_our_own_is_70_after_all_is_written(
     name: str, loopcheck: Command, tmp_path: Path, small_studies: pytest.MonkeyPatch
 ) -> None:
     """Of versions too, where it is one of the run's; there it is the reason why a version did not run."""
-    line = "internal error: ValueError: a slip; the whole of it: in a file"
+    line = "internal error: ValueError: a slip; traceback: in a file"
     _lose_all(name, small_studies, WorkerFailure(line))
-    status, out, err = loopcheck(name, *COMMANDS[name], "--out", tmp_path)
+    status, out, err = loopcheck(*name.split(), *COMMANDS[name], "--out", tmp_path)
     assert (status, err) == (70, f"loopcheck: {line}\n"), out
     assert _record(tmp_path)["internal_errors"] == [line]
 
@@ -141,7 +137,7 @@ def _lose_all(name: str, patch: pytest.MonkeyPatch, failure: WorkerFailure) -> N
         return ((k, failure) for k in range(len(tasks)))
 
     patch.setattr(LocalExecutor, "outcomes", outcomes)
-    if name == "versions":
+    if name == "study versions":
         patch.setattr(versions, "run_in", lambda *_: failure.reason)
 
 
@@ -191,10 +187,10 @@ def _read(path: Path) -> pd.DataFrame:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_locks_its_folder(name: str, loopcheck: Command, tmp_path: Path) -> None:
     with locked(tmp_path):
-        status, _, err = loopcheck(name, *COMMANDS[name], "--out", tmp_path)
+        status, _, err = loopcheck(*name.split(), *COMMANDS[name], "--out", tmp_path)
     assert (status, err) == (
         2,
-        f"loopcheck: {tmp_path}: another loopcheck is writing there; want another folder, or wait\n",
+        f"loopcheck: {tmp_path}: another loopcheck process writes there. Wait, or name another folder\n",
     )
     assert not list(tmp_path.iterdir())
 
@@ -205,7 +201,7 @@ def test_a_disk_that_is_full_is_one_line_and_leaves_nothing_torn(loopcheck: Comm
     with in_this_process():
         resource.setrlimit(resource.RLIMIT_FSIZE, (2048, before[1]))
         try:
-            status, _, err = loopcheck("sweep", "3prr", "--cases", "2", "--jobs", "1", "--out", tmp_path)
+            status, _, err = loopcheck("study", "sweep", "3prr", "--cases", "2", "--jobs", "1", "--out", tmp_path)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert (status, err.count("\n")) == (2, 1), err

@@ -12,24 +12,24 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import engines
-from analytic.motion.prescribe import prescribe
-from robots.arrays import Array
-from robots.efforts import Deviation, EffortHistory, Refinable, Source
-from robots.errors import EngineError
-from robots.motion import Motion
-from robots.robot import Case, load, make_case
+from loopcheck import engines
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation, EffortHistory, Refinable, Source
+from loopcheck.robots.errors import EngineError
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case, load, make_case
+from loopcheck.validation.judge import compare, resolution, sources
+from loopcheck.validation.judge.compare import judge_effort, summarize_resolved
+from loopcheck.validation.judge.evaluate import evaluate
+from loopcheck.validation.judge.noise import FIGURES, FORMULATION, noise_rows
+from loopcheck.validation.judge.resolution import ULPS, measure_resolution, moved, variants
+from loopcheck.validation.judge.tolerances import registered
+from loopcheck.validation.studies.check.study import run
+from loopcheck.validation.studies.mutants.faults import by_key
+from loopcheck.validation.studies.mutants.judge import judge, prepare
 from tests.conftest import MODELS, CaseMaker
 from tests.validation.conftest import in_this_process
-from validation.judge import compare, resolution, sources
-from validation.judge.compare import judge_effort, summarize_resolved
-from validation.judge.evaluate import evaluate
-from validation.judge.noise import FIGURES, FORMULATION, noise_rows
-from validation.judge.resolution import ULPS, measure_resolution, moved, variants
-from validation.judge.tolerances import registered
-from validation.studies.mutants.faults import by_key
-from validation.studies.mutants.judge import judge, prepare
-from validation.studies.run.study import run
 
 SIMULATING = [name for name in engines.names() if name.endswith(("/forward", "/forward_single"))]
 NOT_ON_REQUEST = [name for name in SIMULATING if not engines.on_request(name)]
@@ -128,9 +128,9 @@ def test_variants_of_a_route_that_waits_to_be_named(name: str) -> None:
         (1.0, None, "agree", ""),
         (1.0, 5.0, "agree", ""),
         (1.1, None, "disagree", ""),
-        (1.1, nan, "disagree", "what this route resolves could not be measured"),
-        (1.1, 0.4, "not comparable", "below what this route resolves: error 1.1, resolution 0.4, limit 1"),
-        (1.2, 0.4, "not comparable", "below what this route resolves: error 1.2, resolution 0.4, limit 1"),
+        (1.1, nan, "disagree", "the resolution of this route could not be measured"),
+        (1.1, 0.4, "not comparable", "below the resolution of this route: error 1.1, resolution 0.4, limit 1"),
+        (1.2, 0.4, "not comparable", "below the resolution of this route: error 1.2, resolution 0.4, limit 1"),
         (1.3, 0.4, "disagree", "error 1.3, resolution 0.4, limit 1"),
         (1.1, 0.0, "disagree", "error 1.1, resolution 0, limit 1"),
     ],
@@ -161,11 +161,11 @@ def test_a_limit_below_the_resolution_leaves_nothing_to_compare(prr: Case) -> No
     results = run([prr], source_names=("mujoco/kkt",), own_limits={"mujoco/kkt": 1e-16})
     rows = results.summary[results.summary["source"] == "mujoco/kkt"]
     for verdict, note in rows[["verdict", "note"]].itertuples(index=False):
-        error, resolved, limit = (float(x) for x in re.findall(r"(?:error|resolution|limit) ([^,;]+)", note)[:3])
+        error, resolved, limit = (float(x) for x in re.findall(r"(?:error|resolution|limit) ([\d.][^,;]*)", note)[:3])
         assert error > limit
         is_below = error <= 3 * resolved
         assert verdict == ("not comparable" if is_below else "disagree")
-        assert note.startswith("below what this route resolves: ") == is_below
+        assert note.startswith("below the resolution of this route: ") == is_below
     assert "not comparable" in set(rows["verdict"])
     assert results.run["seeds"] == {"resolution": 0}
 
@@ -184,7 +184,7 @@ def test_nothing_is_measured_where_nothing_is_beyond(
     rows = judge(prepare(case, [by_key("mass 1 %")]), "mujoco/kkt", [by_key("mass 1 %")])
     assert [row["result"] for row in rows] == ["killed"]
     with in_this_process() as patch:
-        patch.setattr("validation.studies.run.study.measure_resolution", never)
+        patch.setattr("loopcheck.validation.studies.check.study.measure_resolution", never)
         assert run([case], source_names=("mujoco/kkt",)).run["seeds"] == {}
 
 
@@ -208,7 +208,7 @@ def test_no_fault_is_excused(
 def test_truncation_is_told_from_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps too long for the limit: not comparable. The same with a mass that is wrong: disagree."""
     pytest.importorskip("pinocchio")
-    from engines.pinocchio.routes.forward import PinocchioForward, Settings
+    from loopcheck.engines.pinocchio.routes.forward import PinocchioForward, Settings
 
     case = make_case(load("four_bar"), variant="default", mode="home", configuration="vertical")
     motion, coarse = prescribe(case), PinocchioForward(Settings(steps=(0.01,)))
@@ -318,7 +318,7 @@ def test_a_small_actuator_is_resolved_beside_a_large_one(name: str, configuratio
     "name", [name for name, of in registered().items() if of.relative_error is not None and "mjx" not in name]
 )
 def test_noise_is_registered_from_all_robots(name: str, crank: tuple[Case, Motion]) -> None:
-    """No robot shows more of it than is registered; that of all of them takes `python -m validation.judge.noise`."""
+    """No noise exceeds the registered one; all robots: `python -m loopcheck.validation.judge.noise`."""
     case, _ = crank
     if name not in sources.names(case.robot):
         pytest.skip(f"{case.robot.name} has no {name}")
@@ -335,7 +335,15 @@ def test_noise_is_registered_from_all_robots(name: str, crank: tuple[Case, Motio
 def test_the_noise_of_a_robot_is_measured_by_its_command(tmp_path: Path) -> None:
     """In workers, which know the functions of the module by its name."""
     table = tmp_path / "noise.csv"
-    command = [sys.executable, "-m", "validation.judge.noise", "--robot", "four_bar", "--source", "analytic/lagrange"]
+    command = [
+        sys.executable,
+        "-m",
+        "loopcheck.validation.judge.noise",
+        "--robot",
+        "four_bar",
+        "--source",
+        "analytic/lagrange",
+    ]
     done = subprocess.run([*command, "--jobs", "1", "--out", str(table)], capture_output=True, text=True, check=True)
     assert "formulation four_bar" in done.stdout
     figures = pd.read_csv(table)

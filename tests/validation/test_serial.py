@@ -16,31 +16,32 @@ import pandas as pd
 import pytest
 from scipy.optimize import linprog
 
-from analytic.transmission.constants import best_constants
-from analytic.transmission.joint_space import joint_efforts, moved
-from analytic.transmission.terms import joint_terms
-from analytic.transmission.twin import Workspace, make_twin, sound_poses, workspace
-from robots.arrays import Array
-from robots.errors import NotFoundError, ToleranceError
-from robots.mechanism import Mechanism, ModelFile
-from robots.mjcf import read_mechanism
-from robots.robot import CATALOGUE, Case, MotionSpec, Robot, make_case
+from loopcheck.analytic.transmission.constants import best_constants
+from loopcheck.analytic.transmission.joint_space import joint_efforts, moved
+from loopcheck.analytic.transmission.terms import joint_terms
+from loopcheck.analytic.transmission.twin import Workspace, make_twin, sound_poses, workspace
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.catalogue import CATALOGUE
+from loopcheck.robots.errors import NotFoundError, ToleranceError
+from loopcheck.robots.mechanism import Mechanism, ModelFile
+from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.robot import Case, MotionSpec, Robot, make_case
+from loopcheck.validation.execution.workers import Workers
+from loopcheck.validation.judge.closed_twins import possible_twins
+from loopcheck.validation.judge.results import read as results_in
+from loopcheck.validation.report import deferred, pages
+from loopcheck.validation.report.blocks import Section
+from loopcheck.validation.studies.check.sections.robots import robots
+from loopcheck.validation.studies.serial import study
+from loopcheck.validation.studies.serial.beside import closed_twin
+from loopcheck.validation.studies.serial.comparison import MotionEfforts, pace_of, random_efforts
+from loopcheck.validation.studies.serial.limit_rows import limit_rows
+from loopcheck.validation.studies.serial.rows import workspace_rows
+from loopcheck.validation.studies.serial.study import Serial
+from loopcheck.validation.studies.serial.writing import repair
+from loopcheck.validation.studies.study import exit_status, run_study
 from tests.analytic.test_transmission import crank_angle
 from tests.validation.conftest import Command, in_this_process
-from validation.execution.workers import Workers
-from validation.judge.results import read as results_in
-from validation.report import deferred, pages
-from validation.report.blocks import Section
-from validation.studies.check.closed_twins import possible_twins
-from validation.studies.run.sections.robots import robots
-from validation.studies.serial import study
-from validation.studies.serial.beside import closed_twin
-from validation.studies.serial.comparison import MotionEfforts, pace_of, random_efforts
-from validation.studies.serial.limit_rows import limit_rows
-from validation.studies.serial.rows import workspace_rows
-from validation.studies.serial.study import Serial
-from validation.studies.serial.writing import repair
-from validation.studies.study import exit_status, run_study
 
 LEGS = CATALOGUE / "legs"
 KNEE = (LEGS / "knee.xml", LEGS / "knee_serial.xml")
@@ -330,17 +331,17 @@ def test_an_accuracy_is_judged(
     with in_this_process():
         status, out, err = loopcheck("serial", *KNEE, "--accuracy", "0.01", "--samples", "8", "--out", tmp_path)
     assert (status, err) == (1, ""), out
-    assert "effort at motor" in out
+    assert "at motor" in out
 
 
 def test_bad_input_is_named(loopcheck: Command, tmp_path: Path) -> None:
     case, other = map(case_of, KNEE)
-    with pytest.raises(ToleranceError, match="accuracy: want a positive number"):
+    with pytest.raises(ToleranceError, match="accuracy must be positive and finite"):
         Serial(closed=case, serial=other, accuracy=-1.0)
-    with pytest.raises(NotFoundError, match="unknown motor 'motor': known are knee_motor"):
+    with pytest.raises(NotFoundError, match=r"unknown motor: 'motor'. Known: knee_motor"):
         compared(tmp_path, *KNEE, speeds={"motor": 3.0})
     status, _, err = loopcheck("serial", *KNEE, "--map", "knee", "--out", tmp_path)
-    assert (status, err.count("want NAME=VALUE, got knee")) == (2, 1)
+    assert (status, err.count("must be JOINT=JOINT, got 'knee'")) == (2, 1)
 
 
 def test_a_check_says_what_a_file_loses_against_its_closed_twin(
@@ -353,10 +354,10 @@ def test_a_check_says_what_a_file_loses_against_its_closed_twin(
     assert (status, err) == (0, ""), out
     plain = rows_of(knee[1]["serial"], quantity="effort at motor", motion="random 0")["plain_rms"].item()
     said = " ".join(out.split())
-    assert f"closed twin: against knee.xml efforts of motors are off by {100 * plain:.2g} % rms" in said
-    assert "more by loopcheck serial knee.xml knee_serial.xml" in said
+    assert f"Serial model: rms error {100 * plain:.2g} % of the peak against knee.xml" in said
+    assert "Next: loopcheck serial knee.xml knee_serial.xml" in said
     (robot,) = (section for section in robots(results_in(tmp_path)).blocks if isinstance(section, Section))
-    assert any("Its closed twin: knee.xml" in block for block in robot.blocks if isinstance(block, str))
+    assert any("Its closed-loop version is knee.xml" in block for block in robot.blocks if isinstance(block, str))
 
 
 def test_a_closed_twin_has_the_same_joints_on_the_same_bodies(tmp_path: Path) -> None:
@@ -379,4 +380,4 @@ def test_a_closed_twin_has_the_same_joints_on_the_same_bodies(tmp_path: Path) ->
     idle = text.replace('<motor name="knee_motor" joint="crank" forcerange="-60 60"/>', "")
     assert idle != text
     (tmp_path / "knee.xml").write_text(idle, encoding="utf-8")
-    assert "want" in closed_twin(serial, candidates)["reason"]
+    assert "must have an actuator" in closed_twin(serial, candidates)["reason"]

@@ -7,14 +7,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from loopcheck.validation.execution.errors import internal_error, internal_errors
+from loopcheck.validation.judge import targets
+from loopcheck.validation.studies.errata.costs import CORRECTED
+from loopcheck.validation.studies.errata.study import Errata
+from loopcheck.validation.studies.free_motion.study import FreeMotion
+from loopcheck.validation.studies.study import Study, StudyResult, exit_status
 from tests.conftest import MODELS
 from tests.validation.conftest import Command, in_this_process
-from validation.execution.errors import internal_error, internal_errors
-from validation.studies.benchmarks.study import Benchmarks
-from validation.studies.check import cases
-from validation.studies.errata.costs import CORRECTED
-from validation.studies.errata.study import Errata
-from validation.studies.study import Study, StudyResult, exit_status
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +30,7 @@ def test_the_whole_of_an_error_of_our_own_is_in_a_file_that_its_line_names(own_c
             raise IndexError("out of\nrange \udcff")
         except IndexError as error:
             lines.append(internal_error(error))
-    assert lines[0].startswith("internal error: IndexError: out of range ?; the whole of it: ")
+    assert lines[0].startswith("internal error: IndexError: out of range ?; traceback: ")
     assert lines[0] == lines[1]  # one file for all that are alike
     (path,) = (own_cache / "loopcheck" / "errors").iterdir()
     assert lines[0].endswith(str(path))
@@ -45,7 +45,7 @@ def test_the_whole_of_an_error_of_our_own_is_in_a_file_that_its_line_names(own_c
 def test_where_no_file_can_be_written_the_line_says_so(own_cache: Path) -> None:
     own_cache.write_text("")
     line = internal_error(IndexError("x"))
-    assert line.startswith("internal error: IndexError: x; the whole of it cannot be written: ")
+    assert line.startswith("internal error: IndexError: x; traceback cannot be written: ")
 
 
 def test_errors_of_our_own_are_found_in_notes_each_once(own_cache: Path) -> None:
@@ -64,14 +64,16 @@ def test_a_bug_in_a_command_is_one_line_and_status_70(
     def slip(*_: Any, **__: Any) -> Any:
         raise IndexError("a slip")
 
-    monkeypatch.setattr(cases, "cases_of_file", slip)
+    monkeypatch.setattr(targets, "cases_of", slip)
     status, _, err = loopcheck("check", MODELS / "four_bar.xml", "--out", tmp_path / "out")
     assert (status, err.count("\n")) == (70, 1)
     assert err.startswith("loopcheck: internal error: IndexError")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", ["engines.mujoco.routes.kkt.MujocoKkt.compute_efforts", "engines.matrices"])
+@pytest.mark.parametrize(
+    "place", ["loopcheck.engines.mujoco.routes.kkt.MujocoKkt.compute_efforts", "loopcheck.engines.matrices"]
+)
 def test_a_bug_in_a_row_is_status_70_when_all_tables_are_written(
     loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
@@ -84,7 +86,7 @@ def test_a_bug_in_a_row_is_status_70_when_all_tables_are_written(
         status, out, err = loopcheck("check", MODELS / "four_bar.xml", *chosen)
     assert (status, err.count("\n")) == (70, 1), err
     assert "internal error: IndexError: a slip" in err
-    assert "2 agree" in out  # analytic/lagrange, in both configurations
+    assert "Agreement: 2 of " in out  # analytic/lagrange, in both configurations
     assert (tmp_path / "out" / "run.json").exists()
 
 
@@ -99,11 +101,11 @@ def test_a_study_that_judges_nothing_is_incomplete_where_something_did_not_run(t
     assert status_of(Errata, costs, tmp_path) == 0  # a slip of notation costs nothing
     assert status_of(Errata, costs.assign(relative_error=float("nan")), tmp_path) == 3
     of_motion = {"benchmark": "andrews", "t": 1.0, "quantity": "beta [rad]", "wall_time": 1.0, "note": ""}
-    motions = Benchmarks.tables["benchmarks"].frame(
+    motions = FreeMotion.tables["benchmarks"].frame(
         [{**of_motion, "source": name, "error": 1e-9} for name in ("a", "b")]
     )
-    assert status_of(Benchmarks, motions, tmp_path) == 0
-    assert status_of(Benchmarks, motions.assign(error=[1e-9, float("nan")]), tmp_path) == 3
+    assert status_of(FreeMotion, motions, tmp_path) == 0
+    assert status_of(FreeMotion, motions.assign(error=[1e-9, float("nan")]), tmp_path) == 3
 
 
 def status_of(study: type[Study], table: pd.DataFrame, folder: Path) -> int:

@@ -13,20 +13,29 @@ from typing import Any, ClassVar
 import pandas as pd
 import pytest
 
-import engines
-from robots.errors import OutputError
+from loopcheck import engines
+from loopcheck.robots.errors import OutputError
+from loopcheck.validation.execution.files import LOCK, locked
+from loopcheck.validation.execution.journal import Task
+from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
+from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool, Workers, worker_pool
+from loopcheck.validation.report import deferred
+from loopcheck.validation.report.blocks import Section
+from loopcheck.validation.studies import study
+from loopcheck.validation.studies.study import (
+    Computed,
+    Conclusion,
+    Study,
+    StudyResult,
+    exit_status,
+    notes_of,
+    rebuild,
+    run_study,
+)
 from tests.validation.conftest import in_this_process
-from validation.execution.files import LOCK, locked
-from validation.execution.journal import Task
-from validation.execution.tables import TableSpec, number, table_of, text
-from validation.execution.workers import WorkerFailure, WorkerPool, Workers, worker_pool
-from validation.report import deferred
-from validation.report.blocks import Section
-from validation.studies import study
-from validation.studies.study import Computed, Conclusion, Study, StudyResult, exit_status, notes_of, rebuild, run_study
 
 CLEAN: Mapping[str, Sequence[str]] = {"not_run": [], "internal_errors": []}
-SLIP = "internal error: IndexError: {}; the whole of it: in a file"
+SLIP = "internal error: IndexError: {}; traceback: in a file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,18 +162,18 @@ def test_errors_of_our_own_are_found_in_notes_in_failures_and_in_tables(tmp_path
     record = run_study(Halves((8, 9, 8)), tmp_path, workers=Workers(1))[0].record
     said, failed, noted = record["internal_errors"]
     assert (said, noted) == (SLIP.format("said"), SLIP.format("noted"))
-    assert failed.startswith("internal error: ValueError: an odd one; the whole of it: ")
+    assert failed.startswith("internal error: ValueError: an odd one; traceback: ")
     assert record["not_run"] == []
 
 
 def test_what_died_is_not_run_and_no_error_of_our_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ends = iter(["its process died: SIGSEGV", "an end", "its process died: SIGSEGV"])
-    monkeypatch.setattr("validation.execution.workers._result", lambda *_: WorkerFailure(next(ends)))
+    monkeypatch.setattr("loopcheck.validation.execution.workers._result", lambda *_: WorkerFailure(next(ends)))
     result, _ = run_study(Halves((2, 4, 6)), tmp_path, workers=Workers(1))
     assert result.record["not_run"] == ["an end", "its process died: SIGSEGV", "its process died: SIGSEGV"]
     assert result.record["internal_errors"] == []
     page = (tmp_path / "halves.md").read_text(encoding="utf-8")
-    assert "\n## What did not run\n" in page
+    assert "\n## Not run\n" in page
     assert 'id="not-run"' in (tmp_path / "halves.html").read_text(encoding="utf-8")
     assert "its process died: SIGSEGV (2 tasks)" in page
     assert "an end (1 task)" in page
@@ -189,7 +198,7 @@ def test_a_page_tells_of_errors_of_our_own(tmp_path: Path) -> None:
     assert "gone (1 task)" in page
     assert "internal error: x (1 task)" in page
     study.write_conclusion(Halves, StudyResult(folder=tmp_path, tables=frames, record={}))
-    assert "What did not run" not in (tmp_path / "halves.md").read_text(encoding="utf-8")
+    assert "## Not run" not in (tmp_path / "halves.md").read_text(encoding="utf-8")
 
 
 def test_a_study_without_a_page_writes_its_tables_alone(tmp_path: Path) -> None:
@@ -202,11 +211,11 @@ def test_a_folder_is_for_one_study(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text('{"study": "sweep"}', encoding="utf-8")
     with pytest.raises(OutputError) as error:
         run_study(Halves((2,)), tmp_path, workers=Workers(1))
-    assert str(error.value) == f"{tmp_path}: want a folder for 'errata', this one holds a study 'sweep'"
+    assert str(error.value) == f"{tmp_path}: must be empty or a folder of the study 'errata', got the study 'sweep'"
     (tmp_path / "run.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(OutputError, match="this one holds a study 'unknown'"):
+    with pytest.raises(OutputError, match="got the study 'unknown'"):
         run_study(Halves((2,)), tmp_path, workers=Workers(1))
-    with locked(tmp_path / "other"), pytest.raises(OutputError, match="another loopcheck is writing there"):
+    with locked(tmp_path / "other"), pytest.raises(OutputError, match="another loopcheck process writes there"):
         run_study(Halves((2,)), tmp_path / "other", workers=Workers(1))
 
 
@@ -221,16 +230,16 @@ def test_a_page_is_made_again_from_its_folder(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "halves.md").unlink()
     monkeypatch.setattr(study, "import_module", imported)
     assert rebuild(tmp_path, Workers(1)).title == "all halves"
-    assert asked == ["validation.studies.errata.study"]
+    assert asked == ["loopcheck.validation.studies.errata.study"]
     page = (tmp_path / "halves.md").read_text(encoding="utf-8")
     assert "2 of them" in page
     assert "an odd one" in page  # the record is read too
-    with locked(tmp_path), pytest.raises(OutputError, match="another loopcheck is writing there"):
+    with locked(tmp_path), pytest.raises(OutputError, match="another loopcheck process writes there"):
         rebuild(tmp_path, Workers(1))
     (tmp_path / "run.json").write_text('{"study": "halves"}', encoding="utf-8")
     with pytest.raises(OutputError) as error:
         rebuild(tmp_path, Workers(1))
-    assert str(error.value) == f"{tmp_path / 'run.json'}: want the record of a study, got one of 'halves'"
+    assert str(error.value) == f"{tmp_path / 'run.json'}: 'study' must name a study, got 'halves'"
 
 
 def test_blocks_are_made_by_the_workers_that_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,37 +9,42 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from distributed import LocalCluster
 from scipy.optimize import least_squares
 
-from analytic.dynamics.noc import Noc
-from analytic.kinematics.closures import closure_residual
-from analytic.kinematics.tree import poses
-from analytic.motion.assembly import assemble
-from robots.errors import HarnessError, LoopClosureError
-from robots.mechanism import Mechanism
-from robots.robot import Case, load, make_case
+from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.analytic.kinematics.closures import closure_residual
+from loopcheck.analytic.kinematics.tree import poses
+from loopcheck.analytic.motion.assembly import assemble
+from loopcheck.robots.errors import HarnessError, LoopClosureError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.robot import Case, load, make_case
+from loopcheck.validation.execution import cluster as dask
+from loopcheck.validation.execution.workers import ALL_CORES, worker_pool
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.logs import judge_log
+from loopcheck.validation.studies.preload import PRELOAD
+from loopcheck.validation.studies.study import computed, run_study
+from loopcheck.validation.studies.sweep import study
+from loopcheck.validation.studies.sweep.cases import (
+    COMPUTED,
+    Variation,
+    compute_cases,
+    drawn,
+    nominal,
+    prepare,
+    table_of_cases,
+)
+from loopcheck.validation.studies.sweep.dataset import PARTS, chunks, part, tables, write_part
+from loopcheck.validation.studies.sweep.motions import KINDS, SAMPLES
+from loopcheck.validation.studies.sweep.parameters import parameters, perturbed
+from loopcheck.validation.studies.sweep.statistics import Tally, gather, nominal_efforts
+from loopcheck.validation.studies.sweep.study import Sweep
 from tests.validation.conftest import Command, in_this_process
-from validation.execution import cluster as dask
-from validation.execution.workers import ALL_CORES, worker_pool
-from validation.judge import sources
-from validation.judge.logs import judge_log
-from validation.studies.preload import PRELOAD
-from validation.studies.study import computed, run_study
-from validation.studies.sweep import study
-from validation.studies.sweep.cases import COMPUTED, Variation, compute_cases, drawn, nominal, prepare
-from validation.studies.sweep.dataset import PARTS, chunks, part, tables, write_part
-from validation.studies.sweep.motions import KINDS, SAMPLES
-from validation.studies.sweep.parameters import parameters, perturbed
-from validation.studies.sweep.statistics import Tally, gather, nominal_efforts
-from validation.studies.sweep.study import Sweep
 
-SMALL = Variation(robot="3prr", sources=("mujoco/kkt",))
+SMALL = Variation(target="3prr", sources=("mujoco/kkt",))
 CASES = 30
-TEXTS = dict.fromkeys(("motion", "source", "result"), str)
 OWN = replace(SMALL, motions=("own",), sources=())
 
 
@@ -58,7 +63,8 @@ def _plain(mechanism: Mechanism, place: str) -> float:
 
 def _rows(folder: Path, cases: int) -> pd.DataFrame:
     """The data set, times aside."""
-    return pa.concat_tables(tables(folder, len(chunks(cases)))).drop_columns("wall_time").to_pandas().astype(TEXTS)
+    parts = tables(folder, len(chunks(cases)), table_of_cases(nominal(SMALL)))
+    return pd.concat(parts, ignore_index=True).drop(columns="wall_time")
 
 
 def test_each_parameter_is_multiplied_by_its_own_factor() -> None:
@@ -97,7 +103,7 @@ def test_effort_scales_and_wrenches_stay() -> None:
 @pytest.mark.slow
 def test_samples_closed_at_once_are_those_closed_one_after_the_other() -> None:
     """A random motion of a perturbed robot, against the continuation along time."""
-    wide = Variation(robot="3rrr", spread=2.0, motions=("random",))
+    wide = Variation(target="3rrr", spread=2.0, motions=("random",))
     case, motion = prepare(wide, 1)
     drives = nominal(wide).baseline.drives
     again = assemble(case.mechanism, motion.law, motion.q[0], motion.t, drives=drives)
@@ -143,11 +149,11 @@ def _gap(mechanism: Mechanism, q: np.ndarray) -> float:
 
 def test_a_case_depends_on_its_number_alone() -> None:
     """Alone, and among others."""
-    some = compute_cases(SMALL, range(3, 8)).drop_columns("wall_time")
-    alone = compute_cases(SMALL, (5,)).drop_columns("wall_time")
-    assert some.filter(pc.equal(some["case"], 5)).to_pylist() == alone.to_pylist()
-    other = compute_cases(replace(SMALL, seed=1), (5,)).drop_columns("wall_time")
-    assert other.to_pylist() != alone.to_pylist()
+    some = compute_cases(SMALL, range(3, 8)).drop(columns="wall_time")
+    alone = compute_cases(SMALL, (5,)).drop(columns="wall_time")
+    pd.testing.assert_frame_equal(some[some["case"] == 5].reset_index(drop=True), alone, check_exact=True)
+    other = compute_cases(replace(SMALL, seed=1), (5,)).drop(columns="wall_time")
+    assert not other.equals(alone)
 
 
 def test_motions_are_what_they_are_said_to_be() -> None:
@@ -164,7 +170,7 @@ def test_motions_are_what_they_are_said_to_be() -> None:
 def test_a_simulation_as_it_is_is_judged_by_the_motion_it_made() -> None:
     """By `judge` on its log, which knows nothing of the sweep; against the prescribed motion it is twice as far."""
     variation = replace(OWN, sources=("mujoco/as_is",))
-    row = compute_cases(variation, (0,)).to_pandas().set_index("source").loc["mujoco/as_is"]
+    row = compute_cases(variation, (0,)).set_index("source").loc["mujoco/as_is"]
     case, motion = prepare(variation, 0)
     history = sources.load("mujoco/as_is").compute_efforts(case, motion)
     assert history.as_is is not None
@@ -176,12 +182,12 @@ def test_a_simulation_as_it_is_is_judged_by_the_motion_it_made() -> None:
 
 def test_an_engine_with_another_robot_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the engine gets the nominal robot, and the reference the perturbed one, errors are as large as that."""
-    from engines.mujoco.routes.kkt import MujocoKkt
+    from loopcheck.engines.mujoco.routes.kkt import MujocoKkt
 
     right = MujocoKkt.compute_efforts
     wrong = nominal(SMALL).case
     monkeypatch.setattr(MujocoKkt, "compute_efforts", lambda self, case, motion: right(self, wrong, motion))
-    frame = compute_cases(SMALL, range(9)).to_pandas()
+    frame = compute_cases(SMALL, range(9))
     errors = frame.loc[(frame["source"] == "mujoco/kkt") & (frame["result"] == COMPUTED), "relative_error"]
     assert len(errors) > 6
     assert errors.between(1e-4, 0.5).all()
@@ -189,9 +195,9 @@ def test_an_engine_with_another_robot_is_seen(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_source_that_fails_and_a_reference_that_fails_are_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Noc, "compute_efforts", _broken)
-    frame = compute_cases(SMALL, (1,)).to_pandas().set_index("source")
-    assert frame.loc["analytic/noc", ["result", "note"]].tolist() == ["not run", "no luck"]
-    assert frame.loc["mujoco/kkt", ["result", "note"]].tolist() == ["not comparable", "the reference did not run"]
+    frame = compute_cases(SMALL, (1,)).set_index("source")
+    assert list(frame.loc["analytic/noc", ["result", "note"]]) == ["not run", "no luck"]
+    assert list(frame.loc["mujoco/kkt", ["result", "note"]]) == ["not comparable", "the reference did not run"]
     assert np.isnan(frame["relative_error"].to_numpy(float)).all()
 
 
@@ -279,7 +285,7 @@ def test_a_cluster_that_loses_a_worker_loses_nothing(
     written: list[Path] = []
     with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
 
-        def write_and_kill(table: pa.Table, path: Path) -> None:
+        def write_and_kill(table: pd.DataFrame, path: Path) -> None:
             write_part(table, path)
             written.append(path)
             if len(written) == 1:
@@ -295,9 +301,11 @@ def test_a_scheduler_that_is_not_there_is_one_line(
     loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dask, "PATIENCE", 0.5)
-    status, _, err = loopcheck("sweep", "3prr", "--cases", "5", "--scheduler", "tcp://127.0.0.1:9", "--out", tmp_path)
+    status, _, err = loopcheck(
+        "study", "sweep", "3prr", "--cases", "5", "--scheduler", "tcp://127.0.0.1:9", "--out", tmp_path
+    )
     assert status == 2
-    assert err.startswith("loopcheck: scheduler tcp://127.0.0.1:9: cannot be reached")
+    assert err.startswith("loopcheck: scheduler tcp://127.0.0.1:9: must be a running Dask scheduler")
     assert err.count("\n") == 1
 
 
@@ -315,7 +323,7 @@ def test_chunks_are_the_same_for_more_cases() -> None:
 def test_the_page_and_the_command(loopcheck: Command, tmp_path: Path) -> None:
     """The quantiles that are printed are those of the data set; a case alone gives the same error again."""
     options = ["--source", "mujoco/kkt", "--spread", "0.5"]
-    status, out, err = loopcheck("sweep", "3prr", "--cases", "40", "--jobs", "1", "--out", tmp_path, *options)
+    status, out, err = loopcheck("study", "sweep", "3prr", "--cases", "40", "--jobs", "1", "--out", tmp_path, *options)
     assert (status, err) == (0, "")
     assert "40 cases of 3prr" in out
     frame = pd.read_parquet(tmp_path / "sweep_cases")
@@ -327,7 +335,7 @@ def test_the_page_and_the_command(loopcheck: Command, tmp_path: Path) -> None:
     page = (tmp_path / "sweep.md").read_text(encoding="utf-8")
     assert "Quantiles" in page
     assert "--seed 0 --spread 0.5" in page
-    status, out, _ = loopcheck("sweep", "3prr", "--case", str(worst), *options)
+    status, out, _ = loopcheck("study", "sweep", "3prr", "--case", str(worst), *options)
     assert status == 0
     assert f"relative_error {own['relative_error'].max()}" in out
 
@@ -335,15 +343,15 @@ def test_the_page_and_the_command(loopcheck: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["nothing"], "unknown robot 'nothing'"),
-        (["3prr", "--motion", "wild"], "unknown kind of motion 'wild'"),
-        (["3prr", "--source", "mujoco/none"], "unknown source 'mujoco/none'"),
-        (["3prr", "--mode", "none"], "unknown mode of 3prr 'none'"),
-        (["3prr", "--variant", "none"], "unknown variant of 3prr 'none'"),
+        (["nothing"], "'nothing'"),
+        (["3prr", "--motion", "wild"], "unknown kind of motion: 'wild'"),
+        (["3prr", "--source", "mujoco/none"], "unknown source: 'mujoco/none'"),
+        (["3prr", "--mode", "none"], "unknown mode of 3prr: 'none'"),
+        (["3prr", "--variant", "none"], "unknown variant of 3prr: 'none'"),
     ],
 )
 def test_bad_input_is_one_line(loopcheck: Command, tmp_path: Path, arguments: list[str], words: str) -> None:
-    status, _, err = loopcheck("sweep", *arguments, "--out", tmp_path)
+    status, _, err = loopcheck("study", "sweep", *arguments, "--out", tmp_path)
     assert status == 2
     assert words in err
     assert err.count("\n") == 1

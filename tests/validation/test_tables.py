@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from validation import studies
-from validation.execution.tables import read_csv, to_csv
+from loopcheck.validation import studies
+from loopcheck.validation.execution.tables import read_csv, to_csv
 
 STUDIES = sorted(path.parent.name for path in Path(studies.__file__).parent.glob("*/study.py"))
 FORMULAS = ("=1+1", "+1", "@SUM(A1)", "-1+cmd|' /C calc'!A0", "\t=1", "=", "'=1", "''-a")
@@ -59,7 +59,7 @@ def test_every_table_is_written_by_it() -> None:
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_number_has_a_unit(name: str) -> None:
     """It stands in the record of every study, beside the table."""
-    study = import_module(f"validation.studies.{name}.study").STUDY
+    study = import_module(f"loopcheck.validation.studies.{name}.study").STUDY
     for spec in study.tables.values():
-        numbers = {name for name, column in spec.schema.columns.items() if column.dtype.type in ("float64", "int64")}
+        numbers = {name for name, column in spec.columns.items() if column.kind in (float, int)}
         assert numbers <= set(spec.units)

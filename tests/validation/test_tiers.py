@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytic.motion.prescribe import prescribe
-from robots.arrays import Array
-from robots.inventory import Inventory, Matrices
-from robots.mechanism import Mechanism, Wrench
-from robots.robot import Case
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.inventory import Inventory, Matrices
+from loopcheck.robots.mechanism import Mechanism, Wrench
+from loopcheck.robots.robot import Case
+from loopcheck.validation.judge.audit import ExpectedTerms, expected_terms
+from loopcheck.validation.judge.tiers import QUANTITIES, QuantityCheck, instantaneous, static
+from loopcheck.validation.judge.tolerances import audits
 from tests.conftest import CaseMaker
 from tests.engines.mechanisms import FIVE_BAR
-from validation.judge.audit import ExpectedTerms, expected_terms
-from validation.judge.tiers import QUANTITIES, QuantityCheck, instantaneous, static
-from validation.judge.tolerances import audits
 
 ERROR = 1e-3
 """Seeded error [-]."""

@@ -11,26 +11,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analytic.dynamics.noc import Noc
-from analytic.motion.prescribe import prescribe
-from engines.mujoco import as_is
-from engines.tuning import STEPS, Family
-from robots.errors import OutputError
+from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.mujoco import as_is
+from loopcheck.engines.tuning import STEPS, Family
+from loopcheck.robots.errors import OutputError
+from loopcheck.validation.execution.workers import ALONE, Workers, worker_pool
+from loopcheck.validation.judge.as_is import Settled, residual_series
+from loopcheck.validation.judge.targets import case_of
+from loopcheck.validation.studies.study import run_study
+from loopcheck.validation.studies.tune import trial
+from loopcheck.validation.studies.tune.engine import tuning_of
+from loopcheck.validation.studies.tune.obstacle import refined
+from loopcheck.validation.studies.tune.purposes import OWN, RANDOM, Purpose, given_purposes, purpose_of
+from loopcheck.validation.studies.tune.search import Candidate, Reach, Scored, cheapest, choice
+from loopcheck.validation.studies.tune.study import Tune, tuned_case
+from loopcheck.validation.studies.tune.trial import Trial
+from loopcheck.validation.studies.tune.trials import Trials
+from loopcheck.validation.studies.tune.writing import write_tuned
 from tests.plain_loop import plain_loop
 from tests.validation.conftest import Command
-from validation.execution.workers import ALONE, Workers, worker_pool
-from validation.judge.as_is import Settled, residual_series
-from validation.studies.judge.study import case_of_file
-from validation.studies.study import run_study
-from validation.studies.tune import trial
-from validation.studies.tune.engine import tuning_of
-from validation.studies.tune.obstacle import refined
-from validation.studies.tune.purposes import OWN, RANDOM, Purpose, given_purposes, purpose_of
-from validation.studies.tune.search import Candidate, Reach, Scored, cheapest, choice
-from validation.studies.tune.study import Tune, tuned_case
-from validation.studies.tune.trial import Trial
-from validation.studies.tune.trials import Trials
-from validation.studies.tune.writing import write_tuned
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -105,7 +105,7 @@ def test_steps_that_are_leapt_over_are_looked_at(target: float) -> None:
 
 def test_a_candidate_that_is_above_a_limit_on_a_motion_is_tried_on_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """And on no motion twice: motions that are added are tried alone."""
-    case = case_of_file(FOUR_BAR)
+    case = case_of(FOUR_BAR)
     given = tuning_of("mujoco").given(case.mechanism)
     own = purpose_of(case, "mujoco", OWN)
     assert isinstance(own, Purpose)
@@ -176,12 +176,12 @@ def test_a_motion_that_motors_are_too_weak_for_is_seen_at_once(tmp_path: Path) -
     text = FOUR_BAR.read_text(encoding="utf-8")
     assert "<motor " in text
     model.write_text(text.replace("<motor ", '<motor forcelimited="true" forcerange="-.3 .3" '))
-    case = case_of_file(model)
+    case = case_of(model)
     result, conclusion = run_study(Tune(case=case, accuracy=1e-2), tmp_path / "out", workers=ALONE)
     drive, motor = case.mechanism.drives[0].name, case.mechanism.actuators[0].name
     answer = result.record["answer"]
     assert conclusion.verdicts == ["not comparable"]
-    assert f"not followed: '{drive}' is off" in answer
+    assert f"not followed: '{drive}' must stay" in answer
     assert f"end of their range ({motor} " in answer
     assert len(result.tables["tune"]) < 5
 
@@ -196,7 +196,7 @@ def test_euler_and_implicitfast_are_one_where_only_joints_are_damped(tmp_path: P
     }.items():
         model = tmp_path / f"{name}.xml"
         model.write_text(text)
-        methods[name] = {one.method for one in tuning_of("mujoco").families(case_of_file(model).mechanism)}
+        methods[name] = {one.method for one in tuning_of("mujoco").families(case_of(model).mechanism)}
         for integrator in ("EULER", "IMPLICITFAST"):
             simulated = mujoco.MjModel.from_xml_path(str(model))
             simulated.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{integrator}")
@@ -260,7 +260,7 @@ def test_where_nothing_is_found_finer_steps_than_the_best_are_tried_while_they_h
 @pytest.fixture(scope="module")
 def tuned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tuned")
-    result, conclusion = run_study(Tune(case=case_of_file(FOUR_BAR), accuracy=2e-4), folder, workers=ALONE)
+    result, conclusion = run_study(Tune(case=case_of(FOUR_BAR), accuracy=2e-4), folder, workers=ALONE)
     assert conclusion.verdicts == ["agree"]
     assert result.record["settings"]["integrator"] == "RK4"
     assert result.record["inertial"] < 1e-12
@@ -271,7 +271,7 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_a_tuned_file_is_right_in_a_loop_of_ones_own(tuned: Path) -> None:
     """Other gains, another start, and the start left out: within what was asked for, where the original is not."""
-    case = case_of_file(FOUR_BAR)
+    case = case_of(FOUR_BAR)
     motion = prescribe(case)
     effort = Noc().compute_efforts(case, motion).effort
 
@@ -292,8 +292,8 @@ def test_a_certificate_holds_until_something_changes(
     tuned: Path, loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def verified(folder: Path) -> tuple[int, str]:
-        arguments = (folder / "tuned.xml", "--certificate", folder / "certificate.json", "--jobs", "1")
-        status, out, _ = loopcheck("check", *arguments, "--out", folder / "verified")
+        arguments = (folder / "tuned.xml", "--verify", folder / "certificate.json", "--jobs", "1")
+        status, out, _ = loopcheck("tune", *arguments, "--out", folder / "verified")
         return status, out
 
     def copy(name: str, *, edit: Callable[[dict[str, Any]], Any] | None = None) -> Path:
@@ -315,7 +315,7 @@ def test_a_certificate_holds_until_something_changes(
     (other / "tuned.xml").write_text((other / "tuned.xml").read_text().replace('mass="', 'mass="0'))
     status, out = verified(other)
     assert (status, "file tuned.xml" in out) == (1, True)
-    monkeypatch.setattr("engines.versions", lambda: {"mujoco": "9.9.9"})
+    monkeypatch.setattr("loopcheck.engines.versions", lambda: {"mujoco": "9.9.9"})
     status, out = verified(copy("version"))
     assert (status, "9.9.9" in out) == (1, True)
 
@@ -324,8 +324,8 @@ def test_a_certificate_holds_until_something_changes(
 def test_a_certificate_without_claims_is_none(tuned: Path, loopcheck: Command, tmp_path: Path) -> None:
     content = json.loads((tuned / "certificate.json").read_text()) | {"claims": []}
     (tmp_path / "empty.json").write_text(json.dumps(content))
-    arguments = (tuned / "tuned.xml", "--certificate", tmp_path / "empty.json", "--out", tmp_path / "out")
-    status, _, err = loopcheck("check", *arguments)
+    arguments = (tuned / "tuned.xml", "--verify", tmp_path / "empty.json", "--out", tmp_path / "out")
+    status, _, err = loopcheck("tune", *arguments)
     assert (status, "claims" in err) == (2, True)
 
 
@@ -346,7 +346,7 @@ def test_what_is_no_number_is_never_reached(
 
     monkeypatch.setattr(Trials, "on", judged)
     monkeypatch.setattr(Trials, "search", found)
-    result, conclusion = run_study(Tune(case=case_of_file(FOUR_BAR), accuracy=1e-2), tmp_path, workers=ALONE)
+    result, conclusion = run_study(Tune(case=case_of(FOUR_BAR), accuracy=1e-2), tmp_path, workers=ALONE)
     assert conclusion.verdicts == ["disagree"], result.record["answer"]
 
 
@@ -371,7 +371,7 @@ def test_a_target_is_lowered_only_where_the_search_has_seen_the_motion(
 
     monkeypatch.setattr(Trials, "on", judged)
     monkeypatch.setattr(Trials, "search", found)
-    run_study(Tune(case=case_of_file(FOUR_BAR), accuracy=1e-2), tmp_path, workers=ALONE)
+    run_study(Tune(case=case_of(FOUR_BAR), accuracy=1e-2), tmp_path, workers=ALONE)
     assert targets[:2] == [1e-2, 1e-2]
     assert targets[2] == pytest.approx(0.45e-2)
 
@@ -379,7 +379,7 @@ def test_a_target_is_lowered_only_where_the_search_has_seen_the_motion(
 @pytest.mark.slow
 def test_where_nothing_acts_nothing_is_reached(tmp_path: Path) -> None:
     """Bodies of next to no mass without gravity: no effort that could be right."""
-    case = case_of_file(FOUR_BAR)
+    case = case_of(FOUR_BAR)
     tuning = tuning_of("mujoco")
     figures: dict[str, Any] = {name: np.zeros(1) for name in SETTLED}
     rest = Settled(**figures, window=0.0)
@@ -393,11 +393,11 @@ def test_where_nothing_acts_nothing_is_reached(tmp_path: Path) -> None:
 
 def test_a_model_is_compiled_once_for_all_runs_with_its_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """And a motion of redundant drives is assembled once for all that is as far and as fast."""
-    case = case_of_file(FOUR_BAR)
+    case = case_of(FOUR_BAR)
     given = tuning_of("mujoco").given(case.mechanism)
     own = purpose_of(case, "mujoco", OWN)
     assert isinstance(own, Purpose)
-    monkeypatch.setattr("validation.studies.tune.purposes.prescribe", None)
+    monkeypatch.setattr("loopcheck.validation.studies.tune.purposes.prescribe", None)
     other = purpose_of(case, "mujoco", "random", (own.motion, 0))
     assert isinstance(other, Purpose)
     compiled: list[Any] = []
@@ -406,7 +406,7 @@ def test_a_model_is_compiled_once_for_all_runs_with_its_settings(monkeypatch: py
         compiled.append(as_is.compiled(mechanism))
         return compiled[-1]
 
-    monkeypatch.setattr("engines.mujoco.tuning.compiled", counted)
+    monkeypatch.setattr("loopcheck.engines.mujoco.tuning.compiled", counted)
     trials = trial.try_settings(case, "mujoco", given, [own, other], {"timestep": "0.004"}, trial.Extent(50))
     assert [one.reason for one in trials] == ["", ""]
     assert len(compiled) == 1
@@ -414,7 +414,7 @@ def test_a_model_is_compiled_once_for_all_runs_with_its_settings(monkeypatch: py
 
 @pytest.mark.slow
 def test_a_figure_that_is_wrong_though_well_signed_is_found(tuned: Path, loopcheck: Command, tmp_path: Path) -> None:
-    from validation.studies.tune.certificate import read_certificate
+    from loopcheck.validation.studies.tune.certificate import read_certificate
 
     certificate = read_certificate(tuned / "certificate.json")
     claims = sorted(certificate.claims, key=lambda claim: claim.purpose != OWN)
@@ -422,8 +422,8 @@ def test_a_figure_that_is_wrong_though_well_signed_is_found(tuned: Path, loopche
     shutil.copytree(tuned, tmp_path / "forged", ignore=shutil.ignore_patterns(".journal"))
     forged = certificate.model_copy(update={"claims": claims}).signed()
     (tmp_path / "forged/certificate.json").write_text(forged.model_dump_json())
-    arguments = (tmp_path / "forged/tuned.xml", "--certificate", tmp_path / "forged/certificate.json", "--jobs", "1")
-    status, out, _ = loopcheck("check", *arguments, "--out", tmp_path / "out")
+    arguments = (tmp_path / "forged/tuned.xml", "--verify", tmp_path / "forged/certificate.json", "--jobs", "1")
+    status, out, _ = loopcheck("tune", *arguments, "--out", tmp_path / "out")
     assert (status, "own motion: error" in out) == (1, True)
 
 
@@ -434,9 +434,9 @@ def test_a_users_own_parts_are_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "loops.xml").write_text(f"<mujocoinclude>{text[begin:end]}</mujocoinclude>")
     model = tmp_path / "robot.xml"
     model.write_text(text[:begin] + '<include file="loops.xml"/>' + text[end:])
-    case = case_of_file(model)
+    case = case_of(model)
     settings = {"timestep": "0.002", "solref": "0.004 1"}
-    with pytest.raises(OutputError, match=r"holds loops\.xml itself"):
+    with pytest.raises(OutputError, match=r"contains the input loops\.xml"):
         write_tuned(case, tuning_of("mujoco").files(case.mechanism, settings), tmp_path)
     main, lines = write_tuned(case, tuning_of("mujoco").files(case.mechanism, settings), tmp_path / "out")
     assert mujoco.MjModel.from_xml_path(str(main)).eq_solref[0].tolist() == [0.004, 1]
@@ -449,11 +449,11 @@ def test_pybullet_gets_a_script_that_is_run_as_given(loopcheck: Command, tmp_pat
     """The script is part of what is certified."""
     pytest.importorskip("pybullet")
     folder = tmp_path / "tuned"
-    arguments = ("--accuracy", "0.02", "--engine", "pybullet", "--out", folder, "--jobs", "1")
+    arguments = ("--accuracy", "0.02", "--source", "pybullet/as_is", "--out", folder, "--jobs", "1")
     status, out, err = loopcheck("tune", FOUR_BAR, *arguments)
     assert (status, err) == (0, "")
     assert "cannot be judged" not in out
-    verify = ("check", FOUR_BAR, "--certificate", folder / "certificate.json", "--jobs", "1", "--out", tmp_path / "v")
+    verify = ("tune", FOUR_BAR, "--verify", folder / "certificate.json", "--jobs", "1", "--out", tmp_path / "v")
     assert loopcheck(*verify)[0] == 0
     script = folder / "tuned_pybullet.py"
     script.write_text(script.read_text() + "# edited\n")
@@ -465,21 +465,23 @@ def test_pybullet_gets_a_script_that_is_run_as_given(loopcheck: Command, tmp_pat
 def test_what_cannot_be_reached_says_what_stands_in_the_way(
     loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a machine whose every step takes 2 µs, 500 µs for a simulated second leave steps of 4 ms."""
-    monkeypatch.setattr("engines.mujoco.tuning.seconds_per_step", lambda *_: 2e-6)
-    arguments = ("--accuracy", "1e-5", "--budget", "500", "--out", tmp_path / "out", "--jobs", "1")
+    """On a machine whose every step takes 2 µs, 0.5 µs per simulated millisecond leave steps of 4 ms."""
+    monkeypatch.setattr("loopcheck.engines.mujoco.tuning.seconds_per_step", lambda *_: 2e-6)
+    arguments = ("--accuracy", "1e-5", "--max-cost", "0.5", "--out", tmp_path / "out", "--jobs", "1")
     status, out, err = loopcheck("tune", FOUR_BAR, *arguments)
     assert (status, err) == (1, "")
-    assert "want 1e-05 within 500 µs for a simulated second; what stands in the way is the step" in out
+    assert "the error must be at most 1e-05 within 0.5 µs per simulated millisecond, the best settings reach" in out
     assert not (tmp_path / "out/tuned.xml").exists()
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--accuracy", "0"), "accuracy: want a positive number"),
-        (("--accuracy", "0.1", "--engine", "exudyn"), "engine that can be tuned"),
-        (("--accuracy", "0.1", "--budget", "-1"), "budget: want a positive time"),
+        (("--accuracy", "0"), "must be a positive number or percentage"),
+        (("--accuracy", "0.1", "--source", "exudyn/as_is"), "source that can be tuned"),
+        (("--accuracy", "0.1", "--max-cost", "-1"), "'--max-cost': -1.0 is not in the range"),
+        ((), "One of --accuracy, --verify and --explain must be given, got none"),
+        (("--accuracy", "1%", "--explain"), "got --accuracy and --explain"),
     ],
 )
 def test_bad_input_is_one_line(loopcheck: Command, tmp_path: Path, options: tuple[str, ...], message: str) -> None:

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-import engines
-from analytic.motion.prescribe import prescribe
-from robots.motion import Motion
-from robots.robot import Case
+from loopcheck import engines
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.compare import summarize
+from loopcheck.validation.judge.evaluate import outcome_of
 from tests.conftest import CaseMaker
-from validation.judge import sources
-from validation.judge.compare import summarize
-from validation.judge.evaluate import outcome_of
 
 
 def four_bar(unit: float) -> str:

@@ -11,27 +11,27 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import engines
-from analytic.dynamics.noc import Noc
-from analytic.dynamics.powers import effort_scale
-from analytic.motion.prescribe import prescribe
-from robots.errors import HarnessError
-from robots.robot import Case, make_case
+from loopcheck import engines
+from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.analytic.dynamics.powers import effort_scale
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.robot import Case, make_case
+from loopcheck.validation.execution import uv
+from loopcheck.validation.execution.tables import write_tables
+from loopcheck.validation.execution.workers import Workers
+from loopcheck.validation.judge import results as result_tables
+from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.known_issues import known_issues
+from loopcheck.validation.studies.check.study import run
+from loopcheck.validation.studies.study import StudyResult, exit_status, run_study, write_conclusion
+from loopcheck.validation.studies.versions import environments as places
+from loopcheck.validation.studies.versions import study
+from loopcheck.validation.studies.versions.comparison import versions_table
+from loopcheck.validation.studies.versions.environments import Environment, made_by_uv, rooms, run_in
+from loopcheck.validation.studies.versions.report import VersionsResult, steps
+from loopcheck.validation.studies.versions.study import Versions, environments
 from tests.validation.conftest import Command, in_this_process
-from validation.execution import uv
-from validation.execution.tables import write_tables
-from validation.execution.workers import Workers
-from validation.judge import results as result_tables
-from validation.judge import sources
-from validation.judge.known_issues import known_issues
-from validation.studies.run.study import run
-from validation.studies.study import StudyResult, exit_status, run_study, write_conclusion
-from validation.studies.versions import environments as places
-from validation.studies.versions import study
-from validation.studies.versions.comparison import versions_table
-from validation.studies.versions.environments import Environment, made_by_uv, rooms, run_in
-from validation.studies.versions.report import VersionsResult, steps
-from validation.studies.versions.study import Versions, environments
 
 HERE = importlib.metadata.version("mujoco")
 ONE_CASE = ("3prr", "--variant", "default", "--mode", "plus", "--configuration", "vertical", "--jobs", "1")
@@ -97,7 +97,7 @@ def test_a_change_of_verdict_and_of_effort_is_named(found: VersionsResult, two: 
     moved = (np.abs(efforts[0] - efforts[1]).max(0) / scale).max()
     assert after["effort_change"] == pytest.approx(moved, rel=1e-12)
     assert before["relative_error"] == pytest.approx((np.abs(efforts[0] - exact).max(0) / scale).max(), rel=1e-12)
-    assert after["change"] == f"disagree → agree; efforts move by {moved:.1e} of their scale"
+    assert after["change"] == f"disagree → agree; efforts change by {moved:.1e} of their scale"
     assert after["wall_time_ratio"] == after["wall_time"] / before["wall_time"]
     assert before["closure_drift"] > 1e-3 > after["closure_drift"]
 
@@ -138,9 +138,9 @@ def test_a_robot_that_the_compiler_reads_otherwise_is_named(prr: Case, tmp_path:
     moved = (np.abs(heavy - light).max(0) / effort_scale(prr.mechanism, motion).scale).max()
     assert 1e-7 < moved < 2e-6
     assert row["effort_change"] == pytest.approx(moved, rel=1e-5)
-    assert row["change"] == f"efforts move by {row['effort_change']:.1e} of their scale"
+    assert row["change"] == f"efforts change by {row['effort_change']:.1e} of their scale"
     (sentence,) = steps(found)
-    assert "MuJoCo's compiler reads 3prr otherwise: the reference itself moves by up to" in sentence
+    assert "MuJoCo's compiler reads 3prr differently: the reference itself changes by up to" in sentence
 
 
 @pytest.mark.slow
@@ -176,7 +176,9 @@ def test_a_version_that_cannot_be_installed_leaves_the_others(
     uv.chmod(0o755)
     monkeypatch.setenv("UV", str(uv))
     out = tmp_path / "out"
-    status, said, _ = loopcheck("versions", *ONE_CASE, "--mujoco", "3.6.0", "--source", "mujoco/kkt", "--out", out)
+    status, said, _ = loopcheck(
+        "study", "versions", *ONE_CASE, "--engine", "mujoco==3.6.0", "--source", "mujoco/kkt", "--out", out
+    )
     assert status == 3
     reason = "the environment could not be made: error: no route to the registry"
     assert f"MuJoCo 3.6.0 did not run: {reason}" in said
@@ -197,7 +199,7 @@ def test_an_interruption_leaves_what_has_run(tmp_path: Path, monkeypatch: pytest
     where = [
         Environment(engine="mujoco", version=version, made="by the test") for version in ("3.6.0", "3.7.0", "4.0.0")
     ]
-    result, conclusion = run_study(Versions(environments=where, arguments=("run",)), tmp_path)
+    result, conclusion = run_study(Versions(environments=where, arguments=("check",)), tmp_path)
     assert [of["lacks"] for of in result.record["environments"]] == ["no network", "interrupted", "interrupted"]
     assert list(result.tables["versions"]["note"]) == ["no network", "interrupted", "interrupted"]
     assert exit_status(conclusion.verdicts, result.record) == 3
@@ -207,7 +209,7 @@ def test_an_interruption_leaves_what_has_run(tmp_path: Path, monkeypatch: pytest
 def test_without_uv_the_reason_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("UV", raising=False)  # that of the uv that runs the tests
     monkeypatch.setattr(shutil, "which", lambda name, path=None: None)
-    assert "pip install uv, or name an interpreter" in made_by_uv("mujoco", "3.6.0").lacks
+    assert "pip install uv. Or name an interpreter" in made_by_uv("mujoco", "3.6.0").lacks
 
 
 def test_a_release_runs_in_a_python_that_it_has_wheels_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,18 +231,14 @@ def test_a_release_without_wheels_does_not_run_and_says_so(monkeypatch: pytest.M
 
     monkeypatch.setattr(uv, "program", lambda: "uv")
     monkeypatch.setattr(uv, "has_wheels", no_wheels)
-    assert made_by_uv("drake", "1.0.0").lacks.startswith("drake==1.0.0: it has no wheels for Python 3.1")
+    assert made_by_uv("drake", "1.0.0").lacks.startswith("drake==1.0.0: no wheels for Python 3.1")
 
 
 def test_the_rooms_stand_alone(tmp_path: Path) -> None:
     """Nothing of this environment comes along: the interpreter without its packages finds ours, and no MuJoCo."""
     with rooms(tmp_path) as place:
         assert {path.name for path in place.iterdir() if path.suffix != ".dist-info"} == {
-            "robots",
-            "analytic",
-            "engines",
-            "validation",
-            "loopcheck.py",
+            "loopcheck",
         }
         bare = Environment(engine="mujoco", version="none", made="by the test", interpreter=(sys.executable, "-S"))
         assert run_in(bare, place, ["list"]) == "ModuleNotFoundError: No module named 'click'"
@@ -249,21 +247,27 @@ def test_the_rooms_stand_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("3ppr",), "unknown robot '3ppr'"),
-        (("nowhere.xml",), "nowhere.xml: no such file"),
-        (("3prr", "--source", "pybullet/kkt"), "want sources of MuJoCo, got pybullet/kkt"),
+        (("3ppr",), "'3ppr'. Did you mean '3prr'?"),
+        (("nowhere.xml",), "nowhere.xml: the model file must exist"),
+        (("3prr", "--source", "pybullet/kkt"), "--source must name routes of mujoco, got pybullet/kkt"),
         (("3prr", "--junit", "x.xml"), "--junit is for one version"),
         (("3prr", "--moed", "plus"), "No such option"),
-        (("3prr", "--mujoco", "new"), "want a version of MuJoCo as 3.6.0, got 'new'"),
-        (("3prr", "--engine", "dart==6", "--mujoco", "3.6.0"), "want versions of one engine, got mujoco, dart"),
-        (("3prr", "--engine", "dart==6", "--source", "mujoco/kkt"), "want sources of DART, got mujoco/kkt"),
-        (("3prr", "--engine", "ode==1"), "unknown engine 'ode'"),
-        (("3prr", "--python", "/nowhere/python"), "/nowhere/python: want an interpreter that has MuJoCo"),
+        (("3prr", "--engine", "mujoco==new"), "engine must be ENGINE or ENGINE==VERSION, got 'mujoco==new'"),
+        (
+            ("3prr", "--engine", "dart==6", "--engine", "mujoco==3.6.0"),
+            "must name versions of one engine, got dart, mujoco",
+        ),
+        (
+            ("3prr", "--engine", "dart==6", "--source", "mujoco/kkt"),
+            "--source must name routes of dart, got mujoco/kkt",
+        ),
+        (("3prr", "--engine", "ode==1"), "unknown engine: 'ode'"),
+        (("3prr", "--python", "/nowhere/python"), "/nowhere/python: --python must be an interpreter with MuJoCo"),
         (("3prr", "--python", sys.executable), f"MuJoCo {HERE} twice"),
     ],
 )
 def test_bad_input_is_one_line(arguments: tuple[str, ...], complaint: str, loopcheck: Command, tmp_path: Path) -> None:
-    status, _, err = loopcheck("versions", *arguments, "--out", tmp_path / "out")
+    status, _, err = loopcheck("study", "versions", *arguments, "--out", tmp_path / "out")
     assert (status, err.count("\n")) == (2, 1)
     assert complaint in err
     assert not (tmp_path / "out").exists()
@@ -281,7 +285,7 @@ def test_the_older_mujoco_itself_gives_what_the_ledger_says(tmp_path: Path) -> N
     assert here.version == HERE
     routes = ("--source", "mujoco/kkt", "--source", "mujoco/forward")
     with rooms(tmp_path) as place:
-        assert run_in(old, place, ["run", *ONE_CASE, *routes, "--out", str(tmp_path)]) == ""
+        assert run_in(old, place, ["check", *ONE_CASE, *routes, "--out", str(tmp_path)]) == ""
     results = result_tables.read(tmp_path)
     assert results.run["versions"]["mujoco"] == "3.6.0"
     table = versions_table({"3.6.0": results})

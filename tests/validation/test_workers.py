@@ -7,9 +7,9 @@ import sys
 import time
 from pathlib import Path
 
+from loopcheck.validation.execution.journal import Task, journal_in
+from loopcheck.validation.execution.workers import Workers, worker_pool
 from tests.validation.conftest import in_this_process
-from validation.execution.journal import Task, journal_in
-from validation.execution.workers import Workers, worker_pool
 
 ROOT = Path(__file__).parents[2]
 IMPORTING = """
@@ -19,7 +19,7 @@ time.sleep(2)
 """
 COMMAND = """
 import time
-from validation.execution.forkserver import worker_context
+from loopcheck.validation.execution.forkserver import worker_context
 worker_context(["slowly"])
 try:
     time.sleep(30)

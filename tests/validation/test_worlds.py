@@ -12,16 +12,16 @@ import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 
-from analytic.motion.prescribe import prescribe
-from engines.contract import State
-from engines.mujoco import batch as own
-from robots.arrays import Array
-from robots.robot import Case, load, representative_case
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.contract import State
+from loopcheck.engines.mujoco import batch as own
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.robot import Case, load, representative_case
+from loopcheck.validation.studies.throughput import measure, pictures
+from loopcheck.validation.studies.throughput.measure import DIFFERENT, SAME, agreement, states, steps_per_second
+from loopcheck.validation.studies.throughput.pictures import envelope, pareto
+from loopcheck.validation.studies.throughput.study import cost_of_a_million
 from tests.validation.conftest import Command
-from validation.studies.worlds import measure, pictures
-from validation.studies.worlds.measure import DIFFERENT, SAME, agreement, states, steps_per_second
-from validation.studies.worlds.pictures import envelope, pareto
-from validation.studies.worlds.study import cost_of_a_million
 
 FOUR_BAR = load("four_bar").folder / "four_bar.xml"
 COUNT = 8
@@ -77,7 +77,7 @@ def test_a_world_that_is_off_is_named(case: Case, monkeypatch: pytest.MonkeyPatc
 def test_a_world_that_is_lost_is_named(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     for row in rows_of(case, monkeypatch, lambda q: q * np.nan).values():
         assert row["verdict"] == "disagree"
-        assert row["note"] == f"1 worlds are not finite any more, world {COUNT - 1} first"
+        assert row["note"] == f"1 worlds are no longer finite, beginning with world {COUNT - 1}"
 
 
 def test_worlds_begin_closed_and_each_in_a_state_of_its_own(case: Case) -> None:
@@ -177,11 +177,11 @@ def test_names_cover_neither_each_other_nor_points(monkeypatch: pytest.MonkeyPat
 
 def test_what_a_million_steps_cost_is_said() -> None:
     reached = cost_of_a_million(table((2e6, 0.03), (3e6, 0.05), (1e5, 1e-3)), "a processor")
-    assert "on CPU (a processor): mujoco in double precision, choice 0, 64 worlds, makes 2e+06" in reached
-    assert "off by 0.03; the most accurate, mujoco in double precision, choice 2" in reached
+    assert "on CPU (a processor): mujoco in double precision, choice 0, 64 worlds, 2e+06" in reached
+    assert "error of 0.03; the most accurate: mujoco in double precision, choice 2" in reached
     missed = cost_of_a_million(table((2e5, 0.03), (1e5, 1e-3)), "a processor")
-    assert "not reached on CPU (a processor); the fastest, mujoco in double precision, choice 0" in missed
-    assert "nothing could be measured" in cost_of_a_million(table((1.0, np.nan)), "a processor")
+    assert "not reached on CPU (a processor); the fastest: mujoco in double precision, choice 0" in missed
+    assert "no measurement succeeded" in cost_of_a_million(table((1.0, np.nan)), "a processor")
 
 
 @pytest.mark.parametrize(
@@ -189,15 +189,15 @@ def test_what_a_million_steps_cost_is_said() -> None:
     [
         (
             ("--engine", "simbody"),
-            "unknown engine with batches 'simbody': known are genesis, mjx, mujoco, mujoco_warp, newton",
+            "unknown engine with batches: 'simbody'. Known: genesis, mjx, mujoco, mujoco_warp, newton",
         ),
-        (("--worlds", "1,many"), "want whole numbers, as 1,64,4096, got '1,many'"),
-        (("--worlds", "0,4"), "want one world or more, got 0"),
+        (("--worlds", "1,many"), "must be whole numbers, as 1,64,4096, got '1,many'"),
+        (("--worlds", "0,4"), "must be at least 1, got 0"),
         (("--steps", "0"), "0 is not in the range x>=1"),
     ],
 )
 def test_bad_input_is_one_line(arguments: tuple[str, str], says: str, loopcheck: Command, tmp_path: Path) -> None:
-    status, _, err = loopcheck("worlds", FOUR_BAR, *arguments, "--out", tmp_path)
+    status, _, err = loopcheck("study", "throughput", FOUR_BAR, *arguments, "--out", tmp_path)
     assert status == 2
     assert says in " ".join(err.split())
 
@@ -205,8 +205,8 @@ def test_bad_input_is_one_line(arguments: tuple[str, str], says: str, loopcheck:
 @pytest.mark.slow
 def test_errors_of_settings_are_those_of_the_file_as_it_is(case: Case) -> None:
     """The file's own settings give the run of `mujoco/as_is`, and a step of half the length half its lateness."""
-    import engines
-    from validation.judge.as_is import settled
+    from loopcheck import engines
+    from loopcheck.validation.judge.as_is import settled
 
     motion = prescribe(case)
     run = engines.load("mujoco/as_is").compute_efforts(case, motion).as_is

@@ -1,0 +1,53 @@
+"""Outputs and pictures in README.md are those of kept results, all of one commit."""
+
+import json
+import re
+
+import pandas as pd
+import pytest
+
+from docs.outputs import KEPT, README, marked, output_block, written
+from loopcheck.validation.judge.verdicts import SEVERITY
+
+COMMANDS = {command.name: command for command in marked(README.read_text(encoding="utf-8"))}
+
+
+def test_readme_shows_the_kept_outputs() -> None:
+    assert set(COMMANDS) == {"judge", "tune", "serial", "check"}
+    text = README.read_text(encoding="utf-8")
+    assert written(text) == text
+    for name, command in COMMANDS.items():
+        assert command.output == output_block(KEPT / name)
+        record = json.loads((KEPT / name / "run.json").read_text(encoding="utf-8"))
+        assert command.command.removeprefix("uv run ").split() == record["command"]
+
+
+def test_all_outputs_are_of_one_commit_and_machine() -> None:
+    records = [json.loads((KEPT / name / "run.json").read_text(encoding="utf-8")) for name in COMMANDS]
+    assert len({record["commit"] for record in records}) == 1
+    assert len({record["cpu"]["model"] for record in records}) == 1
+
+
+def test_outputs_fit_80_columns() -> None:
+    for name in COMMANDS:
+        lines = (KEPT / name / "output.txt").read_text(encoding="utf-8").splitlines()
+        assert [line for line in lines if line.startswith(("┏", "│", "└")) and len(line) > 80] == []
+
+
+@pytest.mark.parametrize("configuration", ["horizontal", "vertical"])
+def test_the_table_of_a_check_has_the_figures_of_its_tables(configuration: str) -> None:
+    """Each cell: the worst verdict over modes, variants and actuators, and the largest error over its scale."""
+    text = (KEPT / "check" / "output.txt").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.strip("│┃").split("│")] for line in text.splitlines() if "│" in line]
+    (header,) = re.findall(r"^┃ source .*┃$", text, re.MULTILINE)
+    column = [cell.strip() for cell in header.strip("┃").split("┃")].index(configuration)
+    summary = pd.read_csv(KEPT / "check" / "summary.csv")
+    of_configuration = summary[summary["configuration"] == configuration]
+    cells = {row[0]: row[column] for row in rows if "/" in row[0]}
+    assert len(cells) > 5
+    for source, cell in cells.items():
+        of_source = of_configuration[of_configuration["source"] == source]
+        verdict = min(of_source["verdict"], key=SEVERITY.index)
+        assert cell.startswith(verdict), (source, cell)
+        if verdict == "agree":
+            assert float(cell.split()[-1]) == pytest.approx(of_source["relative_error"].max(), rel=0.06)

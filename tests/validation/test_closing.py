@@ -1,0 +1,191 @@
+"""Closing lines of check and judge: at most five with the path of the report, the user's own simulation first."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from loopcheck.validation.judge.results import Results, table
+from loopcheck.validation.studies.check.closing import closing_lines, unsupported_in_words, wholly_unsupported
+from loopcheck.validation.studies.check.terminal import summary
+from loopcheck.validation.studies.check.views import case_name, gravity_in_words
+from loopcheck.validation.studies.judge.terminal import closing_lines as lines_of_logs
+from tests.validation.test_report import CASE, REFERENCE, Row, audit_row, only, summary_row
+
+OWN = {"command": ["loopcheck", "check", "models/bar.xml"]}
+CATALOGUE = {"command": ["loopcheck", "check", "bar"]}
+
+
+def as_is(verdict: str = "informational", error: float = 0.064, **changed: Any) -> Row:
+    limit = np.nan if verdict == "informational" else 0.01
+    return summary_row(
+        "mujoco/as_is", verdict, error, **{"actuator": "hip", "unit": "N m", "tolerance": limit, **changed}
+    )
+
+
+def lines(*rows: Row, **run: Any) -> dict[str, str]:
+    results = replace(only("summary", [summary_row(REFERENCE, "reference"), *rows]), run={**OWN, **run})
+    closing = [str(line) for line in closing_lines(results)]
+    assert len(closing) <= 4
+    return dict(line.split(": ", 1) for line in closing)
+
+
+def test_an_unjudged_simulation_is_off_by_its_error_with_actuator_and_unit() -> None:
+    found = lines(as_is(), summary_row("x/kkt", "agree", 3e-15))
+    assert found == {
+        "Your simulation": "mujoco/as_is is off by 6.4 % of the effort scale at 'hip' (0.13 N m); not judged without "
+        "--accuracy",
+        "Agreement": "1 of 1 comparisons with the reference agree, largest error 3.0e-15 of the effort scale",
+        "Next": "loopcheck tune models/bar.xml --accuracy 1%",
+    }
+    assert next(iter(found)) == "Your simulation"
+
+
+def test_a_judged_simulation_has_its_accuracy_and_the_worst_case() -> None:
+    rows = (as_is("disagree", configuration="turned"), as_is("agree", 0.002), as_is("disagree", 0.03, actuator="knee"))
+    found = lines(*rows)
+    assert found["Your simulation"] == (
+        "mujoco/as_is disagrees, off by 6.4 % of the effort scale at 'hip' (0.13 N m), turned, accuracy 1 %"
+    )
+    assert found["Agreement"] == "no source was judged"
+    assert found["Next"] == "loopcheck tune models/bar.xml --accuracy 1%"
+
+
+def test_a_simulation_that_agrees_needs_no_next_step() -> None:
+    found = lines(as_is("agree", 0.002), summary_row("x/kkt", "agree", 3e-15))
+    assert found["Your simulation"].startswith("mujoco/as_is agrees, off by 0.2 % of the effort scale at 'hip'")
+    assert "Next" not in found
+
+
+def test_a_small_error_that_nobody_has_judged_can_be_judged() -> None:
+    assert lines(as_is(error=0.002))["Next"] == "loopcheck check models/bar.xml --accuracy 1%"
+
+
+def test_the_simulation_of_a_catalogue_robot_is_not_the_users_own() -> None:
+    found = lines(as_is(), **CATALOGUE)
+    assert "Unmodified simulation" in found
+    assert found["Next"] == "loopcheck tune bar --accuracy 1%"
+
+
+def test_a_simulation_without_figure_has_its_reason() -> None:
+    note = "not followed: 'hip' is off the motion by 0.3 of its stroke; 3 forces at the end of their range"
+    found = lines(as_is(error=np.nan, relative_error=np.nan, note=note))
+    assert found["Your simulation"] == f"mujoco/as_is cannot be judged: {note.split('; ')[0]}"
+    assert "Next" not in found
+
+
+def test_random_motions_are_named() -> None:
+    found = lines(as_is(error=0.002), as_is(mode="up-random"), random_modes={"bar": {"up-random": "up"}})
+    assert "'hip' (0.13 N m), random motion; not judged" in found["Your simulation"]
+
+
+def test_sources_that_do_not_agree_have_the_worst_first_with_its_reason() -> None:
+    found = lines(
+        summary_row("y/forward", "not comparable", note="a loop was dropped"),
+        summary_row("x/forward", "disagree", 0.042, note="closure drift 0.006 m, must be at most 1e-6 m; and more"),
+        *(summary_row(f"z{k}/kkt", "not run", note="its process died") for k in range(4)),
+    )
+    assert found["Not in agreement"] == (
+        "x/forward disagrees, off by 4.2 % of the effort scale at 'm1' (0.084 N): closure drift 0.006 m, must be at "
+        "most 1e-6 m; also z0/kkt (not run), z1/kkt (not run), z2/kkt (not run), 2 more"
+    )
+    assert found["Agreement"] == "0 of 6 comparisons with the reference agree"
+
+
+def test_an_engine_that_differs_from_the_model_is_told_by_its_audit() -> None:
+    rows = [summary_row(REFERENCE, "reference"), summary_row("x/kkt", "disagree", 0.5)]
+    audit = table("audit", [audit_row("x", "static", "mass", 0.3, "disagree")])
+    closing = closing_lines(replace(only("summary", rows), audit=audit, run=OWN))
+    assert str(closing[-1]) == "First difference: x, static: mass of m1"
+
+
+def test_an_odd_model_is_before_all_commands() -> None:
+    robots = {"bar": {"oddities": ["sites 'a' and 'b' coincide.", "more"]}}
+    assert lines(as_is(), robots=robots)["Check the model"] == "sites 'a' and 'b' coincide. (1 more in the report)"
+
+
+def test_unsupported_sources_share_a_line_and_leave_the_table() -> None:
+    note = "{}: not supported: armature of joint 'hip' (joints have no rotors); tendon 't' (too few)"
+    rows = [
+        summary_row(REFERENCE, "reference"),
+        *(summary_row(f"x/{route}", "not supported", note=note.format("x")) for route in ("kkt", "forward")),
+        summary_row("y/kkt", "agree", 1e-15),
+        summary_row("y/forward", "not supported", note=note.format("y")),
+        summary_row("z/kkt", "agree", 1e-15),
+        summary_row("z/kkt", "not supported", note=note.format("z"), configuration="turned"),
+    ]
+    results = replace(only("summary", rows), run={**OWN, "absent": {"newton": {}}})
+    assert unsupported_in_words(results) == (
+        "x, y/forward, z/kkt (armature of joint 'hip', tendon 't'); newton (not installed)"
+    )
+    assert wholly_unsupported(results, "bar") == {"x/kkt", "x/forward", "y/forward"}
+    shown, line, *_ = summary(results)
+    assert line == f"Not supported: {unsupported_in_words(results)}"
+    assert [row[0] for row in shown.rows] == [REFERENCE, "y/kkt", "z/kkt"]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("gravity", "words"),
+    [
+        ([0.0, 0.0, -9.81], "gravity -Z"),
+        ([-0.0, 9.8, 1e-16], "gravity +Y"),
+        ([0.4, -1.0, -9.7], "gravity 0.4, -1, -9.7 m/s²"),
+        ([0.0, 0.0, 0.0], "no gravity"),
+    ],
+)
+def test_gravity_has_a_direction(gravity: list[float], words: str) -> None:
+    assert gravity_in_words(gravity) == words
+
+
+def test_cases_have_names_for_readers() -> None:
+    rows = [summary_row("x/kkt", "agree", 1e-12), summary_row("x/kkt", "agree", 1e-12, mode="up-random")]
+    run = {"gravity": {"bar": {"vertical": [0, -9.81, 0]}}, "random_modes": {"bar": {"up-random": "up"}}}
+    results = replace(only("summary", rows), run=run)
+    robot, variant, mode, configuration = CASE.values()
+    names = [case_name((robot, variant, name, configuration), results) for name in (mode, "up-random")]
+    assert names == ["bar, vertical (gravity -Y), mode up", "bar, vertical (gravity -Y), mode up, random motion"]
+    logs = only("summary", [summary_row("log/bench", "agree", 1e-12, mode="bench", variant="light")])
+    assert case_name((robot, "light", "bench", configuration), logs) == "bar, variant light, vertical, log bench"
+
+
+def log_row(name: str, verdict: str, **changed: Any) -> Row:
+    return summary_row(f"log/{name}", verdict, 0.1, **{"mode": name, **changed})
+
+
+def logs(*rows: Row) -> list[str]:
+    return list(map(str, lines_of_logs(only("summary", rows))))
+
+
+def test_a_single_log_has_its_hints() -> None:
+    assert logs(log_row("a", "agree"), log_row("a", "disagree", actuator="knee", note="rms 0.2; gravity; gain 2")) == [
+        "log/a: disagrees at 'knee': rms 0.2",
+        "Hint: gravity",
+        "Hint: gain 2",
+    ]
+
+
+def test_a_log_that_disagrees_without_a_hint_can_be_fitted() -> None:
+    command = ["loopcheck", "judge", "bar.xml", "a log.csv"]
+    for verdict, extra, count in (("disagree", [], 1), ("agree", [], 0), ("disagree", ["--fit", "mass:rod"], 0)):
+        rows = [log_row("a", verdict, note="rms 0.2")]
+        closing = lines_of_logs(replace(only("summary", rows), run={"command": [*command, *extra]}))
+        following = [str(line) for line in closing if line.label == "Next"]
+        assert following == ["Next: loopcheck judge bar.xml 'a log.csv' --fit friction"] * count
+
+
+def test_many_logs_have_the_worst_first_and_the_number_of_the_rest() -> None:
+    several = [log_row(f"a{k}", verdict) for k, verdict in enumerate(["agree", "disagree", "not run"] * 2)]
+    assert logs(*several) == [
+        "log/a1: disagrees at 'm1'",
+        "log/a4: disagrees at 'm1'",
+        "log/a2: did not run at 'm1'",
+        "3 more logs: 1 not run, 2 agree",
+    ]
+
+
+def test_results_without_rows_have_closing_lines_too() -> None:
+    results: Results = only("summary", [])
+    assert [str(line) for line in closing_lines(results)] == ["Agreement: no source was judged"]
+    assert isinstance(results.summary, pd.DataFrame)
