@@ -10,20 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from analytic.motion.automatic import SPAN, swing
-from analytic.motion.continuation import Tracer
 from docs.kept_tables import ROOT, keep
 from docs.site.entries import ATLAS, MODELS, SPECS, records
 from docs.site.notes import KEPT_APART
-from robots.arrays import Array
-from robots.errors import HarnessError
-from robots.robot import Case
-from validation.execution.tables import read_record, read_tables
-from validation.judge.results import TABLES
-from validation.report.geometry import pose_rows
-from validation.studies.atlas.fetching import PUBLIC, fetched
-from validation.studies.atlas.manifest import Entry, entries
-from validation.studies.atlas.reading import read_model
+from loopcheck.analytic.kinematics.continuation import Tracer
+from loopcheck.analytic.motion.automatic import SPAN, swing
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.robot import Case
+from loopcheck.validation.execution.tables import read_record, read_tables
+from loopcheck.validation.judge.results import TABLES
+from loopcheck.validation.report.geometry import pose_rows
+from loopcheck.validation.studies.atlas.fetching import PUBLIC, fetched
+from loopcheck.validation.studies.atlas.manifest import Entry, entries
+from loopcheck.validation.studies.atlas.reading import read_model
 
 DIGITS = 6
 """Decimals of a coordinate in a drawing [-]."""

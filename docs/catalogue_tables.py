@@ -14,10 +14,10 @@ import pandas as pd
 from docs.kept_tables import ROOT, keep
 from docs.site.entries import ATLAS, CATALOGUE, COUNTS, MODELS
 from docs.site.notes import KEPT_APART
-from robots.robot import load
-from validation.execution.tables import read_record, read_tables
-from validation.judge.results import TABLES
-from validation.judge.verdicts import JUDGED, summary_verdicts, worst
+from loopcheck.robots.robot import load
+from loopcheck.validation.execution.tables import read_record, read_tables
+from loopcheck.validation.judge.results import TABLES
+from loopcheck.validation.judge.verdicts import JUDGED, summary_verdicts, worst
 
 
 def main() -> None:

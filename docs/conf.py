@@ -1,10 +1,9 @@
-"""The site: the atlas and the gallery from tables, the README files, and the docstrings of all rooms.
+"""The site: tutorial, guides, reference, background, the atlas and the gallery from tables, and README files.
 
 `CONTRIBUTING.md` says how to build it.
 """
 
 import importlib.metadata
-import importlib.util
 import pkgutil
 import re
 import sys
@@ -15,11 +14,10 @@ import pandas as pd
 from docutils import nodes
 from sphinx.application import Sphinx
 
-import engines
-from analytic import papers
+from loopcheck.analytic import papers
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT))  # for the extension that is ours
+sys.path.insert(0, str(ROOT))  # for the modules in docs/site
 
 project = "loopcheck"
 author = "The loopcheck authors"
@@ -37,48 +35,42 @@ REPORTS = [
     for path in sorted((ROOT / "docs/reports").glob("*.md"))
     if path.stem != "README"
 ]
+HOW_TO = [f"docs/how_to/{path.stem}" for path in sorted((ROOT / "docs/how_to").glob("*.md"))]
+BACKGROUND = ["analytic/README", "engines/README", "validation/judge/README"]
+STUDIES = [f"validation/studies/{study}/README" for study in ("judge", "tune", "serial", "atlas")]
 CONTENTS = {
+    "Tutorial": ["docs/tutorial"],
+    "How-to guides": HOW_TO,
+    "Reference": ["docs/reference/commands", "docs/reference/python", *STUDIES, "docs/errata", "CHANGELOG"],
+    "Background": ["docs/background", *BACKGROUND],
     "Atlas": ["docs/pages/atlas", "docs/pages/gallery", "docs/pages/engines", "validation/studies/atlas/FINDINGS"],
     "Robots": [page for page in READMES if page.startswith("robots/")],
-    "Rooms": [page for page in READMES if not page.startswith("robots/")],
-    "Reference": ["docs/errata", "CONTRIBUTING", "CHANGELOG"],
-    "Reports for other projects": REPORTS,
-    "Docstrings": [f"docs/api/{room}/{room}" for room in ROOMS],
+    "Reports for engine developers": REPORTS,
+    "Development": [
+        "CONTRIBUTING",
+        *(page for page in READMES if not page.startswith("robots/") and page not in (*BACKGROUND, *STUDIES)),
+    ],
 }
-"""Pages by the caption under which the side lists them; before them come the sections of the README, the first page."""
+"""Pages by their caption in the navigation, below the sections of the README (the first page)."""
 CONSTANTS = ("attribute", "data", "property")
-"""Kinds of things that have a line of prose and no sections."""
+"""Kinds of objects with a one-line description and no sections."""
 constants: dict[str, list[str]] = {}
-"""Docstrings of those that napoleon has at hand."""
+"""Docstrings of objects that napoleon processes."""
 
 
-extensions = ["myst_parser", "sphinx.ext.apidoc", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 extensions += ["docs.site.extension"]
 root_doc = "README"
 include_patterns = [
     "README.md",
     *(f"{page}.*" for pages in CONTENTS.values() for page in pages),
-    "docs/api/**",
     "docs/pages/**.md",
 ]
-exclude_patterns = ["docs/api/*/modules.rst"]
 suppress_warnings = ["ref.python"]  # a type may have the name of another one elsewhere
 
 myst_heading_anchors = 3
 
-apidoc_modules = [
-    {"path": f"../{room}", "destination": f"docs/api/{room}", "module_first": True, "max_depth": 1} for room in ROOMS
-]
-viewcode_follow_imported_members = False  # its links back to what is documented where it is imported lead nowhere
 autodoc_member_order = "bysource"
-autodoc_mock_imports = []
-"""Packages of engines that development goes without."""
-for engine in map(engines.engine, engines.engine_names()):
-    if engines.installed(engine.name):
-        importlib.import_module(engine.requires)  # before anything is mocked that it would take for real
-    else:
-        autodoc_mock_imports += [name for name in engine.packages if importlib.util.find_spec(name) is None]
-# Each page lists all others at its side; with every object in those lists, the site takes minutes more to build.
 toc_object_entries = False
 default_role = "code"  # docstrings write names as Markdown does
 python_display_short_literal_types = True
@@ -125,6 +117,10 @@ def _restore_constants(app: Sphinx, kind: str, name: str, thing: object, options
 def _add_data(app: Sphinx, page: str, source: list[str]) -> None:
     if page == root_doc:
         source[0] += "\n".join(_listed(caption, pages) for caption, pages in CONTENTS.items() if pages)
+    elif page == "docs/reference/commands":
+        from docs.site.commands import reference
+
+        source[0] += reference()
     elif page == "docs/errata":
         source[0] += "\n".join(_errata(module.name) for module in pkgutil.iter_modules(papers.__path__))
 

@@ -10,13 +10,13 @@ import pandas as pd
 
 from docs.site.entries import SPECS
 from docs.site.notes import apart
-from validation.execution.files import RECORD
-from validation.execution.tables import to_csv
-from validation.judge.verdicts import CASE, SEVERITY
+from loopcheck.validation.execution.files import RECORD
+from loopcheck.validation.execution.tables import to_csv
+from loopcheck.validation.judge.verdicts import CASE, SEVERITY
 
 ROOT = Path(__file__).parent.parent
 FOREIGN_PLACE = re.compile(r"(?:file://)?/.*")
-"""An argument of a command that names a place on the machine it ran on."""
+"""Command argument that depends on a path of the machine."""
 
 
 def keep(folder: Path, tables: Mapping[str, pd.DataFrame], record: Mapping[str, Any]) -> None:

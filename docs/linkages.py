@@ -4,10 +4,11 @@ import sys
 
 import pandas as pd
 
-from analytic.motion.prescribe import prescribe
-from robots.robot import DEFAULT, Case, configurations, load, make_case, modes, names
-from validation.report.geometry import point_rows
-from validation.report.schematic import linkage_figure
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.catalogue import names
+from loopcheck.robots.robot import DEFAULT, Case, configurations, load, make_case, modes
+from loopcheck.validation.report.geometry import point_rows
+from loopcheck.validation.report.schematic import linkage_figure
 
 
 def main() -> None:

@@ -19,4 +19,4 @@ mujoco.mj_forward(model, data)
 curvature = 2 * HALF * QD**2  # p''(q) q̇²
 missing = curvature + 2 * HALF * Q * data.qacc[0] - data.qacc[1]
 print(f"acceleration of the follower [rad/s²]: {data.qacc[1]:.4f}, of its leader {data.qacc[0]:.4f}")
-print(f"what it lacks over p''(q) q̇² [-]: {missing / curvature:.4f}")
+print(f"missing acceleration over p''(q) q̇² [-]: {missing / curvature:.4f}")

@@ -24,4 +24,4 @@ law = 10.0 * (1.0 - float(after.joint_qd.numpy()[0]))
 print(
     f"reported {reported:.4f} N m; momentum gained {gained:.4f} N m; law at the velocity where the step ends {law:.4f}"
 )
-print(f"reported over what acted [-]: {reported / gained:.4f}")
+print(f"reported torque over applied torque [-]: {reported / gained:.4f}")

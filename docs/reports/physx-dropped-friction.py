@@ -24,7 +24,7 @@ def mean_law(mended: bool) -> float:
     arm = builder.build(fix_root_link=True)
     for joint in arm.active_joints if mended else ():
         joint.set_friction(0.0)
-    print("friction asked for: 0; set again:", mended, "; read back:", [float(x.friction) for x in arm.active_joints])
+    print("requested friction: 0; set again:", mended, "; read back:", [float(x.friction) for x in arm.active_joints])
     arm.active_joints[0].set_drive_properties(0.0, 100.0, 1e9, "force")
     arm.active_joints[0].set_drive_velocity_target(0.01)
     return float(np.mean([100 * (0.01 - float(arm.qvel[0])) for _ in range(200) if scene.step() is None]))

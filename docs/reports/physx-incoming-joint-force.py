@@ -35,4 +35,4 @@ def moments(feet: list[list[float]]) -> list[float]:
 
 
 print("two articulations:", moments([[-0.5], [0.5]]), "one:", moments([[-0.5, 0.5]]), "N m")
-print(f"moment a free hinge is said to pass on, over its weight's [-]: {abs(moments([[-0.5, 0.5]])[0]) / 4.905:.4g}")
+print(f"reported moment at a free hinge, over that of its weight [-]: {abs(moments([[-0.5, 0.5]])[0]) / 4.905:.4g}")

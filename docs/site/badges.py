@@ -7,12 +7,12 @@ from anybadge import Badge
 from docs.site.entries import Entry, worst_as_is
 
 ENGINE = "mujoco"
-"""Whose simulation of the file as it is the badge tells."""
+"""The badge shows the error of this engine with the unmodified file."""
 LABEL = "loopcheck"
 CLOSE = 0.01
-"""An error up to which the badge is blue [-]."""
+"""Largest error with a blue badge [-]."""
 BLUE, ORANGE, GREY = "#00629b", "#a84300", "#5c6370"
-"""Backgrounds that the colour-blind tell apart, and that white can be read on."""
+"""Backgrounds that colour-blind readers can distinguish, with enough contrast to white text."""
 
 
 def badge_text(entry: Entry) -> str:

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import engines
 from docs.site.entries import Entry
 from docs.site.texts import worst_first
-from validation.judge.known_issues import Issue, known_issues
-from validation.judge.verdicts import CaseVerdict
+from loopcheck import engines
+from loopcheck.validation.judge.known_issues import Issue, known_issues
+from loopcheck.validation.judge.verdicts import CaseVerdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,19 +15,19 @@ class EngineEntry:
     """An engine, and all that the collections say of it."""
 
     name: str
-    """Of its folder."""
+    """Name of its folder."""
     package: str
-    """What brings it, by its name in a package index."""
+    """Name of its package in the package index."""
     lineage: str
-    """Whose code computes."""
+    """Name of the code base that computes."""
     versions: tuple[str, ...]
-    """That computed something here."""
+    """Versions with results in these collections."""
     results: Sequence[tuple[Entry, str, CaseVerdict]]
-    """Robot, source and what is found, the worst first; what is judged stands before what is not."""
+    """Robot, source and finding, worst first; judged findings come before informational findings."""
     losses: Mapping[str, Sequence[Entry]]
-    """Robots by what it has otherwise than the model or cannot carry, the most frequent first."""
+    """Robots by difference or missing feature of the engine, most frequent first."""
     issues: Sequence[Issue]
-    """Its entries in the ledger."""
+    """Known issues of the engine."""
 
     @property
     def robots(self) -> int:

@@ -8,21 +8,21 @@ from typing import Any
 import pandas as pd
 
 from docs.site.notes import NOTES, SPEC, together
-from robots.errors import OutputError
-from validation.execution.tables import TableSpec, read_record, read_tables
-from validation.judge.results import TABLES
-from validation.judge.verdicts import CaseVerdict, Key, gravest, summary_verdicts, worst
-from validation.studies.atlas.study import Atlas
+from loopcheck.robots.errors import OutputError
+from loopcheck.validation.execution.tables import TableSpec, read_record, read_tables
+from loopcheck.validation.judge.results import TABLES
+from loopcheck.validation.judge.verdicts import CaseVerdict, Key, gravest, summary_verdicts, worst
+from loopcheck.validation.studies.atlas.study import Atlas
 
 ATLAS = "atlas"
-"""The table of models, and the collection of other people's."""
+"""Name of the table of models, and of the collection of public models."""
 CATALOGUE = "catalogue"
-"""The collection of our own robots."""
+"""Name of the collection of the loopcheck robots."""
 NAME = r"[a-z0-9][a-z0-9_-]*"
-"""What names a robot: it is part of the addresses of its page and files."""
+"""Pattern of robot names, which are part of the URLs of pages and files."""
 COUNTS = ("loops", "dof", "actuators", "bodies")
 MODELS = Atlas.tables[ATLAS]
-"""A row for each model: `validation/studies/atlas/README.md` says what the columns mean."""
+"""A row for each model. Columns: `validation/studies/atlas/README.md`."""
 _POINTS = TableSpec(columns=TABLES["points"].columns, optional=True)
 SPECS: Mapping[str, TableSpec] = {
     ATLAS: MODELS,
@@ -31,7 +31,7 @@ SPECS: Mapping[str, TableSpec] = {
     "points": _POINTS,
     NOTES: SPEC,
 }
-"""Tables of a collection, by the names of their files; without points its robots are not drawn."""
+"""Tables of a collection by file name; robots are drawn only with the table of points."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,21 +39,21 @@ class Entry:
     """A robot, and all that a collection says of it."""
 
     collection: str
-    """Name of the folder that says it."""
+    """Name of the collection folder."""
     model: Mapping[str, Any]
-    """Its row of the table of models; empty texts and NaN where nothing is known."""
+    """Its row of the table of models; empty texts and NaN for unknown values."""
     about: Mapping[str, Any]
-    """What the record of the run says of it, if anything."""
+    """Its entry in the record of the run, if present."""
     verdicts: Mapping[Key, Mapping[str, CaseVerdict]]
-    """What was found, by case and source."""
+    """Findings by case and source."""
     audit: pd.DataFrame
     """Its rows of the table of the audit."""
     points: pd.DataFrame
-    """Its rows of the table of points; none where it is not drawn from them."""
+    """Its rows of the table of points; None if the drawing does not use points."""
     versions: Mapping[str, str]
-    """Versions of all that computed it, by name."""
+    """Versions of all programs of the run, by name."""
     start: str
-    """When that was."""
+    """Date of the run."""
 
     @property
     def name(self) -> str:
@@ -114,7 +114,7 @@ def read_collections(folders: Iterable[Path]) -> tuple[Entry, ...]:
     for folder in folders:
         for entry in _entries(folder) if (folder / f"{ATLAS}.csv").exists() else ():
             if entry.name in entries:
-                raise OutputError(f"{folder}: want names of its own, '{entry.name}' is in two collections")
+                raise OutputError(f"{folder}: names must be unique in all collections, got '{entry.name}' twice")
             entries[entry.name] = entry
     return tuple(entries.values())
 
@@ -124,7 +124,9 @@ def _entries(folder: Path) -> Iterator[Entry]:
     models = tables.pop(ATLAS).sort_values("id")
     bad = [name for name in models["id"] if not pd.Series([name]).str.fullmatch(NAME).all()]
     if bad:
-        raise OutputError(f"{folder / ATLAS}.csv: want ids of lower case letters, digits, - and _, got {bad[0]!r}")
+        raise OutputError(
+            f"{folder / ATLAS}.csv: ids must consist of lower case letters, digits, - and _, got {bad[0]!r}"
+        )
     about = record.get("robots") or {}
     verdicts = summary_verdicts(tables["summary"], about)
     rows = {name: dict(list(frame.groupby("robot"))) for name, frame in tables.items()}

@@ -6,10 +6,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from docs.site.entries import Entry, worst_as_is
-from validation.report.figures import COLORS, DASHES, as_svg
+from loopcheck.validation.report.figures import COLORS, DASHES, as_svg
 
 FEW = 3
-"""Robots of which at least an engine must have simulated the file as it is, to be drawn."""
+"""Robots with at least one simulation of the unmodified file, required for a drawing."""
 
 
 def as_is_errors(entries: Sequence[Entry]) -> dict[str, list[float]]:
@@ -46,6 +46,6 @@ def as_is_figure(errors: dict[str, list[float]]) -> Figure | None:
     axes.axvline(0.01, color="#6b6b6b", linewidth=1.0)
     axes.annotate("1 %", (0.01, 102), ha="center", annotation_clip=False, fontsize=8)
     axes.set(xscale="log", ylim=(0, 100), xlabel="error of an effort / scale of its actuator [-]")
-    axes.set_ylabel("robots that are further off [%]")
+    axes.set_ylabel("robots with a larger error [%]")
     axes.legend(loc="best", handlelength=4)
     return figure

@@ -8,7 +8,7 @@ from docs.site.entries import Entry
 from docs.site.texts import known, source_address
 
 UNITS = {"as_is_error": "-", "tuned_cost": "-", "tuned_accuracy": "-", "error": "-", "tolerance": "-"}
-"""Of the numbers in these files."""
+"""Units of the numbers in these files."""
 
 
 def index(entries: Sequence[Entry], version: str) -> Mapping[str, Any]:

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from robots.errors import OutputError
-from validation.execution.tables import TableSpec, integer, table_of, text
+from loopcheck.robots.errors import OutputError
+from loopcheck.validation.execution.tables import TableSpec, integer, table_of, text
 
 NOTES = "notes"
 """Name of the table of notes."""
 KEPT_APART = ("summary", "audit")
-"""Tables whose notes it holds."""
+"""Tables with notes in that table."""
 SPEC: TableSpec = table_of({"key": integer(), "note": text()})
 
 
@@ -38,7 +38,7 @@ def together(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     notes = {str(row["key"]): row["note"] for row in tables[NOTES].to_dict("records")}
     keys = {key for name in KEPT_APART for key in tables[name]["note"] if key}
     if without := sorted(keys - set(notes)):
-        raise OutputError(f"{NOTES}.csv: want a note of each key, none is there of {', '.join(without)}")
+        raise OutputError(f"{NOTES}.csv: each key must have a note, missing: {', '.join(without)}")
     return _with_notes({name: table for name, table in tables.items() if name != NOTES}, notes)
 
 

@@ -10,21 +10,21 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-import engines
 from docs.site import figures, machine, texts
 from docs.site.badges import badge, badge_text, percent
 from docs.site.engine_entries import EngineEntry, engine_entries
 from docs.site.entries import CATALOGUE, Entry
-from validation.judge.verdicts import WORST_FIRST
-from validation.report.blocks import digits
-from validation.report.schematic import linkage_figure
+from loopcheck import engines
+from loopcheck.validation.judge.verdicts import WORST_FIRST
+from loopcheck.validation.report.blocks import digits
+from loopcheck.validation.report.schematic import linkage_figure
 
 PAGES = Path("docs", "pages")
-"""Where the pages are written, below the root of the sources."""
+"""Output folder of the pages, relative to the root of the sources."""
 MOST_NAMED = 10
-"""Places of a robot whose joints a small drawing has room to name."""
+"""Maximum number of joints with a name in a small drawing."""
 FILES = PAGES / "files"
-"""What is copied as it is into the root of the site."""
+"""Files that are copied unchanged into the root of the site."""
 
 
 def write_site(entries: Sequence[Entry], root: Path, version: str) -> None:
@@ -156,8 +156,8 @@ def _in_words(errors: Mapping[str, Sequence[float]]) -> str:
         return ""
     halves = [f"{engine} {percent(values[len(values) // 2])}" for engine, values in errors.items()]
     return (
-        "Robots whose efforts are further off than an error, files as they are, by engine. "
-        f"Half of the robots are further off than: {', '.join(halves)}."
+        "Share of robots with an effort error above a limit, for unmodified files, by engine. "
+        f"Median error: {', '.join(halves)}."
     )
 
 

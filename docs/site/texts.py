@@ -8,15 +8,15 @@ from urllib.parse import quote
 
 from docs.site.badges import badge_text, percent
 from docs.site.entries import COUNTS, Entry
-from validation.judge.verdicts import WORST_FIRST, CaseVerdict
-from validation.report.blocks import digits
+from loopcheck.validation.judge.verdicts import WORST_FIRST, CaseVerdict
+from loopcheck.validation.report.blocks import digits
 
 LOWEST, HIGHEST = -16, 2
-"""Ends of the axis of errors, as powers of ten; what lies beyond is drawn there."""
+"""Ends of the error axis, as powers of ten; errors beyond are drawn at the end."""
 DECADES = range(LOWEST, HIGHEST, 4)
-"""Powers of ten that the axis names."""
+"""Powers of ten with a label on the axis."""
 LONG = 400
-"""Letters of a note that the page of a robot shows."""
+"""Maximum length of a note on the page of a robot [characters]."""
 MARKS: Mapping[str, str] = {
     "agree": "●",
     "disagree": "✖",
@@ -25,13 +25,13 @@ MARKS: Mapping[str, str] = {
     "as expected": "◇",
     "informational": "○",
 }
-"""Mark of each verdict: its shape tells it apart without colour."""
+"""Mark of each verdict; its shape differs without colour."""
 CLASSES: Mapping[str, str] = {
     "loops": "closed by connect or weld",
     "couplings": "coupled by joint or tendon alone",
     "none": "without loops",
 }
-"""What the classes of models mean."""
+"""Meaning of the model classes."""
 
 
 def place(error: float) -> float:
@@ -64,18 +64,18 @@ def answer(entry: Entry) -> str:
     """What comes of a robot, in a few sentences."""
     model = entry.model
     if model["copies_of"]:
-        return f"The same mechanism as {model['copies_of']}, which stands for it."
+        return f"The same mechanism as {model['copies_of']}; see its page for the results."
     sentences = [f"{badge_text(entry).capitalize()}."]
     if math.isfinite(model["as_is_error"]):
         version, error = entry.versions.get("mujoco", ""), percent(model["as_is_error"])
         sentences = [
-            f"As its file is{_but(model['patches'])}, MuJoCo {version} gives efforts that are {error} off at worst, "
-            "over the scale of their actuator."
+            f"With the unmodified file{_but(model['patches'])}, the efforts of MuJoCo {version} have an error of up to "
+            f"{error} of the actuator's scale."
         ]
     if math.isfinite(model["tuned_accuracy"]):
         sentences.append(
-            f"Tuned, it reaches {percent(model['tuned_accuracy'])} for {digits(model['tuned_cost'])} times the "
-            "iterations of its solver."
+            f"With tuned settings, the error is {percent(model['tuned_accuracy'])}, at {digits(model['tuned_cost'])} "
+            "times the solver iterations."
         )
     judged = [finding for finding in entry.of_sources.values() if finding.verdict not in ("informational", "reference")]
     if judged:
@@ -83,7 +83,7 @@ def answer(entry: Entry) -> str:
         sentences.append(
             f"Of {len(judged)} judged sources "
             + ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
-            + f"; the largest error of these is {digits(_largest(judged))} of the scale of its actuator."
+            + f"; their largest error is {digits(_largest(judged))} of the actuator's scale."
         )
     return " ".join(sentences)
 
