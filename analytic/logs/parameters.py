@@ -1,7 +1,8 @@
-"""What of a residual friction in the drives, or a mass that the model has wrong, explains: estimates with intervals.
+"""Fit of drive friction and of masses to a residual: estimates with intervals and physical bounds.
 
-Generalized least squares (Aitken 1935): the noise of a filtered log is correlated, and how is known from the filter.
-Plain least squares gives intervals that miss the truth more often than not.
+Generalized least squares (Aitken 1935) with the correlation of the filtered noise; the intervals of plain least squares
+miss the truth more often than not. Friction is at least 0, and a mass at least 0 in total: without bounds, a negative
+mass explains efforts of zero. Estimates at a bound come from non-negative least squares (Lawson and Hanson 1974).
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,6 +34,8 @@ CHANCE = 3.0
 """Excess over the expected noise within which the remaining residual is noise, in standard deviations [-]."""
 FEWEST = 10
 """Samples to fit at least [-]."""
+BY_CHANCE = 3.0
+"""Standard deviations by which noise alone moves the unbounded estimate of zero friction below 0 [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +47,8 @@ class Parameter:
     unit: str
     effect: Array
     """Residual that it makes per unit [N or N m per unit], shape (n, na)."""
+    model: float = 0.0
+    """Value in the model, to which the parameter is added [unit]; their sum is at least 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +58,13 @@ class Estimate:
     name: str
     unit: str
     value: float
-    """[unit]"""
+    """Change of the model, within the bounds [unit]."""
     half_width: float
-    """Of the 95 % interval [unit]."""
+    """Of the 95 % interval of the unbounded estimate [unit]."""
+    unbounded: float
+    """Estimate without bounds [unit]."""
+    model: float
+    """Value in the model [unit]; 0 for friction."""
     alike: str = ""
     """Another parameter with indistinguishable effect in this log."""
 
@@ -63,6 +72,19 @@ class Estimate:
     def is_seen(self) -> bool:
         """Whether the interval leaves zero out."""
         return abs(self.value) > self.half_width
+
+    @property
+    def is_unphysical(self) -> bool:
+        """Whether the estimate is at its bound, except friction at 0 within the chance of noise."""
+        chance = BY_CHANCE / SURE * self.half_width
+        return self.value <= -self.model and (self.model > 0 or -self.unbounded > chance)
+
+    def __str__(self) -> str:
+        alike = f", indistinguishable from the {self.alike}" if self.alike else ""
+        unseen = "" if self.is_seen or alike else ", indistinguishable from zero"
+        share = f" ({self.value / self.model:+.2g} of the mass in the model)" if self.model else ""
+        at_bound = f", at its bound: without bounds {self.unbounded:.4g} {self.unit}" if self.is_unphysical else ""
+        return f"{self.name} {self.value:+.4g} ± {self.half_width:.2g} {self.unit}{share}{alike or unseen}{at_bound}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +121,9 @@ def fit(closed: ClosedLog, residual: Residual, what: Sequence[str], derivatives:
         derivatives = slopes(closed, _states(residual, kept))
     effects = np.stack([parameter.effect for parameter in parameters], axis=-1)  # (n, na, parameters)
     covariance = noise_covariance(closed, residual, kept, derivatives)
-    values, deviations, correlation = _least_squares(
-        residual.residual[kept].ravel(), effects[kept].reshape(-1, len(parameters)), covariance
+    least = -np.array([parameter.model for parameter in parameters])
+    values, unbounded, deviations, correlation = _least_squares(
+        residual.residual[kept].ravel(), effects[kept].reshape(-1, len(parameters)), covariance, least
     )
     np.fill_diagonal(correlation, 0)
     estimates = [
@@ -109,6 +132,8 @@ def fit(closed: ClosedLog, residual: Residual, what: Sequence[str], derivatives:
             unit=parameter.unit,
             value=float(values[k]),
             half_width=SURE * float(deviations[k]),
+            unbounded=float(unbounded[k]),
+            model=parameter.model,
             alike=parameters[int(np.abs(correlation[k]).argmax())].name if np.abs(correlation[k]).max() > ALIKE else "",
         )
         for k, parameter in enumerate(parameters)
@@ -165,22 +190,27 @@ def noise_covariance(closed: ClosedLog, residual: Residual, rows: AnyArray, deri
     return covariance
 
 
-def _least_squares(left: Array, effects: Array, covariance: Array) -> tuple[Array, Array, Array]:
-    """Estimates, their standard deviations and correlations, by generalized least squares.
+def _least_squares(left: Array, effects: Array, covariance: Array, least: Array) -> tuple[Array, Array, Array, Array]:
+    """Estimates at or above the least values, unbounded estimates, their standard deviations and correlations.
 
-    Where they leave more than noise can, deviations are larger in proportion: the noise is not all there is.
+    Where the unbounded estimates leave more than noise can, deviations are larger in proportion: a term is missing.
     """
     L = np.linalg.cholesky(covariance)
     y, A = np.linalg.solve(L, left), np.linalg.solve(L, effects)
     sizes = np.maximum(np.linalg.norm(A, axis=0), np.finfo(float).tiny)
     inverse = np.linalg.pinv(A / sizes)
-    values = inverse @ y / sizes
-    spare = max(len(y) - len(values), 1)
-    excess = float(((y - A @ values) ** 2).sum()) / spare
+    unbounded = inverse @ y / sizes
+    spare = max(len(y) - len(unbounded), 1)
+    excess = float(((y - A @ unbounded) ** 2).sum()) / spare
     excess = excess if excess > 1 + CHANCE * np.sqrt(2 / spare) else 1.0
     scatter = inverse @ inverse.T
     own = np.sqrt(np.diag(scatter))
-    return values, np.sqrt(excess) * own / sizes, scatter / np.outer(own, own)
+    values = unbounded
+    if (values < least).any():
+        from scipy.optimize import nnls
+
+        values = least + nnls(A / sizes, y - A @ least)[0] / sizes
+    return values, unbounded, np.sqrt(excess) * own / sizes, scatter / np.outer(own, own)
 
 
 def _parameters(closed: ClosedLog, residual: Residual, name: str) -> Iterator[Parameter]:
@@ -241,7 +271,8 @@ def _mass(closed: ClosedLog, residual: Residual, body: str) -> Parameter:
     """A mass at the mass centre of a body."""
     states = _states(residual, np.arange(len(residual.bases)))
     heavier, same = (efforts_of_states(m, states) for m in (_with_mass(closed.mechanism, body, 1.0), closed.mechanism))
-    return Parameter(name=f"mass of {body}", unit="kg", effect=heavier - same)
+    (mass,) = (b.mass for b in closed.mechanism.bodies if b.name == body)
+    return Parameter(name=f"mass of {body}", unit="kg", effect=heavier - same, model=mass)
 
 
 def _with_mass(mechanism: Mechanism, name: str, mass: float) -> Mechanism:

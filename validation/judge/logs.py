@@ -189,6 +189,8 @@ def verdicts(judged: JudgedLog, accuracy: float) -> list[Verdict]:
             verdict, reason = "not comparable", "depends on the time of application of the efforts: state --effort-time"
         if left_over and verdict in ("agree", "disagree"):
             verdict, reason = "not comparable", left_over
+        if verdict == "agree" and any(one.is_unphysical for of_one in judged.fits[:1] for one in of_one.estimates):
+            verdict, reason = "not comparable", "a fitted parameter is at its physical bound: is the model wrong?"
         parts = (
             reason,
             *_fitted(judged),
@@ -226,6 +228,7 @@ def fit_rows(judged: JudgedLog) -> Iterator[Mapping[str, Any]]:
                 "unit": estimate.unit,
                 "value": estimate.value,
                 "half_width": estimate.half_width,
+                "unbounded": estimate.unbounded,
                 "alike": estimate.alike,
                 **sizes,
             }
@@ -311,12 +314,10 @@ def _verdict(residual: Residual, k: int, accuracy: float) -> Verdict:
 
 
 def _fitted(judged: JudgedLog) -> Iterator[str]:
-    """What was fitted, a phrase each, and what it explains."""
+    """Fitted changes of the model, a phrase each, and the residual before and after."""
     for of_one in judged.fits[:1]:
         for estimate in of_one.estimates:
-            unseen = "" if estimate.is_seen else ", indistinguishable from zero"
-            alike = f", indistinguishable from the {estimate.alike}" if estimate.alike else unseen
-            yield f"{estimate.name} {estimate.value:.4g} ± {estimate.half_width:.2g} {estimate.unit}{alike}"
+            yield f"fitted {estimate}"
         yield f"residual over the scale before and after the fit: {_size(of_one.before):.2g}, {_size(of_one.after):.2g}"
 
 

@@ -35,8 +35,10 @@ RELATIVE = (
 
 FITTED = (
     "Parameters fitted by generalized least squares to the residual, with the correlation of the filtered noise. If no "
-    "other term is missing, the interval contains the true value in 95 of 100 logs. Before and after: root mean square "
-    "of the residual over the effort scale."
+    "other term is missing, the interval contains the true value in 95 of 100 logs. Values are changes of the model. "
+    "Total masses and friction are at least 0. A parameter at such a bound never agrees, except friction at 0 whose "
+    "unbounded estimate is within three standard deviations of 0. Before and after: root mean square of the residual "
+    "over the effort scale."
 )
 
 

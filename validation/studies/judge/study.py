@@ -55,6 +55,7 @@ FIT_TABLE = table_of(
         **{name: text() for name in ("robot", "variant", "mode", "configuration", "source", "parameter", "unit")},
         "value": number(),
         "half_width": number(),
+        "unbounded": number(),
         "alike": text(),
         "before": number(),
         "after": number(),
