@@ -19,12 +19,17 @@ FEWEST = 15
 """Fewest samples of a log, for filters and differences of high order."""
 EQUAL = 1e-3
 """Largest deviation of a step in time from the mean step, relative to that [-]: exporters round their times."""
-READINGS = ("commanded", "applied", "reported", "joint", "reaction", "sensor", "left_out")
+UNMODELLED = "loopcheck_left_out"
+"""Efforts equivalent to contacts, limits and dry friction, from loopcheck's own runs: added to the effort unchecked.
+
+The equations lack these forces. No other tool writes a column of this name by accident.
+"""
+READINGS = ("commanded", "applied", "reported", "joint", "reaction", "sensor", UNMODELLED)
 """Kinds of readings that a log may hold beside the applied effort.
 
 `commanded`: command to the drive. `applied`: effort of the drive law at the end of the step. `reported`: value reported
 by the tool. `joint`: force on the joint behind the gear. `reaction`: joint reaction along its axis. `sensor`: sensor
-reading. `left_out`: efforts equivalent to contacts, limits and dry friction, absent from every loopcheck source.
+reading. Last: `UNMODELLED`.
 """
 
 
@@ -77,6 +82,8 @@ class Log:
     """Time of action of the efforts; None if unknown."""
     source: str = ""
     """Tool that wrote the log, and the origin of its columns."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Quantity in each column of a file, as `hip.q`; an empty string for a column that is not used."""
 
     def __post_init__(self) -> None:
         if not self.kinds:

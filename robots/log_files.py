@@ -8,7 +8,7 @@ order; `ACTUATOR.effort`, the effort that acted; and perhaps other readings of i
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -54,6 +54,8 @@ class _Table:
     """Units in column names, by our names."""
     signs: Mapping[str, int]
     """-1 for columns of opposite sign, by our names."""
+    used: set[str] = field(default_factory=set)
+    """Names of the columns that were read."""
 
     def column(self, name: str, quantity: str) -> Array:
         """A column in our units, counted our way; without a quantity it has no unit."""
@@ -76,6 +78,7 @@ class _Table:
         return f"{self.path}: column '{self.names[name]}'"
 
     def _numbers(self, name: str, quantity: str) -> Array:
+        self.used.add(name)
         values = numbers(self.frame[self.names[name]]) * self.signs.get(name, 1)
         if not quantity:
             return values
@@ -141,6 +144,7 @@ def _log_of(table: _Table, mechanism: Mechanism, name: str, effort_time: EffortT
         effort_time=effort_time or effort_time_of(table.description.effort_time, str(table.path)),
         source=table.description.source,
         **motion,
+        columns={column: name if name in table.used else "" for name, column in table.names.items()},
     )
 
 

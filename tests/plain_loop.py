@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import lstsq, null_space
 
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.log import Held, Log
+from loopcheck.robots.log import UNMODELLED, Held, Log
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 
@@ -59,7 +59,7 @@ def plain_loop(mechanism: Mechanism, model: Any, motion: Motion, effort: Array, 
         qd=qd,
         actuators=tuple(actuator.name for actuator in mechanism.actuators),
         effort=acted,
-        readings={"left_out": left_out} if left_out.any() else {},
+        readings={UNMODELLED: left_out} if left_out.any() else {},
         effort_time=Held(h),
     )
 

@@ -15,7 +15,7 @@ from loopcheck.analytic.logs.noise import noise, rounding
 from loopcheck.analytic.motion.assembly import assemble
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import LoopClosureError, MechanismError, NotFoundError
-from loopcheck.robots.log import Log
+from loopcheck.robots.log import UNMODELLED, Log
 from loopcheck.robots.mechanism import Coordinate, Mechanism
 from loopcheck.robots.motion import Drive, Motion
 
@@ -129,7 +129,7 @@ def closed_log(mechanism: Mechanism, log: Log, guess: Array, alike: ClosedLog | 
         LoopClosureError: If the loops are open by more than a log of this robot can have them.
         SingularityError: If the motion meets a singularity; it says when.
     """
-    forces = np.nan_to_num(log.readings.get("left_out", 0 * log.effort))  # on trust: the equations leave them out
+    forces = np.nan_to_num(log.readings.get(UNMODELLED, 0 * log.effort))
     effort = (log.effort + forces)[:, _places(mechanism, log)]
     names = [joint.name for joint in mechanism.joints]
     tendons = [drive.name for drive in mechanism.drives if not drive.is_joint]

@@ -39,6 +39,7 @@ from loopcheck.engines.projection import Pose, balancing_efforts, drives_along, 
 from loopcheck.robots.arrays import AnyArray, Array
 from loopcheck.robots.efforts import Deviation, EffortHistory
 from loopcheck.robots.errors import EngineError
+from loopcheck.robots.log import UNMODELLED
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import compile_model
 from loopcheck.robots.motion import Motion
@@ -299,7 +300,7 @@ class _Run:
             "reaction": log["reaction"],
         }
         if log["left_out"].any():
-            readings["left_out"] = log["left_out"]
+            readings[UNMODELLED] = log["left_out"]
         return Record(
             q=self.q[:-1],
             qd=self.qd[:-1],

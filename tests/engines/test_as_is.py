@@ -18,6 +18,7 @@ from loopcheck.engines.mujoco.actuators import actuators
 from loopcheck.engines.mujoco.stepper import MujocoStepper
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import NotRepresentableError
+from loopcheck.robots.log import UNMODELLED
 from loopcheck.robots.mechanism import ModelFile
 from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.motion import Drive, Motion
@@ -216,8 +217,8 @@ def test_a_joint_limit_that_pushes_is_logged_as_the_effort_it_stands_for(model_c
     _replace(path, 'axis="0 0 1"', 'axis="0 0 1" limited="true" range="-9 0.2"')
     _, _, record = run(model_case, path, width=10.0)
     torque = INERTIA * np.diff(record.qd[:, 0]) / record.step
-    together: Array = (record.acted + record.readings["left_out"])[:-1, 0]
-    assert np.abs(3 * record.readings["left_out"]).max() > 0.1 * np.abs(torque).max()
+    together: Array = (record.acted + record.readings[UNMODELLED])[:-1, 0]
+    assert np.abs(3 * record.readings[UNMODELLED]).max() > 0.1 * np.abs(torque).max()
     np.testing.assert_allclose(3 * together, torque, atol=1e-9 * np.abs(torque).max())
 
 

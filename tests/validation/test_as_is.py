@@ -19,6 +19,7 @@ from loopcheck.engines.mujoco.stepper import MujocoStepper
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import AsIs
 from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.log import UNMODELLED
 from loopcheck.robots.log_files import read_log
 from loopcheck.robots.mjcf import compile_model
 from loopcheck.robots.motion import Motion
@@ -264,7 +265,7 @@ def test_the_peak_is_what_the_motor_itself_must_do(four_bar: tuple[Case, Motion]
     route = run(case, motion, rubbing)
     left = settled(case.mechanism, route)
     late = route.log.t > left.window
-    acted, rubbed = (np.abs(values[late]).max() for values in (route.log.effort, route.log.readings["left_out"]))
+    acted, rubbed = (np.abs(values[late]).max() for values in (route.log.effort, route.log.readings[UNMODELLED]))
     assert (left.reason, rubbed) == ("", pytest.approx(FRICTION, rel=0.01))
     assert left.peak[0] == pytest.approx(acted, rel=0.02)
     assert rubbed > 0.1 * acted  # far more than the two may differ by
@@ -388,7 +389,7 @@ def test_dry_friction_is_taken_as_the_engine_reports_it(four_bar: tuple[Case, Mo
     assert "dry friction are taken from the engine" in left.note
     np.testing.assert_allclose(left.rms, settled(case.mechanism, smooth).rms, rtol=0.3)
     own = plain_loop(case.mechanism, model_of(case, (rough,)), motion, Noc().compute_efforts(case, motion).effort)
-    ours, theirs = (np.interp(motion.t[8:20], log.t, log.readings["left_out"][:, 0]) for log in (route.log, own))
+    ours, theirs = (np.interp(motion.t[8:20], log.t, log.readings[UNMODELLED][:, 0]) for log in (route.log, own))
     np.testing.assert_allclose(theirs, ours, rtol=0.01)  # by another reduction
     without = replace(route, log=replace(route.log, readings={}), restarted=replace(route.restarted, readings={}))
     np.testing.assert_array_less(10 * left.rms, settled(case.mechanism, without).rms)

@@ -14,7 +14,7 @@ from loopcheck.engines.contract import LEFT_OUT
 from loopcheck.engines.mujoco import causes as causes_of_mujoco
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import NotFoundError
-from loopcheck.robots.log import Log
+from loopcheck.robots.log import UNMODELLED, Log
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, representative_case
 from loopcheck.validation.execution.journal import Task
@@ -136,7 +136,7 @@ def test_friction_is_a_part_where_there_is_some(
     assert abs(shares[LEFT_OUT]) < LARGE
     assert 'frictionloss="disable"' in rows["setting"].to_dict()[f"without {LEFT_OUT}"]
     log = causes_of_mujoco.log(case, prescribe(case), {LEFT_OUT})
-    assert "left_out" not in log.readings
+    assert UNMODELLED not in log.readings
 
 
 @pytest.mark.slow

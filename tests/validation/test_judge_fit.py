@@ -3,7 +3,6 @@
 Logs of a geared pendulum in closed form: m l² q̈ + m g l cos q + F = gear times effort.
 """
 
-
 import numpy as np
 import pytest
 

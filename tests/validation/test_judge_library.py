@@ -45,6 +45,22 @@ def test_a_data_frame_a_log_and_a_file_are_judged_alike(columns: dict[str, np.nd
     np.testing.assert_allclose(residual / frame.efforts["crank.needed"], 0.1, rtol=1e-5)
 
 
+def test_a_column_of_another_tool_is_not_added_to_the_effort(columns: dict[str, np.ndarray]) -> None:
+    """Half of the torque in `crank.left_out` read `agree` at 1e-3; logs of loopcheck's own runs have a longer name."""
+    half = {**columns, "crank.effort": columns["crank.effort"] / 2, "note": columns["t"]}
+    options: Any = {"configuration": "vertical", "effort_time": "instantaneous"}
+    judgement = judge(MODEL, half | {"crank.left_out": half["crank.effort"]}, **options)
+    assert judgement.verdict == "disagree"
+    assert judgement.columns == {
+        **{name: name for name in ("t", "crank.q", "crank.effort")},
+        **dict.fromkeys(("note", "crank.left_out"), ""),
+    }
+    ours = judge(MODEL, half | {"crank.loopcheck_left_out": half["crank.effort"]}, **options)
+    assert ours.agrees
+    assert "dry friction are taken from the log unchecked: crank.loopcheck_left_out" in ours.notes["crank"]
+    assert ours.columns["crank.loopcheck_left_out"] == "crank.loopcheck_left_out"
+
+
 def test_friction_is_fitted_in_the_same_call() -> None:
     judgement = judge(
         str(MODEL), planar_four_bar.LOGS / "friction.csv", configuration="vertical", fit=["friction"], accuracy=0.02

@@ -13,7 +13,7 @@ from loopcheck.analytic.logs.residual import MARGIN, evenly, residual_efforts
 from loopcheck.robots.arrays import AnyArray, Array
 from loopcheck.robots.efforts import AsIs
 from loopcheck.robots.errors import HarnessError
-from loopcheck.robots.log import Held, Log
+from loopcheck.robots.log import UNMODELLED, Held, Log
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.validation.judge.readings import differences
 
@@ -137,7 +137,7 @@ def _series(closed: ClosedLog, most: int | None = None, start: float = -np.inf) 
     log = closed.log
     effort_time = log.effort_time if isinstance(log.effort_time, Held) else Held(log.dt)
     judged = residual_efforts(closed, effort_time, start=start, noiseless=True, most=most)
-    forces = np.nan_to_num(log.readings.get("left_out", np.zeros_like(log.effort)))
+    forces = np.nan_to_num(log.readings.get(UNMODELLED, np.zeros_like(log.effort)))
     series = Series(
         t=judged.motion.t,
         residual=judged.residual,
@@ -305,7 +305,7 @@ def _note(as_is: AsIs, series: Series, window: float, start_peak: Array, lasting
 
 def _other_readings(log: Log, scale: Array) -> str:
     """How far what an engine reports beside the effort that acted is from it."""
-    others = {kind: values for kind, values in log.readings.items() if kind != "left_out"}
+    others = {kind: values for kind, values in log.readings.items() if kind != UNMODELLED}
     off = {kind: size for kind, size in differences(log.effort, others, scale).items() if size > SAME}
     figures = ", ".join(f"{kind} {size:.2g}" for kind, size in off.items())
     return f"readings that differ from the applied effort, rms difference over the scale: {figures}" if off else ""

@@ -19,7 +19,7 @@ from loopcheck.analytic.logs.residual import Residual, half_step_lag, residual_e
 from loopcheck.analytic.motion.laws import RECORDED
 from loopcheck.robots.arrays import Array, root_mean_square
 from loopcheck.robots.errors import SingularityError, ToleranceError
-from loopcheck.robots.log import EffortTime, Held, Instantaneous, Log
+from loopcheck.robots.log import UNMODELLED, EffortTime, Held, Instantaneous, Log
 from loopcheck.robots.log_description import in_text
 from loopcheck.robots.robot import Case, MotionSpec
 from loopcheck.validation.judge import sources
@@ -195,6 +195,7 @@ def verdicts(judged: JudgedLog, accuracy: float) -> list[Verdict]:
             reason,
             *_fitted(judged),
             _assumed(first, others),
+            _unchecked(judged.log),
             *((_likely(judged, first, k), gravity) if verdict == "disagree" else ()),
             *judged.doubts,
         )
@@ -319,6 +320,13 @@ def _fitted(judged: JudgedLog) -> Iterator[str]:
         for estimate in of_one.estimates:
             yield f"fitted {estimate}"
         yield f"residual over the scale before and after the fit: {_size(of_one.before):.2g}, {_size(of_one.after):.2g}"
+
+
+def _unchecked(log: Log) -> str:
+    """Forces of the log that are added to its efforts, as a phrase."""
+    forces = np.nan_to_num(log.readings.get(UNMODELLED, 0 * log.effort))
+    columns = ", ".join(f"{name}.{UNMODELLED}" for name, x in zip(log.actuators, forces.T, strict=True) if x.any())
+    return f"contacts, limits and dry friction are taken from the log unchecked: {columns}" if columns else ""
 
 
 def _assumed(first: Residual, others: Sequence[Residual]) -> str:

@@ -55,6 +55,8 @@ class Judgement:
     """A row for each actuator and assumed time of the efforts: rms, largest, noise floors and their causes."""
     efforts: "pd.DataFrame"
     """Over time [s]: `ACTUATOR.effort`, `.needed` and `.residual` [N or N m] after the same filter."""
+    columns: Mapping[str, str]
+    """Quantity in each column of the log, as `hip.q`; an empty string for a column that is not used."""
     estimates: tuple[Estimate, ...]
     """Results of the fit."""
 
@@ -110,6 +112,7 @@ def judge(
         notes={name: one.note for name, one in zip(names, by_actuator, strict=True)},
         figures=pd.DataFrame([dict(row) for row in log_rows(judged)]),
         efforts=_efforts(judged, names),
+        columns=judged.log.columns,
         estimates=tuple(estimate for of_one in judged.fits[:1] for estimate in of_one.estimates),
     )
 

@@ -1,6 +1,6 @@
 """Report of judged logs: the report of a check, and the residuals of each log."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
@@ -58,11 +58,18 @@ def residuals_of_logs(results: Results, logs: pd.DataFrame, fits: pd.DataFrame) 
         notes = results.summary[results.summary["source"] == source]["note"].dropna().unique()
         anchor = f"log-{str(source).split('/', 1)[1]}"
         fitted = fits[fits["source"] == source].drop(columns=WHERE)
-        blocks: list[Block] = [list(map(str, notes)), table(shown)]
+        blocks: list[Block] = [list(map(str, notes)), table(shown), *_columns(results.run["columns"][source])]
         if len(fitted):
             blocks += [FITTED, table(fitted)]
         parts.append(Section(title=str(source), anchor=anchor, blocks=blocks))
     return Section(title="Residuals of the logs", anchor="logs", blocks=parts)
+
+
+def _columns(columns: Mapping[str, str]) -> Iterator[str]:
+    """Used and unused columns of a log file."""
+    used = [name if name == quantity else f"{name} ({quantity})" for name, quantity in columns.items() if quantity]
+    unused = [column for column, quantity in columns.items() if not quantity]
+    yield f"Columns used: {', '.join(used)}. Columns not used: {', '.join(unused) or 'none'}."
 
 
 def _relative(rows: pd.DataFrame) -> pd.DataFrame:

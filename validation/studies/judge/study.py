@@ -109,7 +109,8 @@ class Judge(Study):
             LOGS: LOG_TABLE.frame([row for one in judged for row in log_rows(one)]),
             FITS: FIT_TABLE.frame([row for one in judged for row in fit_rows(one)]),
         }
-        return Computed(tables, {**results.run, "accuracy": self.asked.accuracy})
+        columns = {one.source: dict(one.log.columns) for one in judged}
+        return Computed(tables, {**results.run, "accuracy": self.asked.accuracy, "columns": columns})
 
     @staticmethod
     def conclude(result: StudyResult) -> Conclusion:
