@@ -1,9 +1,9 @@
 """Reads a robot from MJCF through MuJoCo's own compiler, and refuses by name what it cannot carry."""
 
-import math
+import itertools
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import partial
@@ -56,6 +56,8 @@ MOTOR = tuple(int(e) for e in (mujoco.mjtGain.mjGAIN_FIXED, mujoco.mjtBias.mjBIA
 FIXED_WRAP, SITE_WRAP = int(mujoco.mjtWrap.mjWRAP_JOINT), int(mujoco.mjtWrap.mjWRAP_SITE)
 
 
+LARGEST = 1e30
+"""Largest number of a model [any unit]: products of five do not overflow."""
 NAMED = 8
 """Largest number of unsupported features listed in a message; further features are counted."""
 
@@ -134,6 +136,8 @@ def read_mechanism(model: ModelFile) -> Mechanism:
     try:
         if not 0 < m.opt.timestep < np.inf:
             raise MechanismError(f"option timestep: must be above 0 s, got {m.opt.timestep:g} s")
+        if not m.njnt:
+            raise MechanismError(f"must have at least 1 joint, got none on {m.nbody - 1} bodies")
         _refuse_unsupported(m)
         mechanism = Mechanism(
             model=model,
@@ -150,7 +154,7 @@ def read_mechanism(model: ModelFile) -> Mechanism:
             ),
             left_out=(*_left_out(m), *([in_words(missing)] if missing else [])),
         )
-        _want_finite((*mechanism.bodies, *mechanism.joints, *mechanism.tendons, *mechanism.actuators))
+        _want_moderate(mechanism)
     except HarnessError as error:
         raise MechanismError(f"{model.path}: {error}") from error
     except UnicodeDecodeError as error:
@@ -436,14 +440,18 @@ def equalities_enabled(m: Any) -> bool:
     return not m.opt.disableflags & off
 
 
-def _want_finite(parts: Iterable[Body | Joint | Tendon | Actuator]) -> None:
-    """Raise for a scalar that is not finite: MuJoCo warns of NaN, not of infinity. Arrays check themselves."""
-    for part in parts:
-        for field in fields(part):
-            value = getattr(part, field.name)
-            if isinstance(value, float) and not math.isfinite(value):
-                what = f"{type(part).__name__.lower()} '{part.name}', {field.name.replace('_', ' ')}"
-                raise MechanismError(f"{what}: must be finite, got {value}")
+def _want_moderate(mechanism: Mechanism) -> None:
+    """Raise for numbers that are not finite or whose products overflow: MuJoCo warns of NaN alone."""
+    parts = ("bodies", "joints", "closures", "actuators", "sites", "tendons", "point_springs")
+    numbers: list[tuple[str, Any]] = [("gravity", mechanism.gravity)]
+    numbers += [(f"keyframe '{name}'", q) for name, q in mechanism.keyframes.items()]
+    for part in itertools.chain.from_iterable(getattr(mechanism, name) for name in parts):
+        what = f"{type(part).__name__.lower()} '{part.name}'"
+        numbers += [(f"{what}, {field.name.replace('_', ' ')}", getattr(part, field.name)) for field in fields(part)]
+    for what, value in numbers:
+        if isinstance(value, float | np.ndarray) and not (largest := float(np.abs(value).max(initial=0.0))) <= LARGEST:
+            bound = f"below {LARGEST:g}" if np.isfinite(largest) else "finite"
+            raise MechanismError(f"{what}: must be {bound}, got {largest:g}")
 
 
 def _refuse_unsupported(m: Any) -> None:

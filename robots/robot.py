@@ -234,6 +234,26 @@ def make_case(robot: Robot, *, variant: str, mode: str, configuration: str) -> C
     )
 
 
+def want_actuators(mechanism: Mechanism) -> None:
+    """Check that a mechanism has actuators.
+
+    Args:
+        mechanism: Robot.
+
+    Raises:
+        MechanismError: If it has none; the message lists the joints that can be actuated.
+    """
+    if mechanism.actuators:
+        return
+    scalar = [joint.name for joint in mechanism.joints if joint.kind in ("hinge", "slide")]
+    remedy = (
+        f"Name joints, for example --actuated {','.join(scalar[:2])}. Hinges and slides: {', '.join(scalar)}"
+        if scalar
+        else "Add actuators to the file; it has no hinges or slides"
+    )
+    raise MechanismError(f"{mechanism.model.path}: no actuators: must have at least 1 actuator. {remedy}")
+
+
 def regular_modes(robot: Robot, variant: str = DEFAULT) -> tuple[str, ...]:
     """Modes whose motion is not expected to meet a singularity; all modes where it is expected of each."""
     every_mode = tuple(modes(robot.mechanism(variant)))

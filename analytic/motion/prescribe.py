@@ -28,7 +28,7 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import LoopClosureError, MechanismError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Drive, Motion, report_grid
-from loopcheck.robots.robot import Case, Robot
+from loopcheck.robots.robot import Case, Robot, want_actuators
 
 
 def prescribe(case: Case, *, dt: float | None = None) -> Motion:
@@ -44,14 +44,7 @@ def prescribe(case: Case, *, dt: float | None = None) -> Motion:
         MechanismError: If there is no actuator, or the motion law does not fit the robot.
     """
     mechanism, where = case.mechanism, f"{case.mechanism.model.path}, mode {case.mode}"
-    if not mechanism.actuators:
-        scalar = [joint.name for joint in mechanism.joints if joint.kind in ("hinge", "slide")]
-        remedy = (
-            f"Name joints, for example --actuated {','.join(scalar[:2])}. Hinges and slides: {', '.join(scalar)}"
-            if scalar
-            else "Add actuators to the file; it has no hinges or slides"
-        )
-        raise MechanismError(f"{mechanism.model.path}: no actuators: must have at least 1 actuator. {remedy}")
+    want_actuators(mechanism)
     motion = _prescribed(case, dt, where)
     refuse_lost_actuation(mechanism, motion, where)
     return motion

@@ -24,8 +24,59 @@ FOLDED = (0.2, -0.5, 0.2, -0.1)
 def in_one_process() -> Iterator[None]:
     """Nothing runs in a process of its own, which takes seconds to start."""
     with in_this_process() as patch:
-        patch.setattr("loopcheck.validation.judge.targets.want_readable", lambda *_: None)
+        for module in ("judge.targets", "new_robot"):
+            patch.setattr(f"loopcheck.validation.{module}.want_readable", lambda *_: None)
         yield
+
+
+INERTIAL = '<inertial pos=".1 0 0" mass="1" diaginertia="1 1 1"/>'
+LOG = "t,j.q,m.effort\n" + "".join(f"{k / 10},{k / 10},1\n" for k in range(12))
+
+
+@pytest.mark.parametrize("command", ["check", "judge", "tune", "serial", "new", "list"])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<mujoco/>", "must have at least 1 joint, got none on 0 bodies"),
+        ('<robot name="r"><link name="l"/></robot>', "must have at least 1 joint, got none on 0 bodies"),
+        (f"<mujoco><worldbody><body>{INERTIAL}</body></worldbody></mujoco>", "at least 1 joint, got none on 1 bodies"),
+        (f"<mujoco><worldbody><body><joint/>{INERTIAL}</body></worldbody></mujoco>", "Name joints, for example"),
+        (f"<mujoco><worldbody><body><freejoint/>{INERTIAL}</body></worldbody></mujoco>", "Add actuators to the file"),
+        (
+            '<mujoco><worldbody><body><joint/><inertial pos="0 0 0" mass="0"/></body></worldbody></mujoco>',
+            "mass and in",
+        ),
+        (
+            f'<mujoco><option gravity="0 0 1e300"/><worldbody><body><joint/>{INERTIAL}</body></worldbody></mujoco>',
+            "gravity: must be below 1e+30, got 1e+300",
+        ),
+    ],
+)
+def test_an_empty_model_is_one_line_and_bad_input(
+    loopcheck: Command, tmp_path: Path, command: str, text: str, message: str
+) -> None:
+    (tmp_path / "model.xml").write_text(text)
+    (tmp_path / "log.csv").write_text(LOG)
+    arguments: dict[str, tuple[str | Path, ...]] = {
+        "judge": (tmp_path / "model.xml", tmp_path / "log.csv"),
+        "tune": (tmp_path / "model.xml", "--accuracy", "1%"),
+        "serial": (tmp_path / "model.xml", tmp_path / "model.xml"),
+        "new": ("robot", tmp_path / "model.xml"),
+    }
+    out = () if command == "list" else ("--out", tmp_path / "out")
+    status, stdout, err = loopcheck(command, *arguments.get(command, (tmp_path / "model.xml",)), *out)
+    if command == "list" and ("actuators" in message or "joints" in message):  # the joints for --actuated
+        assert (status, "joints:" in stdout) == (0, True)
+        return
+    assert (status, err.count("\n")) == (2, 1)
+    assert message in err
+
+
+def test_a_locked_linkage_cannot_be_tuned(loopcheck: Command, tmp_path: Path) -> None:
+    (tmp_path / "linkage.xml").write_text(linkage(STRETCHED))
+    status, _, err = loopcheck("tune", tmp_path / "linkage.xml", "--accuracy", "1%", "--out", tmp_path / "out")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "the loops lock the mechanism: of" in err
 
 
 @pytest.mark.parametrize("drives", [("crank",), ("coupler",), ("crank", "rocker")], ids="+".join)

@@ -58,6 +58,7 @@ def _robots(targets: tuple[str, ...]) -> Iterator[tuple[str, Mapping[str, Any]]]
                 "modes": list(modes(mechanism)),
                 "configurations": list(configurations(robot, mechanism)),
                 "actuators": [f"{actuator.name} [{unit}]" for actuator, unit in units],
+                **({} if mechanism.actuators else {"joints": [joint.name for joint in mechanism.joints]}),
                 "sources": list(sources.names(robot)),
             },
         )

@@ -19,6 +19,7 @@ from loopcheck.robots.robot import (
     load_folder,
     make_case,
     regular_modes,
+    want_actuators,
 )
 from loopcheck.robots.robot import configurations as gravities_of
 from loopcheck.robots.robot import modes as modes_of
@@ -73,7 +74,7 @@ def cases_of(
 
     Raises:
         NotFoundError: If a name is unknown to all targets; the message lists the known names.
-        MechanismError: If a model is bad, or two targets have the same name.
+        MechanismError: If a model is bad or has no actuators, or two targets have the same name.
     """
     robots = {target: robot_of(target, actuated=actuated, motion=motion) for target in dict.fromkeys(targets)}
     _want_different_names(robots.values())
@@ -90,7 +91,7 @@ def cases_of(
         for name in selected:
             if name not in known:
                 raise NotFoundError(f"{kind} of {', '.join(robot.name for robot in robots.values())}", name, known)
-    return [
+    cases = [
         make_case(robot, variant=variant, mode=mode, configuration=configuration)
         for robot, variant, mode, configuration in every
         if all(
@@ -98,6 +99,9 @@ def cases_of(
             for selected, name in zip(selections.values(), (variant, mode, configuration), strict=True)
         )
     ]
+    for case in cases:
+        want_actuators(case.mechanism)
+    return cases
 
 
 def case_of(
@@ -121,9 +125,28 @@ def case_of(
 
     Raises:
         NotFoundError: If a name is unknown; the message lists the known names.
-        MechanismError: If the model is bad.
+        MechanismError: If the model is bad, or has no actuators.
     """
     robot = robot_of(target, actuated=actuated, motion=motion)
+    case = _case(robot, variant=variant, mode=mode, configuration=configuration)
+    want_actuators(case.mechanism)
+    return case
+
+
+def passive_case_of(target: str | Path) -> Case:
+    """The default case of a target that may have no actuators.
+
+    Args:
+        target: See `robot_of`.
+
+    Raises:
+        NotFoundError: If there is no such target.
+        MechanismError: If the model is bad.
+    """
+    return _case(robot_of(target))
+
+
+def _case(robot: Robot, *, variant: str = DEFAULT, mode: str = "", configuration: str = "") -> Case:
     return make_case(
         robot,
         variant=variant,

@@ -10,7 +10,7 @@ from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.mechanism import DOFS, Mechanism
 from loopcheck.robots.robot import Case
 from loopcheck.validation.judge.closed_twins import AS_IT_IS, AT_LIMITS, REPAIRED
-from loopcheck.validation.judge.targets import case_of
+from loopcheck.validation.judge.targets import passive_case_of
 from loopcheck.validation.studies.serial.comparison import found_box, pace_of, random_efforts, sampled_workspace
 from loopcheck.validation.studies.serial.limit_rows import BROKEN, limit_rows
 from loopcheck.validation.studies.serial.rows import AT_MOTOR, effort_rows
@@ -34,7 +34,7 @@ def closed_twin(serial: Case, paths: Sequence[Path]) -> dict[str, Any]:
     """
     for path in paths:
         try:
-            closed = case_of(path)
+            closed = passive_case_of(path)
         except HarnessError:
             continue  # not a model that can be read
         if _is_closed_twin(closed.mechanism, serial.mechanism):

@@ -70,7 +70,7 @@ def command(
       loopcheck serial leg.xml leg_serial.xml --map knee_pin=knee --hold toe --accuracy 5% --out leg
     """
     from loopcheck.robots.catalogue import want_targets
-    from loopcheck.validation.judge.targets import case_of
+    from loopcheck.validation.judge.targets import case_of, passive_case_of
 
     if make == (serial is not None):
         raise click.UsageError("Either SERIAL or --make must be given: a serial model, or the option that derives it.")
@@ -86,7 +86,7 @@ def command(
     return execution.run(
         Serial(
             closed=case,
-            serial=case_of(simplified),
+            serial=passive_case_of(simplified),
             given=same,
             speeds=limits,
             hold=hold,

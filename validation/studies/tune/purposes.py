@@ -63,15 +63,19 @@ def purpose_of(case: Case, engine: str, name: str, about: tuple[Motion, int] | N
         name: What it is called.
         about: For a random motion, that which it is as far and as fast as, and its seed; by default it is the case's
             own, or the automatic one by that name.
+
+    Raises:
+        HarnessError: If the case has no motion of its own.
     """
+    own = prescribe(case) if name == OWN else None  # a case without a motion is bad input
     try:
-        if about:
+        if own is not None:
+            motion = own
+        elif about:
             given, seed = about
             motion = random_motion(case.mechanism, given, seed=seed)
-        elif name == MADE:
-            motion = automatic_motion(case.mechanism, case.guess, None, case.robot.name)
         else:
-            motion = prescribe(case)
+            motion = automatic_motion(case.mechanism, case.guess, None, case.robot.name)
         motion = replace(motion, law=interpolated(motion))  # that of redundant drives closes the loops at every time
         return Purpose(name=name, motion=motion, plan=dumps(tuning_of(engine).plan(case.mechanism, motion)))
     except HarnessError as error:
