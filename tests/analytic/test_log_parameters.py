@@ -104,6 +104,21 @@ def test_a_mass_that_the_model_has_wrong_is_found_beside_friction(case: Case, ru
     assert found.after.rms[0] < 2 * found.after.floor.rms[0]
 
 
+def test_an_interval_grows_with_what_is_left_beside_noise(case: Case) -> None:
+    """A term that the fit lacks, 20 times the noise: the interval by noise alone would miss the truth each time."""
+    log, hits = planar_four_bar.exact_log(0.02, 101), []
+    assert log.qd is not None
+    rubbed = log.effort + COULOMB * np.sign(log.qd[:, :1]) + VISCOUS * log.qd[:, :1]
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        wave = 0.04 * np.sin(rng.uniform(15, 30) * log.t + rng.uniform(0, 6))[:, None]
+        wrong = replace(log, effort=rubbed + wave + 0.002 * rng.normal(size=log.effort.shape))
+        closed = closed_log(case.mechanism, wrong, case.guess)
+        estimates = fit(closed, residual_efforts(closed, Instantaneous()), [FRICTION]).estimates
+        hits += [abs(e.value - x) <= e.half_width for e, x in zip(estimates, (COULOMB, VISCOUS), strict=True)]
+    assert np.mean(hits) > 0.7
+
+
 def test_a_clean_log_has_neither_friction_nor_a_wrong_mass(case: Case) -> None:
     closed = closed_log(case.mechanism, planar_four_bar.held_log(1e-3, 120), case.guess)
     found = fit(closed, residual_efforts(closed, Held(1e-3)), [FRICTION, "mass:rocker"])

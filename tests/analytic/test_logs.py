@@ -1,5 +1,6 @@
 """Residual efforts of logs whose truth is known, and what of them the log itself explains."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,9 @@ from loopcheck.analytic.logs.closed_log import closed_log
 from loopcheck.analytic.logs.filters import Filter, interpolating_filter, smoothing_filter, step_filter
 from loopcheck.analytic.logs.noise import noise, resolution, rounding, stuck_codes
 from loopcheck.analytic.logs.rates import wrong_rates
-from loopcheck.analytic.logs.residual import Residual, half_step_lag, residual_efforts
+from loopcheck.analytic.logs.residual import Residual, acting_after, half_step_lag, residual_efforts
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.errors import HarnessError, SingularityError
 from loopcheck.robots.log import EffortTime, Held, Instantaneous, Log
 from loopcheck.robots.robot import Case, load, make_case
 from tests import planar_four_bar
@@ -121,6 +122,17 @@ def test_encoders_and_exporters_are_seen_by_their_steps() -> None:
         assert resolution(offset + size * small) == 0
     assert resolution(np.round(1 + 5e-4 * small, 6)) == pytest.approx(1e-6)
     assert noise(np.round(x / 50) * 50)[0] >= 50 / np.sqrt(12)
+    tall = np.random.default_rng(3).uniform(0, 2e3, size=(500, 1))  # 2e7 codes, more than an encoder has
+    assert resolution(np.round(tall, 4)) == pytest.approx(1e-4)
+
+
+def test_rounding_of_a_slow_column_is_noise_of_a_step_over_the_root_of_12() -> None:
+    """Codes that repeat for many rows have no high differences in most of them: only their step shows the noise."""
+    slow, step = np.sin(np.linspace(0, 6, 2000))[:, None], 0.05
+    codes = step * np.round(slow / step)
+    error = np.sqrt(((codes - slow) ** 2).mean())
+    assert error == pytest.approx(step / np.sqrt(12), rel=0.05)
+    assert noise(codes)[0] == pytest.approx(error, rel=0.1)
 
 
 def test_an_exact_log_of_every_held_step_is_right_to_second_order(four_bar: Case) -> None:
@@ -179,6 +191,73 @@ def test_the_floor_is_what_noise_makes(encoder: float, torque: float, exact: Log
     assert 0.8 < np.median(ratios) < 2
     assert min(ratios) > 0.6
     assert max(ratios) < 2.6
+
+
+def test_noise_of_velocities_counts(exact: Log, four_bar: Case) -> None:
+    """Positions and efforts are exact: all of the residual is by the velocities."""
+    assert exact.qd is not None
+    rng, ratios = np.random.default_rng(0), []
+    for _ in range(3):
+        noisy = judged(replace(exact, qd=exact.qd + 1e-3 * rng.normal(size=exact.qd.shape)), four_bar)
+        ratios.append(float((noisy.floor.rms / noisy.rms)[0]))
+    assert 0.8 < np.median(ratios) < 2.6
+
+
+def test_noise_of_a_hundred_thousandth_is_smoothed(four_bar: Case) -> None:
+    """Beside the exact motion only the torque is noisy, so that a window of several samples has less of it."""
+    exact = planar_four_bar.exact_log(0.005, 101)
+    size = 1e-5 * np.abs(exact.effort).max()
+    noisy = exact.effort + size * np.random.default_rng(0).normal(size=exact.effort.shape)
+    found = judged(replace(exact, effort=noisy), four_bar)
+    assert found.rms[0] < 0.6 * size
+    assert found.rms[0] < found.floor.rms[0] < 1.5 * size
+
+
+SLIDER = """<mujoco><option gravity="0 0 0"/><worldbody><body><joint name="x" type="slide" axis="1 0 0"/>
+  <inertial pos="0 0 0" mass="2" diaginertia="1 1 1"/></body></worldbody>
+  <actuator><motor name="x" joint="x"/></actuator></mujoco>"""
+
+
+def test_a_motion_that_every_window_follows_has_noise_but_no_truncation(model_case: CaseMaker, tmp_path: Path) -> None:
+    """A cube of the time, F = 2 times 6 t: what changes with the window is noise, in half of all draws less of it."""
+    path = tmp_path / "slider.xml"
+    path.write_text(SLIDER, encoding="utf-8")
+    case, t, found = model_case(path), np.linspace(0, 1, 101), []
+    for seed in range(5):
+        noise_of_effort = 0.05 * np.random.default_rng(seed).normal(size=t.shape)
+        efforts = (12 * t + noise_of_effort)[:, None]
+        log = Log(name="l", t=t, joints=("x",), kinds=("slide",), q=t[:, None] ** 3, actuators=("x",), effort=efforts)
+        found.append(judged(log, case, Instantaneous()))
+    assert np.median([(r.floor.truncation / r.floor.noise)[0] for r in found]) < 0.02
+
+
+def test_an_effort_held_for_a_part_of_the_step_acts_in_its_middle() -> None:
+    for hold, after in ((0.3, 0.15), (0.6, 0.3), (0.9, 0.45), (1.0, None), (20.0, None)):
+        assert acting_after(Held(hold * DT), DT) == (after if after is None else pytest.approx(after))
+
+
+def test_a_full_log_through_a_dead_point_is_refused_with_its_time(four_bar: Case) -> None:
+    """The rocker cannot drive where crank and coupler are in line."""
+    robot = four_bar.robot.model_copy(update={"actuated": ("rocker",)})
+    case = make_case(robot, variant="default", mode="home", configuration="vertical")
+    t = np.linspace(0, 1, 101)
+    angles, rate = 0.5 + 2 * t, 2.0
+    every = [planar_four_bar.terms(float(angle)) for angle in angles]
+    log = Log(
+        name="turning",
+        t=t,
+        joints=("crank", "coupler", "rocker"),
+        q=np.array([at.positions for at in every]),
+        qd=rate * np.array([at.rates for at in every]),
+        actuators=("rocker",),
+        effort=np.zeros((101, 1)),
+        effort_time=Instantaneous(),
+    )
+    dead = t[np.abs(np.sin(log.q[:, 1])).argmin()]
+    assert np.abs(np.sin(log.q[:, 1])).min() < 0.02
+    with pytest.raises(SingularityError, match="singularity at t = ") as caught:
+        judged(log, case)
+    assert float(str(caught.value).split("t = ")[1].split(" s")[0]) == pytest.approx(dead, abs=0.05)
 
 
 def test_of_redundant_actuators_the_part_that_moves_the_robot_is_judged(exact: Log, four_bar: Case) -> None:
@@ -257,6 +336,21 @@ def test_a_joint_that_stands_still_has_the_velocity_zero() -> None:
     q = np.stack([np.full(40, 0.7), 0.7 + 1e-9 * np.sin(9 * t)], axis=1)
     log = Log(name="l", t=t, joints=("stands", "moves"), q=q, qd=0 * q, actuators=("m",), effort=np.zeros((40, 1)))
     assert list(wrong_rates(log)) == ["velocities of 'moves' are zero, not the derivatives of its positions"]
+
+
+@pytest.mark.parametrize(("steps", "said"), [(-3, " s earlier"), (-0.5, ""), (0.5, ""), (3, " s later")])
+def test_velocities_late_by_more_than_an_integrator_makes_are_named(steps: float, said: str) -> None:
+    """Semi-implicit steps put positions half a step late, which is none of it."""
+    t, dt = np.linspace(0, 2, 201), 0.01
+    q, qd = np.sin(4 * t), 4 * np.cos(4 * (t - steps * dt))
+    log = Log(name="l", t=t, joints=("j",), q=q[:, None], qd=qd[:, None], actuators=("m",), effort=np.zeros((201, 1)))
+    found = "".join(wrong_rates(log))
+    if not said:
+        assert found == ""
+        return
+    late = re.fullmatch(rf"velocities of 'j' are (.*){said} than the derivatives of its positions", found)
+    assert late
+    assert float(late[1]) == pytest.approx(abs(steps) * dt, rel=0.01)
 
 
 def test_an_encoder_that_hangs_is_named(exact: Log) -> None:
