@@ -460,6 +460,15 @@ class Mechanism:
         """
         return replace(self, gravity=gravity)
 
+    def with_mass(self, body: str, mass: float) -> Self:
+        """The same mechanism with another mass at the mass centre of a body; its inertia about that point is kept.
+
+        Args:
+            body: Name of the body.
+            mass: New mass [kg].
+        """
+        return replace(self, bodies=tuple(replace(b, mass=mass) if b.name == body else b for b in self.bodies))
+
 
 def _slices(lengths: list[int]) -> tuple[slice, ...]:
     ends = np.cumsum([0, *lengths])

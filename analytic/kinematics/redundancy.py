@@ -72,6 +72,29 @@ def moving_part(mechanism: Mechanism, motion: Motion) -> Array | None:
     return scale[:, None] * (U @ U.swapaxes(-1, -2)) / scale
 
 
+def shared_loads(mechanism: Mechanism, motion: Motion) -> tuple[tuple[int, ...], ...]:
+    """Groups of redundant actuators that share a load: Π couples their efforts.
+
+    Args:
+        mechanism: Robot.
+        motion: Its motion.
+
+    Returns:
+        Numbers of the actuators in each group; empty without redundant actuators.
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    Pi = moving_part(mechanism, motion)
+    if Pi is None:
+        return ()
+    scale = mechanism.effort_scales
+    coupling = np.abs(Pi * scale / scale[:, None]).max(axis=0)
+    np.fill_diagonal(coupling, 0.0)
+    count, labels = connected_components(coupling > RANK_TOLERANCE, directed=False)
+    groups = (tuple(map(int, np.flatnonzero(labels == label))) for label in range(count))
+    return tuple(group for group in groups if len(group) > 1)
+
+
 def actuator_motions(mechanism: Mechanism, Phi: Array, inertia: Callable[[], Array]) -> Array:
     """The motions that move one actuator at unit rate and all others not, and keep the loops closed.
 

@@ -133,7 +133,7 @@ def test_what_acted_agrees_and_what_is_reported_does_not(integrator: str, four_b
     log = run(case, motion, servo, stiffened).log
     assert log.dt == pytest.approx(1e-3)
     reported = replace(log, effort=log.readings["reported"])
-    ((acted, _), (read, _)) = (verdicts(judge_log(case, each, start=0.04), 1e-3)[0] for each in (log, reported))
+    ((acted, _), (read, _)) = (verdicts(judge_log(case, each, start=0.04), 5e-3)[0] for each in (log, reported))
     assert (acted, read) == ("agree", "disagree")
     scale = residual_series(case.mechanism, log, log.q[0]).scale
     assert differences(log.effort, log.readings, scale)["reported"] > 1e-2
@@ -186,7 +186,7 @@ def series(t: Array, *residuals: Array, chatter: float = 0.0) -> Series:
         t=t,
         residual=np.stack(residuals, axis=1),
         needed=np.ones((len(t), len(residuals))),
-        own=np.ones((len(t), len(residuals))),
+        internal=np.zeros((len(t), len(residuals))),
         scale=ones,
         floor=0 * ones,
         floor_of_largest=0 * ones,
@@ -255,22 +255,6 @@ def test_a_small_error_beside_a_large_one_is_waited_for() -> None:
 FRICTION = 3.0
 
 
-def test_the_peak_is_what_the_motor_itself_must_do(four_bar: tuple[Case, Motion]) -> None:
-    """Dry friction is no part of what the links need, but of what the motor does."""
-    case, motion = four_bar
-
-    def rubbing(spec: Any) -> None:
-        spec.joints[0].frictionloss = FRICTION
-
-    route = run(case, motion, rubbing)
-    left = settled(case.mechanism, route)
-    late = route.log.t > left.window
-    acted, rubbed = (np.abs(values[late]).max() for values in (route.log.effort, route.log.readings[UNMODELLED]))
-    assert (left.reason, rubbed) == ("", pytest.approx(FRICTION, rel=0.01))
-    assert left.peak[0] == pytest.approx(acted, rel=0.02)
-    assert rubbed > 0.1 * acted  # far more than the two may differ by
-
-
 @pytest.mark.slow
 def test_a_few_samples_see_a_start_as_long_as_all_do() -> None:
     """The two runs are held against each other step by step: a line between samples far apart is no run."""
@@ -293,14 +277,17 @@ def test_a_run_is_judged_by_what_is_left_if_an_accuracy_is_asked_for(four_bar: t
 
     left = outcomes[1].settled
     assert left is not None
-    error = row(outcomes, None)["relative_error"]
+    peak = np.abs(Noc().compute_efforts(case, motion).effort).max()
+    error, floor = left.largest[0] / peak, left.floor_of_largest[0] / peak
     assert row(outcomes, None)["max_error"] == left.largest[0]
+    assert row(outcomes, None)["peak_error"] == pytest.approx(error)
+    assert 0 < floor < error / 10
     assert [row(outcomes, limit)["verdict"] for limit in (None, 2 * error, error / 2)] == [
         "informational",
         "agree",
         "disagree",
     ]
-    assert row(outcomes, 1e-7)["verdict"] == "not comparable"  # below the floor of the log
+    assert row(outcomes, error - floor)["verdict"] == "not comparable"  # within the noise floor of the limit
     lost = replace(outcomes[1], settled=replace(left, reason="not followed"))
     assert row([outcomes[0], lost], 2 * error)["verdict"] == "not comparable"
     assert np.isnan(row([outcomes[0], lost], None)["max_error"])

@@ -35,7 +35,7 @@ def lines(*rows: Row, **run: Any) -> dict[str, str]:
 def test_an_unjudged_simulation_is_off_by_its_error_with_actuator_and_unit() -> None:
     found = lines(as_is(), summary_row("x/kkt", "agree", 3e-15))
     assert found == {
-        "Your simulation": "mujoco/as_is is off by 6.4 % of the effort scale at 'hip' (0.13 N m); not judged without "
+        "Your simulation": "mujoco/as_is is off by 6.4 % of the peak effort at 'hip' (0.13 N m); not judged without "
         "--accuracy",
         "Agreement": "1 of 1 comparisons with the reference agree, largest error 3.0e-15 of the effort scale",
         "Next": "loopcheck tune models/bar.xml --accuracy 1%",
@@ -47,7 +47,7 @@ def test_a_judged_simulation_has_its_accuracy_and_the_worst_case() -> None:
     rows = (as_is("disagree", configuration="turned"), as_is("agree", 0.002), as_is("disagree", 0.03, actuator="knee"))
     found = lines(*rows)
     assert found["Your simulation"] == (
-        "mujoco/as_is disagrees, off by 6.4 % of the effort scale at 'hip' (0.13 N m), turned, accuracy 1 %"
+        "mujoco/as_is disagrees, off by 6.4 % of the peak effort at 'hip' (0.13 N m), turned, accuracy 1 %"
     )
     assert found["Agreement"] == "no source was judged"
     assert found["Next"] == "loopcheck tune models/bar.xml --accuracy 1%"
@@ -55,7 +55,7 @@ def test_a_judged_simulation_has_its_accuracy_and_the_worst_case() -> None:
 
 def test_a_simulation_that_agrees_needs_no_next_step() -> None:
     found = lines(as_is("agree", 0.002), summary_row("x/kkt", "agree", 3e-15))
-    assert found["Your simulation"].startswith("mujoco/as_is agrees, off by 0.2 % of the effort scale at 'hip'")
+    assert found["Your simulation"].startswith("mujoco/as_is agrees, off by 0.2 % of the peak effort at 'hip'")
     assert "Next" not in found
 
 

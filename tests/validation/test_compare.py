@@ -12,6 +12,7 @@ from loopcheck.robots.efforts import Deviation, EffortHistory, Rung
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 from loopcheck.validation.judge import compare, sources
+from loopcheck.validation.judge.accuracy import Requirement
 from loopcheck.validation.judge.compare import (
     Evidence,
     ladder_rows,
@@ -43,6 +44,12 @@ def history(source: str, effort: Array, **changed: Any) -> EffortHistory:
     return EffortHistory(source=source, actuators=("q1", "q2", "q3"), t=T, effort=effort, **changed)
 
 
+def required(scale: Array) -> Requirement:
+    """The requirement of a motion with these scales and the peaks of the reference."""
+    names = [f"q{k + 1}" for k in range(len(scale))]
+    return Requirement(actuators=names, units=["N"] * len(scale), peak=np.abs(EXPECTED).max(axis=0), scale=scale)
+
+
 def off_by(*errors: float) -> Array:
     """The efforts of the reference, and an error of each actuator [N]."""
     return EXPECTED + np.array(errors)
@@ -52,7 +59,12 @@ def off_by(*errors: float) -> Array:
 def reference(prr: Case) -> Outcome:
     found = history(sources.REFERENCE, EXPECTED)
     return Outcome(
-        case=prr, source=sources.REFERENCE, history=found, power_imbalance=1e-15, scale=SCALE, term_sum=1e-13
+        case=prr,
+        source=sources.REFERENCE,
+        history=found,
+        power_imbalance=1e-15,
+        required=required(SCALE),
+        term_sum=1e-13,
     )
 
 
@@ -134,7 +146,7 @@ def test_tolerances_are_the_registered_ones_by_default(reference: Outcome, candi
 def test_a_single_sample_and_a_small_scale_compare(reference: Outcome, candidate: Outcome) -> None:
     one: dict[str, Any] = {"t": T[:1], "effort": EXPECTED[:1]}
     assert verdicts(with_history(reference, **one), with_history(candidate, **one)) == 3 * ["agree"]
-    small = rows_of(replace(reference, scale=SCALE / 64), candidate)
+    small = rows_of(replace(reference, required=required(SCALE / 64)), candidate)
     assert [row["verdict"] for row in small] == ["agree", "disagree", "agree"]
     assert small[1]["relative_error"] == 32 * LIMIT
 
@@ -145,7 +157,12 @@ def test_units_do_not_share_a_peak() -> None:
     effort = np.array([[4e3, 1e-3], [-5e3, -2e-3]])
     found = EffortHistory(source=sources.REFERENCE, actuators=names, t=T[:2], effort=effort)
     outcome = Outcome(
-        case=case, source=sources.REFERENCE, history=found, power_imbalance=0.0, scale=np.ones(2), term_sum=0.0
+        case=case,
+        source=sources.REFERENCE,
+        history=found,
+        power_imbalance=0.0,
+        required=required(np.ones(2)),
+        term_sum=0.0,
     )
     summary = summarize([outcome], EVIDENCE)
     assert summary["peak"].tolist() == summary["case_peak"].tolist() == [5e3, 2e-3]
@@ -224,7 +241,7 @@ def test_without_a_reference_nothing_compares(reference: Outcome, candidate: Out
     assert summary["note"].iloc[-1] == "the reference cannot be trusted: it did not run; said so"
     numbers = ["peak", "case_peak", "scale", "max_error", "rms_error", "relative_error"]
     assert summary[numbers].isna().all(axis=None)
-    unscaled = rows_of(replace(reference, scale=None), candidate)[1]
+    unscaled = rows_of(replace(reference, required=None), candidate)[1]
     assert np.isnan([unscaled[name] for name in numbers]).all()
     assert unscaled["verdict"] == "not comparable"
 
@@ -301,7 +318,7 @@ def test_the_part_that_moves_the_robot_is_compared(reference: Outcome, candidate
 
 def test_where_nothing_acts_nothing_is_judged(reference: Outcome, candidate: Outcome) -> None:
     """Nor is the effort of an actuator said to be wrong there, or right."""
-    unmoved = replace(reference, scale=SCALE * [1, 1, 0])
+    unmoved = replace(reference, required=required(SCALE * [1, 1, 0]))
     rows = rows_of(unmoved, candidate)
     assert [row["verdict"] for row in rows] == ["agree", "agree", "not comparable"]
     assert rows[2]["note"].startswith("no load: no force does work along the motion of this actuator")
@@ -419,7 +436,7 @@ def test_what_is_resolved_is_asked_of_those_alone_whose_effort_is_beyond(
 
 def test_a_limit_that_leaves_much_of_an_effort_open_says_so(reference: Outcome, candidate: Outcome) -> None:
     """From one hundredth of the peak on; and what the effort is to the terms that cancel in it."""
-    cancelling = replace(reference, scale=np.array([4.0, 6.0, 0.5]) / LIMIT * [0.01, 0.95, 1e9])
+    cancelling = replace(reference, required=required(np.array([4.0, 6.0, 0.5]) / LIMIT * [0.01, 0.95, 1e9]))
     quiet = replace(candidate, note="")
     notes = [row["note"] for row in rows_of(cancelling, quiet)]
     ratio = 0.95 / LIMIT

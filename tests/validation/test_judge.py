@@ -17,7 +17,15 @@ from loopcheck.robots.log import Held, Instantaneous, Log
 from loopcheck.robots.log_files import read_log, write_log
 from loopcheck.robots.robot import Case, load, make_case
 from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.logs import Asked, JudgedLog, fit_rows, judge_log, verdicts
+from loopcheck.validation.judge.logs import (
+    Asked,
+    JudgedLog,
+    fit_rows,
+    judge_log,
+    log_rows,
+    requirement_of,
+    verdicts,
+)
 from loopcheck.validation.judge.targets import case_of
 from loopcheck.validation.studies.judge.study import (
     compared,
@@ -26,6 +34,9 @@ from loopcheck.validation.studies.judge.study import (
     results_of_logs,
 )
 from tests import planar_four_bar
+from tests.conftest import MODELS, CaseMaker
+from tests.logs import exact_log
+from tests.validation.conftest import Command
 
 MODEL = Path(__file__).parents[2] / "robots/four_bar/four_bar.xml"
 
@@ -83,7 +94,7 @@ def test_below_the_floor_there_is_no_verdict_and_it_says_what_would_do(case: Cas
     noisy = replace(exact, q=exact.q + 1e-4 * rng.normal(size=exact.q.shape), qd=None)
     verdict, note = said(judge_log(case, noisy), 1e-5)
     assert verdict == "not comparable"
-    assert "below the noise floor of the log" in note
+    assert note.startswith("undecided by the noise floor")
     assert "times the resolution" in note
     coarse = planar_four_bar.held_log(2e-3, 50)
     verdict, note = said(judge_log(case, coarse), 1e-6)
@@ -145,7 +156,7 @@ def test_logs_side_by_side_are_cases_of_the_tables_of_a_run(case: Case, exact: L
     for name, log in (("good", exact), ("heavy", heavy)):
         write_log(log, tmp_path / f"{name}.csv")
         found.append(judge_file(case, name, tmp_path / f"{name}.csv", Asked()))
-    results = results_of_logs(found, 1e-3)
+    results = results_of_logs(found, Asked())
     rows = results.summary.set_index(["mode", "source"])
     assert rows.loc[("good", "log/good"), "verdict"] == "agree"
     assert rows.loc[("heavy", "log/heavy"), "verdict"] == "disagree"
@@ -285,8 +296,91 @@ def test_tables_of_long_logs_are_thinned_and_all_of_it_judged(
 ) -> None:
     monkeypatch.setattr("loopcheck.validation.studies.judge.study.MOST_ROWS", 12)
     found = compared(judge_log(case, exact))
-    results = results_of_logs([found], 1e-3)
+    results = results_of_logs([found], Asked())
     assert results.efforts.groupby("source").size().max() <= 12
     assert found.judged is not None
     assert found.judged.residuals[0].floor.samples > 30
     assert isinstance(results.summary, pd.DataFrame)
+
+
+def test_a_spike_disagrees_though_the_mean_is_small(case: Case, exact: Log) -> None:
+    """One sample of 51 a tenth of the peak off: the largest residual decides."""
+    effort = exact.effort.copy()
+    effort[25] += 0.1 * np.abs(effort).max()
+    judged = judge_log(case, replace(exact, effort=effort))
+    (residual,) = judged.residuals
+    assert residual.rms[0] < 0.03 * np.abs(exact.effort).max() < residual.largest[0]
+    assert said(judged, 0.03)[0] == "disagree"
+
+
+@pytest.mark.parametrize(
+    ("change", "defect"),
+    [
+        (lambda log: replace(log, qd=-log.qd), "velocities of 'crank' are -1 times"),
+        (lambda log: replace(log, effort_time=Held(1.0)), "stated hold of efforts"),
+    ],
+    ids=["sign of velocities", "hold"],
+)
+def test_right_efforts_do_not_agree_in_a_log_with_a_defect(
+    change: Callable[[Log], Log], defect: str, case: Case, tmp_path: Path, loopcheck: Command
+) -> None:
+    """The velocities are not used, and the hold is taken as one step, but a warning never agrees."""
+    log = planar_four_bar.held_log(1e-3, 100)
+    assert said(judge_log(case, log))[0] == "agree"
+    verdict, note = said(judge_log(case, change(log)))
+    assert verdict == "not comparable"
+    assert note.startswith("correct the defect of the log")
+    assert defect in note
+    write_log(change(log), tmp_path / "run.csv")
+    options = ("--configuration", "vertical", "--jobs", "1", "--out", tmp_path / "out")
+    assert loopcheck("judge", MODEL, tmp_path / "run.csv", *options)[0] == 3
+
+
+@pytest.mark.parametrize(("damping", "accuracy", "verdict"), [(0.02, 1e-3, "agree"), (2.0, 1e-3, "not comparable")])
+def test_an_unexplained_force_at_an_unactuated_joint_is_no_agreement(
+    damping: float, accuracy: float, verdict: str, model_case: CaseMaker
+) -> None:
+    """The log is of a pendulum with a hundred times the damping of the model; its motor is right in both."""
+    case = model_case(MODELS / "spinning_rod.xml")
+    joints = [replace(j, damping=damping) if j.name == "pendulum" else j for j in case.mechanism.joints]
+    true = replace(case, mechanism=replace(case.mechanism, joints=tuple(joints)))
+    judged = judge_log(case, exact_log(true, np.linspace(0, 0.2, 21)))
+    first, *_ = verdicts(judged, accuracy)
+    assert first.verdict == verdict
+    assert ("unexplained force" in first.note) is (verdict != "agree")
+    assert ("at joint 'pendulum' along an unactuated dof" in first.note) is (verdict != "agree")
+    left = np.sqrt((judged.residuals[0].unactuated ** 2).mean(axis=0)).max()
+    limit = accuracy * requirement_of(judged, judged.residuals[0]).divisor.max()
+    assert (verdict == "agree") is bool(left < limit)
+    assert left < 500 * limit  # a net a hundred times wider would miss it
+
+
+def test_a_verdict_that_depends_on_the_time_of_the_efforts_asks_for_it(case: Case, tmp_path: Path) -> None:
+    """Efforts held over 20 ms are right as held, and wrong as those of one time."""
+    log = replace(planar_four_bar.held_log(0.02, 51), effort_time=None)
+    assert said(judge_log(case, replace(log, effort_time=Held(0.02))), 0.02)[0] == "agree"
+    assert said(judge_log(case, replace(log, effort_time=Instantaneous())), 0.02)[0] == "disagree"
+    verdict, note = said(judge_log(case, log), 0.02)
+    assert verdict == "not comparable"
+    assert note.startswith("depends on the time of application of the efforts: state --effort-time")
+    assert [row["assumed"] for row in log_rows(judge_log(case, log))][:2] == ["assumed", "other"]
+    write_log(log, tmp_path / "run.csv")
+    stated = judge_file(case, "run", tmp_path / "run.csv", Asked(effort_time=Held(0.02))).judged
+    assert stated is not None
+    assert said(stated, 0.02)[0] == "agree"
+
+
+def test_options_of_the_command_reach_the_judge(case: Case, exact: Log, tmp_path: Path) -> None:
+    """A wrong start of the efforts is not judged from a later time on."""
+    late = replace(exact, effort=exact.effort * np.where(exact.t < 0.3, 1.5, 1.0)[:, None])
+    write_log(late, tmp_path / "run.csv")
+    for start, verdict in ((-np.inf, "disagree"), (0.4, "agree")):
+        found = judge_file(case, "run", tmp_path / "run.csv", Asked(start=start))
+        results = results_of_logs([found], Asked(start=start))
+        rows = results.summary.set_index("source")
+        assert rows.loc["log/run", "verdict"] == verdict
+        assert "noise floor" in str(rows.loc["log/run", "note"])
+        assert found.judged is not None
+        residual = found.judged.residuals[0]
+        assert rows.loc["log/run", "peak"] == np.abs(residual.needed).max()
+        assert rows.loc["log/run", "peak_error"] == pytest.approx(residual.largest[0] / np.abs(residual.needed).max())

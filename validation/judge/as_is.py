@@ -57,8 +57,8 @@ class Series:
     """Noise floor of the largest value [N or N m], shape (na,)."""
     chatter: Array
     """Largest contribution of oscillation from step to step [N or N m], shape (na,)."""
-    own: Array
-    """Required effort without contacts, limits and dry friction [N or N m], shape (n, na)."""
+    internal: Array
+    """Internal load of redundant actuators [N or N m], shape (n, na)."""
     left_out: Array
     """Largest effort equivalent to reported contacts, limits and dry friction, not checked, shape (na,)."""
 
@@ -85,9 +85,8 @@ class Settled:
     """Noise floor of the largest value [N or N m], shape (na,)."""
     scale: Array
     """Scale of the errors of each actuator, from the judged motion [N or N m], shape (na,)."""
-    peak: Array
-    """Largest required effort of an actuator in the window, without reported contacts, limits and dry friction
-    [N or N m], shape (na,)."""
+    internal: Array
+    """Largest internal load of redundant actuators [N or N m], shape (na,)."""
     start_peak: Array
     """Largest residual effort before the window [N or N m], shape (na,)."""
     window: float
@@ -146,7 +145,7 @@ def _series(closed: ClosedLog, most: int | None = None, start: float = -np.inf) 
         floor=judged.floor.rms,
         floor_of_largest=judged.floor.largest,
         chatter=judged.floor.largest_chatter,
-        own=judged.needed - judged.filter.effort.applied(forces, judged.bases),
+        internal=judged.internal,
         left_out=np.abs(forces).max(axis=0),
     )
     return series, judged.filter
@@ -187,7 +186,7 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None) -> Se
         floor=later.floor,
         floor_of_largest=later.floor_of_largest,
         scale=later.scale,
-        peak=np.abs(whole.own[judged]).max(axis=0),
+        internal=np.abs(whole.internal[judged]).max(axis=0),
         start_peak=start_peak,
         window=window,
         reason="; ".join(reason for reason in reasons if reason),
@@ -319,7 +318,7 @@ def _nothing(na: int, reason: str) -> Settled:
         floor=none,
         floor_of_largest=none,
         scale=none,
-        peak=none,
+        internal=none,
         start_peak=none,
         window=float("nan"),
         reason=reason,

@@ -17,6 +17,8 @@ from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.size import size
 from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.accuracy import INTERNAL_LOAD, Requirement
+from loopcheck.validation.judge.as_is import Settled
 from loopcheck.validation.judge.evaluate import Outcome
 from loopcheck.validation.judge.resolution import Resolution, measure_resolution
 from loopcheck.validation.judge.results import table
@@ -187,12 +189,14 @@ def verdict_rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> li
     rows: list[Mapping[str, Any]] = []
     for k, (actuator, unit) in enumerate(zip(mechanism.actuators, mechanism.actuator_units, strict=True)):
         numbers = {**peaks[k], **_errors(outcome, reference, k)}
-        verdict, reason = _verdict(outcome, k, doubt, evidence, numbers, resolution)
+        numbers["peak_error"] = numbers["max_error"] / numbers["peak"] if numbers["peak"] > 0 else np.nan
+        verdict, reason = _verdict(outcome, reference, k, doubt, evidence, numbers)
         if verdict == "disagree" and _is_undetermined(outcome, tolerance, numbers):
             verdict, reason = "not comparable", _undetermined(outcome, numbers)
         history = outcome.history
         unmeasured = resolution.note if resolution else ""
-        parts = (reason, unmeasured, outcome.note, _balance(outcome), _cancellation(tolerance, numbers))
+        cancellation = "" if outcome.settled else _cancellation(tolerance, numbers)
+        parts = (reason, unmeasured, outcome.note, _balance(outcome), cancellation)
         rows.append(
             {
                 **case_and_source(outcome),
@@ -271,11 +275,11 @@ def _own_doubt(reference: Outcome, evidence: Evidence) -> tuple[str, str]:
 
 def _verdict(
     outcome: Outcome,
+    reference: Outcome,
     actuator: int,
     doubt: tuple[str, str],
     evidence: Evidence,
     numbers: Mapping[str, float],
-    resolution: Resolution | None,
 ) -> tuple[str, str]:
     """Verdict of one actuator, and the reason where it is not plain; `doubt` is as `_own_doubt` has it."""
     tolerance = evidence.tolerances.get(outcome.source)
@@ -290,26 +294,22 @@ def _verdict(
     for reader in (outcome.source.split("/")[0], FILE):
         if (outcome.case.key, reader) in evidence.blocking_reasons:
             return "not comparable", evidence.blocking_reasons[outcome.case.key, reader]
-    if outcome.settled is not None:
-        floor = float(outcome.settled.floor_of_largest[actuator])
-        return _judged_by_own_motion(outcome.settled.reason, floor, numbers, tolerance.relative_error)
+    if outcome.settled is not None and reference.required is not None:
+        return _by_accuracy(outcome.settled, reference.required, actuator, tolerance.relative_error)
+    resolution = evidence.resolutions.get((outcome.case.key, outcome.source))
     name = outcome.case.mechanism.actuators[actuator].name
     resolved = resolution.effort.get(name) if resolution else None
     return _judged(numbers, tolerance.relative_error, resolved, _beyond(outcome, tolerance, resolution))
 
 
-def _judged_by_own_motion(reason: str, floor: float, numbers: Mapping[str, float], limit: float) -> tuple[str, str]:
-    """Verdict on the residual effort of one actuator, which a log can tell down to its floor [N or N m]."""
-    if reason:
+def _by_accuracy(left: Settled, required: Requirement, actuator: int, accuracy: float) -> tuple[str, str]:
+    """Verdict on the remaining error of an unmodified simulation, by the accuracy of the user."""
+    if left.reason:
         return "not comparable", ""  # the note has it
-    if not np.isfinite(numbers["relative_error"]):
-        return "not comparable", NO_LOAD
-    if floor > limit * numbers["scale"]:
-        return (
-            "not comparable",
-            f"below the noise floor of its log: floor {floor:.3g}, limit {limit * numbers['scale']:.3g}",
-        )
-    return judge_effort(numbers["max_error"], limit * numbers["scale"], floor / TELLING)
+    load = required.internal_load(actuator, float(left.internal[actuator]), accuracy, INTERNAL_LOAD)
+    error, floor = float(left.largest[actuator]), float(left.floor_of_largest[actuator])
+    verdict, note = required.judged(actuator, error, floor, accuracy)
+    return load.verdict or verdict, "; ".join(filter(None, (load.note, note)))
 
 
 def _judged(

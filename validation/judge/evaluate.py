@@ -19,6 +19,7 @@ from loopcheck.robots.robot import Case
 from loopcheck.robots.size import size_in_motion
 from loopcheck.validation.execution.errors import internal_error
 from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.accuracy import Requirement, requirement
 from loopcheck.validation.judge.as_is import Settled, settled
 from loopcheck.validation.judge.verdicts import NOT_SUPPORTED
 
@@ -48,8 +49,8 @@ class Outcome:
     """Power minus rate of change of energy, relative to the acting powers [-]; only of analytic sources in motion."""
     at_rest: bool = False
     """Whether the robot is at rest, without a power balance of analytic sources."""
-    scale: Array | None = None
-    """Scale of the errors of each actuator [N or N m], shape (na,); the reference only."""
+    required: Requirement | None = None
+    """Peaks and scales of the required efforts; the reference only."""
     settled: Settled | None = None
     """Remaining error of an unmodified simulation after its initial transient, the basis of its verdict."""
     contradiction: float = 0.0
@@ -58,6 +59,11 @@ class Outcome:
     """Size of the robot in its motion [m]; by default the size of its links."""
     term_sum: float | None = None
     """Largest distance of the efforts from the signed sum of their terms, over the scale [-]; the reference only."""
+
+    @property
+    def scale(self) -> Array | None:
+        """Scale of the errors of each actuator [N or N m], shape (na,); the reference only."""
+        return self.required.scale if self.required else None
 
     @property
     def compared(self) -> EffortHistory | None:
@@ -117,7 +123,7 @@ def _with_scale(outcome: Outcome, case: Case, motion: Motion, history: EffortHis
     smallest = np.finfo(float).tiny  # an effort where nothing acts must be zero
     return replace(
         outcome,
-        scale=terms.scale,
+        required=requirement(case.mechanism, motion, history.effort, terms.scale),
         term_sum=float((difference / np.maximum(terms.scale, smallest)).max()),
         contradiction=contradiction(case.mechanism, motion.q),
     )

@@ -1,13 +1,12 @@
-"""Judges a log: its residual efforts against an accuracy, and never below what the log can tell.
+"""Judges a log: its residual efforts against an accuracy, within the noise floor of the log.
 
-Where nobody says when the efforts acted, both ways are tried, and a shift that fits best; if the verdict hangs on it,
-there is none.
+If the log does not state when the efforts were applied, both ways and the best-fitting shift are tried; a verdict that
+depends on the choice is `not comparable`.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,20 +22,19 @@ from loopcheck.robots.log import UNMODELLED, EffortTime, Held, Instantaneous, Lo
 from loopcheck.robots.log_description import in_text
 from loopcheck.robots.robot import Case, MotionSpec
 from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.accuracy import INTERNAL_LOAD, Requirement, Verdict, requirement
 from loopcheck.validation.judge.gravity import gravity_in_words
 from loopcheck.validation.judge.readings import in_words, reading_of
-from loopcheck.validation.judge.verdicts import NO_LOAD
+from loopcheck.validation.judge.verdicts import JUDGED
 
 ACCURACY = 1e-3
-"""Default largest residual over the scale of its actuator for the verdict `agree` [-]."""
-TELLING = 2.0
-"""Smallest ratio of residual to noise floor for a verdict; a fault of three floors is larger [-]."""
+"""Default accuracy: largest residual over the largest effort that the motion requires [-]."""
 UNDECLARED = 0.9
 """Longest estimated hold over the step of the log; a longer estimate is replaced by one step [-]."""
 CHANGING = 1.5
 """Ratio of changes of the efforts to the stated holds that contradicts the statement [-]."""
 LEFT = 10.0
-"""Smallest force at unactuated joints with a note, over the accuracy [-]."""
+"""Smallest unexplained force at unactuated joints that prevents a verdict, over the largest limit of an effort [-]."""
 KNOWN_GAINS = {
     -1.0: "opposite sign",
     2.0: "given twice",
@@ -55,17 +53,21 @@ class Asked:
     """How logs are to be judged."""
 
     accuracy: float = ACCURACY
-    """Largest residual over the scale of its actuator for the verdict `agree` [-]."""
+    """Largest residual that agrees, over the largest effort that the motion requires of the actuator [-]."""
     effort_time: EffortTime | None = None
     """Time of application of the efforts, instead of the statement in the log."""
     start: float = -np.inf
     """Samples before this time are ignored [s]."""
     fitted: tuple[str, ...] = ()
     """Fitted terms, `friction` or `mass:BODY`; the verdict is on the residual after the fit."""
+    internal_load: float = INTERNAL_LOAD
+    """Largest internal load of redundant actuators, over the largest effort that the motion requires [-]."""
 
     def __post_init__(self) -> None:
         if not 0 < self.accuracy < np.inf:
             raise ToleranceError(f"accuracy must be positive and finite, got {self.accuracy:g}")
+        if not self.internal_load >= 0:
+            raise ToleranceError(f"internal load must be at least 0, got {self.internal_load:g}")
         if not self.start < np.inf:
             raise ToleranceError(f"from must be a finite time in s, got {self.start:g}")
         object.__setattr__(self, "fitted", tuple(dict.fromkeys(self.fitted)))  # twice the same is told from nothing
@@ -93,13 +95,6 @@ class JudgedLog:
     def source(self) -> str:
         """Family and name."""
         return f"{sources.LOG}/{self.log.name}"
-
-
-class Verdict(NamedTuple):
-    """On one actuator."""
-
-    verdict: str
-    note: str
 
 
 def judge_log(case: Case, log: Log, *, start: float = -np.inf, fitted: Sequence[str] = ()) -> JudgedLog:
@@ -167,52 +162,76 @@ def shift_of(residual: Residual) -> float:
     return float((rate * left).sum()) / size if size else 0.0
 
 
-def verdicts(judged: JudgedLog, accuracy: float) -> list[Verdict]:
+def verdicts(judged: JudgedLog, accuracy: float, internal_load: float = INTERNAL_LOAD) -> list[Verdict]:
     """The verdict on each actuator.
 
     Args:
-        judged: What was found.
-        accuracy: Largest residual over the scale of its actuator that agrees [-].
+        judged: The judged log.
+        accuracy: Largest residual that agrees, over the largest effort that the motion requires [-].
+        internal_load: Largest internal load of redundant actuators, over the same effort [-].
     """
     actuators = range(judged.case.mechanism.na)
     if judged.failure:
         return [Verdict("not comparable", judged.failure) for _ in actuators]
-    first, *others = judged.residuals
-    left_over = _left_over(judged, first, accuracy)
-    disagreeing = any(_verdict(first, k, accuracy).verdict == "disagree" for k in actuators)
-    gravity = gravity_in_words(judged.case, first) if disagreeing else ""
+    required = [requirement_of(judged, residual) for residual in judged.residuals]
+    by_assumption = [
+        [one.judged(k, float(residual.largest[k]), float(residual.floor.largest[k]), accuracy) for k in actuators]
+        for one, residual in zip(required, judged.residuals, strict=True)
+    ]
+    first, others = judged.residuals[0], judged.residuals[1:]
+    left_over = _left_over(judged, first, accuracy * float(required[0].divisor.max()))
+    gravity = gravity_in_words(judged.case, first) if "disagree" in {one.verdict for one in by_assumption[0]} else ""
+    internal = np.abs(first.internal).max(axis=0)
+    is_unphysical = any(one.is_unphysical for of_one in judged.fits[:1] for one in of_one.estimates)
     of_actuators = []
-    for k in actuators:
-        verdict, reason = _verdict(first, k, accuracy)
-        other = [(when, _verdict(when, k, accuracy)[0]) for when in others]
-        if any(another != verdict for _, another in other):
-            verdict, reason = "not comparable", "depends on the time of application of the efforts: state --effort-time"
-        if left_over and verdict in ("agree", "disagree"):
-            verdict, reason = "not comparable", left_over
-        if verdict == "agree" and any(one.is_unphysical for of_one in judged.fits[:1] for one in of_one.estimates):
-            verdict, reason = "not comparable", "a fitted parameter is at its physical bound: is the model wrong?"
+    for k, (verdict, reason) in enumerate(by_assumption[0]):
+        load = required[0].internal_load(k, float(internal[k]), accuracy, internal_load)
+        obstacles = (
+            "depends on the time of application of the efforts: state --effort-time"
+            * any(other[k].verdict != verdict for other in by_assumption[1:]),
+            left_over,
+            load.note * bool(load.verdict),
+            "correct the defect of the log" * (bool(judged.doubts) and verdict == "agree"),
+            "a fitted parameter is at its physical bound: is the model wrong?" * (is_unphysical and verdict == "agree"),
+        )
+        obstacle = next(filter(None, obstacles), "") if verdict in JUDGED[:2] else ""
+        is_decided = verdict != "not comparable" and not obstacle
         parts = (
+            obstacle,
             reason,
+            sampling_that_would_do(first, required[0], k, accuracy) if verdict == "not comparable" else "",
+            "" if load.verdict else load.note,
             *_fitted(judged),
             _assumed(first, others),
             _unchecked(judged.log),
-            *((_likely(judged, first, k), gravity) if verdict == "disagree" else ()),
+            *((_likely(judged, first, k), gravity) if verdict == "disagree" and is_decided else ()),
             *judged.doubts,
         )
-        of_actuators.append(Verdict(verdict, "; ".join(part for part in parts if part)))
+        of_actuators.append(Verdict(verdict if is_decided else "not comparable", "; ".join(filter(None, parts))))
     return of_actuators
 
 
-def summary_rows(judged: JudgedLog, accuracy: float) -> Iterator[Mapping[str, Any]]:
-    """What is particular to a log in its rows of the summary, by actuator."""
-    for k, (verdict, note) in enumerate(verdicts(judged, accuracy)):
-        first = judged.residuals[0] if judged.residuals else None
+def requirement_of(judged: JudgedLog, residual: Residual) -> Requirement:
+    """Efforts that the motion of a log requires over the judged window.
+
+    Args:
+        judged: The judged log.
+        residual: Its residual under one assumption of the time of the efforts.
+    """
+    return requirement(judged.case.mechanism, residual.motion, residual.needed, residual.scale)
+
+
+def summary_rows(judged: JudgedLog, asked: Asked) -> Iterator[Mapping[str, Any]]:
+    """Values of a log in its rows of the summary, by actuator."""
+    for k, (verdict, note) in enumerate(verdicts(judged, asked.accuracy, asked.internal_load)):
         actuator = judged.case.mechanism.actuators[k].name
-        row: dict[str, Any] = {"actuator": actuator, "tolerance": accuracy, "verdict": verdict, "note": note}
-        if first is not None:
-            relative = first.largest[k] / first.scale[k] if first.scale[k] else math.nan
-            row |= {"max_error": first.largest[k], "rms_error": first.rms[k], "relative_error": relative}
-            row |= {"closure_drift": first.gap}
+        row: dict[str, Any] = {"actuator": actuator, "tolerance": asked.accuracy, "verdict": verdict, "note": note}
+        for first in judged.residuals[:1]:
+            largest, peak, scale = first.largest[k], np.abs(first.needed[:, k]).max(), first.scale[k]
+            row |= {"max_error": largest, "rms_error": first.rms[k], "peak": peak, "scale": scale}
+            row["relative_error"] = largest / scale if scale else np.nan
+            row["peak_error"] = largest / peak if peak else np.nan
+            row["closure_drift"] = first.gap
         yield row
 
 
@@ -240,7 +259,7 @@ def log_rows(judged: JudgedLog) -> Iterator[Mapping[str, Any]]:
     robot, variant, mode, configuration = judged.case.key
     where = {"robot": robot, "variant": variant, "mode": mode, "configuration": configuration, "source": judged.source}
     for place, residual in enumerate(judged.residuals):
-        floor = residual.floor
+        floor, divisors = residual.floor, requirement_of(judged, residual).divisor
         for k, actuator in enumerate(judged.case.mechanism.actuators):
             yield {
                 **where,
@@ -259,25 +278,30 @@ def log_rows(judged: JudgedLog) -> Iterator[Mapping[str, Any]]:
                 "noise": floor.noise[k],
                 "truncation": floor.truncation[k],
                 "scale": residual.scale[k],
+                "divisor": divisors[k],
                 "start_peak": residual.start_peak[k],
                 "half_step_lag": judged.lags[place][k],
-                "internal": float(np.sqrt((residual.internal[:, k] ** 2).mean())),
+                "internal": float(np.abs(residual.internal[:, k]).max()),
                 "shift": shift_of(residual),
                 "gap": residual.gap,
                 "moved": residual.moved,
             }
 
 
-def sampling_that_would_do(residual: Residual, actuator: int, accuracy: float) -> str:
-    """What a log would need to be judged at an accuracy, as a clause.
+def sampling_that_would_do(residual: Residual, required: Requirement, actuator: int, accuracy: float) -> str:
+    """Sampling of a log that an accuracy needs, as a clause; empty if the noise floor is not the obstacle.
 
     Args:
-        residual: What was found.
+        residual: Residual of the log.
+        required: Requirement of its motion.
         actuator: Number of the actuator.
-        accuracy: Largest residual over the scale of its actuator that agrees [-].
+        accuracy: Largest residual that agrees, over the largest effort that the motion requires [-].
     """
-    floor, dt = residual.floor, residual.motion.dt
-    excess = float(floor.largest[actuator]) / (accuracy * float(residual.scale[actuator]))
+    floor, dt, limit = residual.floor, residual.motion.dt, accuracy * float(required.divisor[actuator])
+    largest = float(floor.largest[actuator])
+    excess = (min(float(residual.largest[actuator]), largest) + largest) / limit if limit else 0.0
+    if not 1 < excess < np.inf:
+        return ""
     if floor.noise[actuator] > floor.truncation[actuator]:
         return f"sample every {dt / excess**2:.2g} s, or log with {excess:.2g} times the resolution"
     order = 2 if isinstance(residual.effort_time, Held) and residual.effort_time.seconds > 0.999 * dt else 4
@@ -290,28 +314,6 @@ def _is_scalar(log: Log) -> bool:
 
 def _size(residual: Residual) -> float:
     return float(np.linalg.norm(residual.rms / np.maximum(residual.scale, np.finfo(float).tiny)))
-
-
-def _verdict(residual: Residual, k: int, accuracy: float) -> Verdict:
-    """By the root mean square and the largest, against the limit and the floor of each."""
-    limit = accuracy * float(residual.scale[k])
-    if not limit:
-        return Verdict("not comparable", NO_LOAD)
-    pairs = [(residual.rms, residual.floor.rms), (residual.largest, residual.floor.largest)]
-    sizes = [(float(value[k]), float(floor[k])) for value, floor in pairs]
-    sizes_in_words = ", ".join(
-        f"{name} {value / limit * accuracy:.2g} with a noise floor of {floor / limit * accuracy:.2g}"
-        for name, (value, floor) in zip(("rms", "largest"), sizes, strict=True)
-    )
-    figures = f"residual over the scale: {sizes_in_words}"
-    if any(value > TELLING * floor and math.sqrt(value**2 - floor**2) > limit for value, floor in sizes):
-        return Verdict("disagree", figures)
-    if all(value <= limit and floor <= limit for value, floor in sizes):
-        return Verdict("agree", figures)
-    if all(floor <= limit for _, floor in sizes):
-        return Verdict("not comparable", f"too close to the noise floor: {figures}")
-    would = sampling_that_would_do(residual, k, accuracy)
-    return Verdict("not comparable", f"below the noise floor of the log: {figures}; {would}")
 
 
 def _fitted(judged: JudgedLog) -> Iterator[str]:
@@ -353,10 +355,10 @@ def _gain(residual: Residual, k: int) -> str:
     return f"the efforts are {gain:.4g} times the required efforts{f' ({near[0]}?)' if near else ''}"
 
 
-def _left_over(judged: JudgedLog, residual: Residual, accuracy: float) -> str:
-    """The force that is left over where nothing drives, named by its joint, if the reference lacks one."""
+def _left_over(judged: JudgedLog, residual: Residual, limit: float) -> str:
+    """Unexplained force at the unactuated dofs, beyond a multiple of the largest limit of an effort [N or N m]."""
     by_dof = np.sqrt((residual.unactuated**2).mean(axis=0))
-    if by_dof.max(initial=0.0) <= LEFT * accuracy * float(residual.scale.max()):
+    if by_dof.max(initial=0.0) <= LEFT * limit:
         return ""
     worst = int(np.argmax(by_dof))
     mechanism = judged.case.mechanism

@@ -59,8 +59,8 @@ TABLES: Mapping[str, TableSpec] = {
     "task_efforts": table_of(
         {**_CASE, "coordinate": text(), "unit": text(), **_TIME, "effort": number("the row's unit", always=True)}
     ),
-    # a verdict for each actuator; its own peak, largest and rms error, what errors are relative to, and the largest
-    # peak of actuators with its unit
+    # verdict for each actuator, with its own peak, its largest and rms error, the error over scale and over peak, and
+    # the largest peak of actuators with its unit
     "summary": table_of(
         {
             **_CASE,
@@ -69,6 +69,7 @@ TABLES: Mapping[str, TableSpec] = {
             "unit": text(),
             **{name: number(OF_ACTUATOR) for name in ("peak", "max_error", "rms_error")},
             "relative_error": number(),
+            "peak_error": number(),
             "tolerance": number(),
             **_VERDICT,
             **_RUN,

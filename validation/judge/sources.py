@@ -112,6 +112,11 @@ def is_as_is(name: str) -> bool:
     return name not in ANALYTIC and name.split("/")[1].startswith("as_is")
 
 
+def has_accuracy(name: str) -> bool:
+    """Whether the limit of a source is an accuracy over the peak, as for unmodified simulations and logs."""
+    return is_log(name) or is_as_is(name)
+
+
 def is_log(name: str) -> bool:
     """Whether a source is a log, as `log/NAME`."""
     return name.split("/")[0] == LOG

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from loopcheck.validation.judge import sources
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -42,6 +44,10 @@ MEANING: Mapping[str, str] = {
 }
 JUDGED = ("agree", "disagree", "not comparable", "not run")
 NO_LOAD = "no load: no force does work along the motion of this actuator"
+IDLE = "idle, error at most"
+"""First words of the note on an actuator that needs less effort than the noise floor; see `verdict_of`."""
+LEAST_PEAK = 1e-3
+"""Smallest effort that an accuracy multiplies, over the scale of the actuator [-]."""
 
 FILE = "model file"
 """Takes the place of an engine in the audit: the files of the robot in an independent reading."""
@@ -56,9 +62,9 @@ class CaseVerdict(NamedTuple):
     verdict: str
     """The worst of its actuators, or `as expected`; `reference` for the reference, unless it failed."""
     error: float
-    """Largest error of its actuators, each relative to its own scale [-]; NaN if there is none."""
+    """Largest error of its actuators, each as in `shown_error` [-]; NaN if there is none."""
     tolerance: float
-    """Tolerance of the error [-]; NaN without a judgement."""
+    """Tolerance or accuracy, the limit of the error [-]; NaN without a judgement."""
     note: str
 
 
@@ -76,7 +82,7 @@ def summary_verdicts(
         summary: The table of a run.
         robots: What its record says about each robot.
     """
-    columns = [*CASE, "source", "verdict", "note", "scale", "relative_error", "tolerance"]
+    columns = [*CASE, "source", "verdict", "note", "peak", "max_error", "scale", "relative_error", "tolerance"]
     by_source: dict[Key, dict[str, list[Mapping[str, Any]]]] = {}
     records: list[Any] = summary[columns].fillna({"note": ""}).to_dict("records")
     for row in records:
@@ -105,11 +111,28 @@ def _seen_as(finding: CaseVerdict, expected: str) -> CaseVerdict:
     return finding
 
 
+def shown_error(row: Mapping[Any, Any]) -> float:
+    """Error of a row of the summary, relative to the quantity that its limit belongs to [-].
+
+    The peak of the required effort for unmodified simulations and logs, which have an accuracy, and the scale for all
+    other sources, which have a tolerance.
+    """
+    if not sources.has_accuracy(str(row["source"])):
+        return float(row["relative_error"])
+    divisor = max(float(row["peak"]), LEAST_PEAK * float(row["scale"]))
+    return float(row["max_error"]) / divisor if divisor > 0 else math.nan
+
+
 def verdict_of(rows: Sequence[Mapping[str, Any]]) -> CaseVerdict:
-    """What the rows of a source in a case say, as `compare.verdict_rows` makes them."""
+    """The verdict on a source in a case from its rows, one for each actuator.
+
+    Idle actuators do not count beside a judged one.
+    """
+    if any(row["verdict"] in ("agree", "disagree") for row in rows):
+        rows = [row for row in rows if not str(row["note"]).startswith(IDLE)]
     tolerances = [row["tolerance"] for row in rows if row["tolerance"] is not None]
     limits = [float(tolerance) for tolerance in tolerances if not math.isnan(tolerance)]
-    errors = [float(row["relative_error"]) for row in rows if row["scale"] != 0]
+    errors = [shown_error(row) for row in rows if row["scale"] != 0]
     return CaseVerdict(
         verdict=min((str(row["verdict"]) for row in rows), key=SEVERITY.index),
         error=float(np.max(errors)) if errors else math.nan,  # NaN if one of them is

@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 
 from loopcheck.robots.arrays import Array
-from loopcheck.validation.judge.verdicts import WORST_FIRST, CaseVerdict, gravest, reference_of
+from loopcheck.validation.judge.sources import has_accuracy
+from loopcheck.validation.judge.verdicts import LEAST_PEAK, WORST_FIRST, CaseVerdict, gravest, reference_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,12 +90,22 @@ class Curves:
     """Efforts by source [N or N m], each of shape (nt, na); NaN for missing values."""
     scale: Array
     """Effort scale of each actuator [N or N m], shape (na,); NaN without a comparison."""
+    peak: Array
+    """Largest required effort of each actuator [N or N m], shape (na,); NaN without a comparison."""
     tolerances: Mapping[str, float]
-    """Tolerance by judged source [-]."""
+    """Tolerance or accuracy by judged source [-]."""
+
+    def divisor(self, source: str) -> Array:
+        """Effort that errors of a source are divided by [N or N m], shape (na,).
+
+        Args:
+            source: Name of the source.
+        """
+        return np.maximum(self.peak, LEAST_PEAK * self.scale) if has_accuracy(source) else self.scale
 
     @property
     def errors(self) -> Mapping[str, Array]:
-        """Largest error over all actuators, each relative to its scale, by source [-], each of shape (nt,)."""
+        """Largest error over all actuators, each relative to its `divisor`, by source [-], each of shape (nt,)."""
         expected = self.efforts.get(self.reference)
         if expected is None or not (self.scale > 0).any():
             return {}
@@ -102,7 +113,7 @@ class Curves:
         acting = self.scale > 0
         with np.errstate(invalid="ignore"):  # an infinite effort less another
             return {
-                name: np.fmax.reduce((np.abs(effort - expected) / self.scale)[:, acting], axis=1)
+                name: np.fmax.reduce((np.abs(effort - expected) / self.divisor(name))[:, acting], axis=1)
                 for name, effort in others.items()
             }
 
@@ -145,7 +156,10 @@ def curves(efforts: pd.DataFrame, summary: pd.DataFrame) -> Curves | None:
         efforts={
             str(name): wide[name].reindex(columns=units.index).to_numpy(float) for name in efforts["source"].unique()
         },
-        scale=summary.groupby("actuator")["scale"].max().reindex(units.index).to_numpy(float),
+        **{
+            name: summary.groupby("actuator")[name].max().reindex(units.index).to_numpy(float)
+            for name in ("scale", "peak")
+        },
         tolerances={str(source): float(value) for source, value in tolerances.items()},
     )
 
@@ -280,13 +294,13 @@ def log_figure(case_curves: Curves, source: str, actuator: str, tolerance: float
         case_curves: Of the log.
         source: Name of the log.
         actuator: Name of the actuator.
-        tolerance: Largest residual over the scale that agrees [-]; NaN if there is no limit.
+        tolerance: Accuracy of the user [-]; NaN if there is no limit.
     """
     required, effort = (case_curves.efforts.get(key) for key in (case_curves.reference, source))
     if required is None or effort is None or actuator not in case_curves.actuators:
         return None
     k = case_curves.actuators.index(actuator)
-    unit, limit = literal(case_curves.units[k]), tolerance * float(case_curves.scale[k])
+    unit, limit = literal(case_curves.units[k]), tolerance * float(case_curves.divisor(source)[k])
     size = np.array([4.0, 4.1])
     figure = empty_figure((size[0], size[1]))
     boxes = ((0.78, 2.25, 3.05, 1.45), (0.78, 0.5, 3.05, 1.25))  # inch
@@ -341,8 +355,9 @@ def overview_figure(of_source: Mapping[str, Sequence[CaseVerdict]], *, low: floa
     axes.set_axisbelow(True)
     axes.grid(visible=False, axis="y")
     errors = [finding.error for findings in of_source.values() for finding in findings if np.isfinite(finding.error)]
+    base = "effort scale" if low == FLOOR else "peak effort"
     axes.set(xlim=(low / 3, 10 * max([1.0 if low == FLOOR else 10 * low, *errors])), ylim=(len(of_source) - 0.5, -0.5))
-    axes.set(xscale="log", xlabel="largest error / effort scale [-]")  # after the limits: equal errors have no range
+    axes.set(xscale="log", xlabel=f"largest error / {base} [-]")  # after the limits: equal errors have no range
     if low == FLOOR:
         axes.set_xticks([10.0**power for power in range(-16, 1 + int(np.log10(axes.get_xlim()[1])), 4)])
     axes.minorticks_off()

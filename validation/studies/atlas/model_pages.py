@@ -12,6 +12,7 @@ from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.robot import Case
 from loopcheck.validation.execution.user_folder import user_folder
 from loopcheck.validation.execution.workers import WorkerFailure
+from loopcheck.validation.judge.verdicts import shown_error
 from loopcheck.validation.studies.atlas.fetching import FOLDER
 from loopcheck.validation.studies.atlas.manifest import Entry
 from loopcheck.validation.studies.atlas.reading import Reading
@@ -90,7 +91,8 @@ class Page:
         rows = summary[summary["robot"] == self.name]
         kinds = set(rows["verdict"])
         self.verdict = next((verdict for verdict in VERDICTS if verdict in kinds), "not comparable")
-        self.error = float(rows.loc[(rows["source"] == AS_IS) & (rows["scale"] > 0), "relative_error"].max())
+        unmodified = rows[(rows["source"] == AS_IS) & (rows["scale"] > 0)].to_dict("records")
+        self.error = max(map(shown_error, unmodified), default=nan)
         self.counts = record["robots"][self.name]["mechanism"]
         if self.verdict != "agree":
             reasons = rows.loc[rows["verdict"] == self.verdict, "note"].dropna().unique()

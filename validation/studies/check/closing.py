@@ -23,6 +23,7 @@ from loopcheck.validation.judge.verdicts import (
     about_robots,
     case_verdicts,
     gravest,
+    shown_error,
 )
 from loopcheck.validation.report.blocks import digits
 from loopcheck.validation.studies.check.sections.audit import first_divergence
@@ -111,10 +112,10 @@ def _worst_case(results: Results, source: str, findings: Mapping[Key, CaseVerdic
     grave = {case: finding for case, finding in findings.items() if finding.verdict == verdict}
     case = max(grave, key=lambda key: -math.inf if math.isnan(grave[key].error) else grave[key].error)
     rows = rows_where(results.summary, source=source, **dict(zip(CASE, case, strict=True)))
-    finite = rows[rows["relative_error"].notna()]
-    if finite.empty:
+    finite = [row for row in rows.to_dict("records") if not math.isnan(shown_error(row))]
+    if not finite:
         return WorstCase(source, grave[case], case, "", "", math.nan)
-    (row,) = finite.nlargest(1, "relative_error").to_dict("records")
+    row = max(finite, key=shown_error)
     return WorstCase(source, grave[case], case, str(row["actuator"]), str(row["unit"]), float(row["max_error"]))
 
 
@@ -260,7 +261,8 @@ def _size(off: WorstCase) -> str:
         return ""
     verb = " is" if off.finding.verdict == "informational" else ","
     absolute = f"{_two_digits(off.error)} {off.unit}"
-    return f"{verb} off by {percent(off.finding.error)} of the effort scale at '{off.actuator}' ({absolute})"
+    base = "peak effort" if sources.has_accuracy(off.source) else "effort scale"
+    return f"{verb} off by {percent(off.finding.error)} of the {base} at '{off.actuator}' ({absolute})"
 
 
 def _reason(off: WorstCase) -> str:

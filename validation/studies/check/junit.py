@@ -24,11 +24,12 @@ from loopcheck.validation.judge.verdicts import (
     case_verdicts,
     is_engine_judged,
     original_mode,
+    shown_error,
 )
 from loopcheck.validation.report.blocks import plain
 
 FIGURES = (
-    *("peak", "case_peak", "scale", "max_error", "rms_error", "relative_error"),
+    *("peak", "case_peak", "scale", "max_error", "rms_error", "relative_error", "peak_error"),
     *("tolerance", "closure_drift", "tracking_error"),
 )
 """Columns of the summary that become properties of each actuator."""
@@ -115,7 +116,7 @@ def _message(finding: CaseVerdict, rows: pd.DataFrame) -> str:
     """One line: the verdict, the worst actuator and its figures, and what is known."""
     parts = [] if finding.verdict == "reference" else [finding.verdict]
     if finding.verdict == "disagree" and not math.isnan(finding.error):
-        worst = max(rows.to_dict("records"), key=lambda row: float(row["relative_error"]))
+        worst = max(rows.to_dict("records"), key=shown_error)
         parts += [f"{worst['actuator']}: relative error {finding.error:.3g}, tolerance {finding.tolerance:.3g}"]
     return _legal("; ".join([*parts, *([finding.note] if finding.note else [])]))
 

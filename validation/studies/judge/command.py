@@ -8,6 +8,7 @@ import click
 from loopcheck.validation.studies.options import (
     JUDGEMENT,
     RESULTS,
+    Accuracy,
     Command,
     Execution,
     accuracy_option,
@@ -33,7 +34,14 @@ from loopcheck.validation.studies.options import (
     group=JUDGEMENT,
     help="Time at which the efforts acted: held:SECONDS or instantaneous.  [default: as in the log, or both tried]",
 )
-@accuracy_option("Largest effort error that agrees, as 0.01 or 1%.  [default: 0.001]")
+@accuracy_option("Largest effort error that agrees, relative to the largest required effort.  [default: 0.001]")
+@option(
+    "--internal-load",
+    type=Accuracy(),
+    metavar="A",
+    group=JUDGEMENT,
+    help="Largest internal load of redundant actuators, relative to the largest required effort.  [default: 1]",
+)
 @option(
     "--from",
     "start",
@@ -83,6 +91,6 @@ def command(target: str, logs: tuple[Path, ...], execution: Execution, **options
     from loopcheck.validation.judge.logs import Asked
     from loopcheck.validation.studies.judge.study import judge_of_files
 
-    given = {name: options.pop(name) for name in ("accuracy", "start") if options[name] is not None}
+    given = {name: options.pop(name) for name in ("accuracy", "internal_load", "start") if options[name] is not None}
     asked = Asked(effort_time=when, fitted=options["fitted"], **given)
     return execution.run(judge_of_files(case, logs, asked=asked, names=options["names"]))

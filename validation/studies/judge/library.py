@@ -14,6 +14,7 @@ from loopcheck.robots.log import EffortTime, Log
 from loopcheck.robots.log_description import effort_time_of
 from loopcheck.robots.log_files import log_of_frame, read_log
 from loopcheck.robots.mechanism import Mechanism
+from loopcheck.validation.judge.accuracy import INTERNAL_LOAD
 from loopcheck.validation.judge.logs import ACCURACY, Asked, JudgedLog, judge_log, log_rows, verdicts
 from loopcheck.validation.judge.targets import case_of
 from loopcheck.validation.judge.verdicts import SEVERITY
@@ -28,7 +29,11 @@ class Options(TypedDict, total=False):
     effort_time: str
     """Time of application of the efforts: `held:SECONDS` or `instantaneous`; by default as in the log, or both."""
     accuracy: float
-    """Largest residual over the scale of its actuator for the verdict `agree` [-]; by default 0.001."""
+    """Largest residual that agrees, over the largest effort that the motion requires of the actuator [-]; by default
+    0.001."""
+    internal_load: float
+    """Largest internal load of redundant actuators, over the largest effort that the motion requires [-]; by default
+    1."""
     configuration: str
     """Direction of gravity; by default as in the file."""
     mode: str
@@ -105,7 +110,7 @@ def judge(
         start=asked.start,
         fitted=asked.fitted,
     )
-    by_actuator = verdicts(judged, asked.accuracy)
+    by_actuator = verdicts(judged, asked.accuracy, asked.internal_load)
     names = [actuator.name for actuator in case.mechanism.actuators]
     return Judgement(
         verdicts={name: one.verdict for name, one in zip(names, by_actuator, strict=True)},
@@ -122,6 +127,7 @@ def _asked(options: Options) -> Asked:
     fitted = options.get("fit", ())
     return Asked(
         accuracy=options.get("accuracy", ACCURACY),
+        internal_load=options.get("internal_load", INTERNAL_LOAD),
         effort_time=effort_time_of(options.get("effort_time", ""), "judge"),
         start=options.get("start", -np.inf),
         fitted=(fitted,) if isinstance(fitted, str) else tuple(fitted),

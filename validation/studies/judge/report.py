@@ -16,7 +16,9 @@ TEXT = (
     "The judged motion is the motion of the log: the logged independent drives, and all other joints from the loop "
     "closures. A residual is the logged effort minus the effort that the motion requires. Both pass through the same "
     "filter. The floor is 1.5 times the effect of the noise of the log, propagated through filter and equations, and "
-    "of the frequencies that the filter removes. A residual below twice the floor is not judged."
+    "of the frequencies that the filter removes. Figures are relative to the largest effort that the motion requires "
+    "of the actuator. With the largest residual e, its floor f and the accuracy A: e > A + 2 f disagrees, e + f ≤ A "
+    "agrees; between them the log is not comparable."
 )
 WHERE = ["robot", "variant", "mode", "configuration", "source"]
 RELATIVE = (
@@ -30,7 +32,7 @@ RELATIVE = (
     "half_step_lag",
     "internal",
 )
-"""Columns that are shown over the scale of their actuator [-]."""
+"""Columns that are shown over the peak of their actuator [-]."""
 
 
 FITTED = (
@@ -73,9 +75,9 @@ def _columns(columns: Mapping[str, str]) -> Iterator[str]:
 
 
 def _relative(rows: pd.DataFrame) -> pd.DataFrame:
-    """The figures over the scale of their actuator, as texts."""
+    """The figures over the peak of their actuator, as texts."""
     shown = rows.copy()
-    scale = rows["scale"].where(rows["scale"] > 0, np.nan)
+    divisor = rows["divisor"].where(rows["divisor"] > 0, np.nan)
     for name in RELATIVE:
-        shown[name] = [digits(x) for x in rows[name] / scale]
+        shown[name] = [digits(x) for x in rows[name] / divisor]
     return shown.rename(columns={name: f"{name.replace('_', ' ')} [-]" for name in RELATIVE})

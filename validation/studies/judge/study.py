@@ -45,7 +45,7 @@ LOG_TABLE = table_of(
         "from": number("s"),
         "samples": number(),
         **{name: number() for name in ("rms", "largest", "rms_floor", "largest_floor", "noise", "truncation")},
-        **{name: number() for name in ("scale", "start_peak", "half_step_lag", "internal")},
+        **{name: number() for name in ("scale", "divisor", "start_peak", "half_step_lag", "internal")},
         "shift": number("s"),
         **{name: number("m or rad") for name in ("gap", "moved")},
     }
@@ -102,7 +102,7 @@ class Judge(Study):
             for name, path in self.logs.items()
         ]
         outcomes: list[LogOutcome] = pool.results(tasks, "logs")
-        results = results_of_logs(outcomes, self.asked.accuracy)
+        results = results_of_logs(outcomes, self.asked)
         judged = [one.judged for one in outcomes if one.judged]
         tables = {
             **{name: getattr(results, name) for name in TABLES},
@@ -212,15 +212,15 @@ def _without_efforts(case: Case, name: str, verdict: str, note: str, judged: Jud
     return LogOutcome(case=case, judged=judged, reference=reference, candidate=candidate, motion=None)
 
 
-def results_of_logs(logs: Sequence[LogOutcome], accuracy: float) -> Results:
-    """The tables of judged logs: those of a run, each log a case of its own.
+def results_of_logs(logs: Sequence[LogOutcome], asked: Asked) -> Results:
+    """The tables of judged logs: the tables of a check, each log a case of its own.
 
     Args:
         logs: The logs.
-        accuracy: Largest residual over the scale of its actuator that agrees [-].
+        asked: Options of the judgement.
     """
     limits = {
-        one.candidate.source: Tolerance(relative_error=accuracy, reason="Accuracy requested by the user.")
+        one.candidate.source: Tolerance(relative_error=asked.accuracy, reason="Accuracy requested by the user.")
         for one in logs
     }
     thin = [_thinned(one) for one in logs]
@@ -234,13 +234,13 @@ def results_of_logs(logs: Sequence[LogOutcome], accuracy: float) -> Results:
         ),
         Request(dt=None, tolerances={**registered(), **limits}),
     )
-    return replace(results, summary=_with_residuals(results.summary, logs, accuracy))
+    return replace(results, summary=_with_residuals(results.summary, logs, asked))
 
 
-def _with_residuals(rows: pd.DataFrame, logs: Sequence[LogOutcome], accuracy: float) -> pd.DataFrame:
-    """The summary with what the residuals of all samples say, floors and all."""
+def _with_residuals(rows: pd.DataFrame, logs: Sequence[LogOutcome], asked: Asked) -> pd.DataFrame:
+    """The summary with the verdicts on the residuals of all samples."""
     by_source = {
-        one.candidate.source: {row["actuator"]: row for row in summary_rows(one.judged, accuracy)}
+        one.candidate.source: {row["actuator"]: row for row in summary_rows(one.judged, asked)}
         for one in logs
         if one.judged
     }

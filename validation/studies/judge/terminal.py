@@ -11,12 +11,12 @@ from rich.text import Text
 
 from loopcheck.validation.judge import sources
 from loopcheck.validation.judge.results import Results
-from loopcheck.validation.judge.verdicts import SEVERITY
+from loopcheck.validation.judge.verdicts import SEVERITY, shown_error
 from loopcheck.validation.report.terminal import coloured, table
 from loopcheck.validation.studies.check.closing import VERBS, Line
 
 RELATIVE = {"rms": "rms", "rms_floor": "floor of rms", "largest": "largest", "largest_floor": "floor"}
-"""Columns that are divided by the scale of their actuator [-], with their headings."""
+"""Columns that are divided by the peak of their actuator [-], with their headings."""
 MOST = 4
 """Closing lines before the path of the report."""
 LONGEST = 240
@@ -33,11 +33,15 @@ def summary(results: Results, logs: pd.DataFrame) -> Iterator[RenderableType]:
             [
                 str(row["actuator"]),
                 coloured(str(row["verdict"]), str(row["verdict"])),
-                *(_over_scale(of_log, row["actuator"], name) for name in RELATIVE),
+                *(_over_peak(of_log, row["actuator"], name) for name in RELATIVE),
             ]
             for row in rows.to_dict("records")
         ]
-        yield table(["actuator", "verdict", *RELATIVE.values()], lines, title=f"{source}: residual / effort scale [-]")
+        yield table(
+            ["actuator", "verdict", *RELATIVE.values()],
+            lines,
+            title=f"{source}: residual / largest required effort [-]",
+        )
     for line in closing_lines(results):
         yield Text(str(line)) if line.command else str(line)
 
@@ -72,8 +76,9 @@ def _judged(results: Results) -> pd.DataFrame:
 def _worst_rows(judged: pd.DataFrame) -> Sequence[Mapping[Any, Any]]:
     """The worst actuator of each log, worst log first."""
     rank = judged["verdict"].map(SEVERITY.index)
-    ordered = judged.assign(rank=rank, note=judged["note"].fillna("")).sort_values(
-        ["rank", "relative_error"], ascending=[True, False], kind="stable"
+    errors = [shown_error(row) for row in judged.to_dict("records")]
+    ordered = judged.assign(rank=rank, error=errors, note=judged["note"].fillna("")).sort_values(
+        ["rank", "error"], ascending=[True, False], kind="stable"
     )
     return ordered.drop_duplicates("source").to_dict("records")
 
@@ -83,8 +88,8 @@ def _line(row: Mapping[Any, Any], reason: str) -> Line:
     return Line(str(row["source"]), f"{verb} at '{row['actuator']}'{f': {reason}' if reason else ''}")
 
 
-def _over_scale(of_log: pd.DataFrame, actuator: str, name: str) -> str:
+def _over_peak(of_log: pd.DataFrame, actuator: str, name: str) -> str:
     if actuator not in of_log.index:
         return ""
     row = of_log.loc[actuator]
-    return f"{row[name] / row['scale']:.1e}" if row["scale"] else ""
+    return f"{row[name] / row['divisor']:.1e}" if row["divisor"] else ""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from loopcheck import engines
+from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.logs.closed_log import closed_log
 from loopcheck.analytic.logs.residual import residual_efforts
 from loopcheck.analytic.motion.prescribe import prescribe
@@ -91,7 +92,7 @@ def _judged(
     """What came of one fault, as fields of its row."""
     mechanism, (history, sound) = case.mechanism, route
     try:
-        spoilt = fault(float(sound.peak.max()))
+        spoilt = fault(float(np.abs(Noc().compute_efforts(case, motion).effort).max()))
         wrong = spoilt.misread_history(history) if isinstance(spoilt, Misread) else spoilt.compute_efforts(case, motion)
         left = _settled(mechanism, wrong)
     except HarnessError as error:

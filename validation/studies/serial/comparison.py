@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import qmc
 
+from loopcheck.analytic.dynamics.powers import scale_of
+from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.automatic import automatic_motion
 from loopcheck.analytic.transmission.constants import Constants, Pace, at_motors, least_error
 from loopcheck.analytic.transmission.fit import fitted_map, sound_box
@@ -47,6 +49,8 @@ class MotionEfforts:
     """Efforts at the same joints of the serial model [N or N m], shape (nt, n)."""
     regressor: Array
     """Regressor of the serial model [any unit], shape (nt, n, p)."""
+    scale: Array
+    """Scale of the errors of each motor effort of the closed mechanism [N or N m], shape (na,)."""
 
     def at_motors(self, efforts: Array) -> Array:
         """Efforts at the joints as efforts of the motors.
@@ -215,7 +219,7 @@ def least_of_constants(motions: Sequence[MotionEfforts]) -> float:
 
 def _efforts(twin: Twin, name: str, x: Array, xd: Array, xdd: Array) -> MotionEfforts:
     """What a motion of the shared coordinates needs in both."""
-    efforts, poses = [], []
+    efforts, states = [], []
     for space in (twin.closed, twin.serial):
         q, sound = sound_poses(space, x)
         if not sound.all():
@@ -223,9 +227,11 @@ def _efforts(twin: Twin, name: str, x: Array, xd: Array, xdd: Array) -> MotionEf
             raise HarnessError(f"the {name} motion must stay in the sound poses of {names}, but leaves them")
         moving = (q, *moved(space, q, xd, xdd))
         efforts.append(joint_efforts(space, *moving))
-        poses.append(q)
+        states.append(moving)
     Y = regressor(twin.serial, *moving)
-    T = joint_terms(twin.closed, poses[0]).transmission[:, list(twin.motors)]
+    q, qd, qdd = states[0]
+    T = joint_terms(twin.closed, q).transmission[:, list(twin.motors)]
+    scale = scale_of(State(mechanism=twin.closed.mechanism, q=q, qd=qd), qdd).scale[list(twin.motors)]
     return MotionEfforts(
-        name=name, x=x, xd=xd, xdd=xdd, transmission=T, closed=efforts[0], serial=efforts[1], regressor=Y
+        name=name, x=x, xd=xd, xdd=xdd, transmission=T, closed=efforts[0], serial=efforts[1], regressor=Y, scale=scale
     )

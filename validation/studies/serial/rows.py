@@ -11,6 +11,7 @@ from loopcheck.analytic.transmission.regressor import links
 from loopcheck.analytic.transmission.terms import JointTerms
 from loopcheck.analytic.transmission.twin import Twin, Workspace
 from loopcheck.robots.arrays import Array, root_mean_square
+from loopcheck.validation.judge.accuracy import Requirement
 from loopcheck.validation.studies.serial.comparison import MotionEfforts
 from loopcheck.validation.studies.study import MEASURED
 
@@ -48,7 +49,7 @@ def effort_rows(
         motion: Its efforts.
         constants: The repair of the file.
         functions: The repair that goes with the pose, if there is one.
-        accuracy: Largest plain error that is good enough [-].
+        accuracy: Largest error of the unmodified serial model that agrees, over the peak [-]; None: measured only.
     """
     ways = {
         PLAIN: motion.serial,
@@ -71,7 +72,14 @@ def effort_rows(
             peak = float(np.abs(closed[:, k]).max())
             row = {"quantity": quantity, "motion": motion.name, "part": name, "unit": unit, "peak": peak}
             row |= _errors({way: values[:, k] - closed[:, k] for way, values in efforts.items()}, peak)
-            yield {**row, "verdict": _verdict(row, accuracy, quantity), "note": ""}
+            verdict, note = MEASURED, ""
+            if accuracy is not None and quantity == AT_MOTOR:
+                error = float(np.abs(efforts[PLAIN][:, k] - closed[:, k]).max())
+                required = Requirement(
+                    actuators=names, units=units, peak=np.abs(closed).max(axis=0), scale=motion.scale
+                )
+                verdict, note = required.judged(k, error, 0.0, accuracy)
+            yield {**row, "verdict": verdict, "note": note if verdict == "not comparable" else ""}
 
 
 def term_rows(twin: Twin, samples: Workspace, repaired: JointTerms) -> Iterator[Row]:
@@ -242,10 +250,3 @@ def _errors(errors: Mapping[str, Array], peak: float) -> dict[str, float]:
             figures[f"{way}_max"] = float(np.abs(error).max()) / peak
             figures[f"{way}_rms"] = root_mean_square(error) / peak
     return figures
-
-
-def _verdict(row: Row, accuracy: float | None, quantity: str) -> str:
-    """Efforts of motors are judged where an accuracy is asked for; all else is measured."""
-    if accuracy is None or quantity != AT_MOTOR or not np.isfinite(row["plain_max"]):
-        return MEASURED
-    return "agree" if row["plain_max"] <= accuracy else "disagree"

@@ -230,13 +230,16 @@ def _compared(outcome: Outcome, reference: Outcome | None) -> dict[str, Any]:
         return {"result": failure, "note": outcome.note}
     if expected is None:
         return {"result": "not comparable", "note": "the reference did not run"}
-    if reference is None or reference.scale is None:
+    if reference is None or reference.required is None:
         return {"result": "not comparable", "note": "the reference did not run"}
-    peak, error = float(np.abs(expected.effort).max()), relative_error(efforts.effort, expected.effort, reference.scale)
+    peak, error = (
+        float(np.abs(expected.effort).max()),
+        relative_error(efforts.effort, expected.effort, reference.required.scale),
+    )
     if outcome.settled is not None:  # of a simulation as it is, the residual of its own motion
         if outcome.settled.reason:
             return {"result": "not comparable", "note": outcome.settled.reason}
-        error = largest_of_acting(outcome.settled.largest, reference.scale)
+        error = largest_of_acting(outcome.settled.largest, reference.required.divisor)
     if not np.isfinite(error):
         return {"result": "not comparable", "note": "efforts are not finite, or the load is zero"}
     if outcome is reference:

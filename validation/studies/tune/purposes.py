@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.motion.automatic import automatic_motion
 from loopcheck.analytic.motion.laws import AUTOMATIC
 from loopcheck.analytic.motion.prescribe import prescribe
@@ -17,6 +18,7 @@ from loopcheck.robots.robot import Case
 from loopcheck.validation.execution.frames import dumps
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.workers import WorkerPool
+from loopcheck.validation.judge.accuracy import Requirement, requirement
 from loopcheck.validation.studies.tune.engine import tuning_of
 
 OWN, MADE, RANDOM = "own motion", "automatic motion", "random motion, seed "
@@ -32,6 +34,8 @@ class Purpose:
 
     name: str
     motion: Motion
+    required: Requirement
+    """Efforts that the motion requires, the same for all settings."""
     plan: bytes
     """Data to drive the robot along the motion, readable only by a Python with the engine."""
     bandwidth: float = 1.0
@@ -77,7 +81,9 @@ def purpose_of(case: Case, engine: str, name: str, about: tuple[Motion, int] | N
         else:
             motion = automatic_motion(case.mechanism, case.guess, None, case.robot.name)
         motion = replace(motion, law=interpolated(motion))  # that of redundant drives closes the loops at every time
-        return Purpose(name=name, motion=motion, plan=dumps(tuning_of(engine).plan(case.mechanism, motion)))
+        required = requirement(case.mechanism, motion, Noc().compute_efforts(case, motion).effort)
+        plan = dumps(tuning_of(engine).plan(case.mechanism, motion))
+        return Purpose(name=name, motion=motion, required=required, plan=plan)
     except HarnessError as error:
         return f"{name}: {error}"
 

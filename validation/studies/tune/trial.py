@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from loopcheck.analytic.logs.residual import MARGIN
 from loopcheck.engines.as_is import Record, log_of
 from loopcheck.engines.computed_torque import following
 from loopcheck.engines.tuning import Given, Settings
@@ -15,12 +14,11 @@ from loopcheck.robots.efforts import AsIs
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.robot import Case
 from loopcheck.validation.execution.frames import loads
+from loopcheck.validation.judge.accuracy import Requirement
 from loopcheck.validation.judge.as_is import Settled, follows, settled
 from loopcheck.validation.studies.tune.engine import tuning_of
 from loopcheck.validation.studies.tune.purposes import Purpose
 
-LEAST_PEAK = 0.01
-"""Smallest divisor of errors, as effort over its scale [-]; smaller efforts are cancelled terms."""
 NOTHING_ACTS = "no load: no effort to judge"
 
 
@@ -31,11 +29,11 @@ class Trial:
     purpose: str
     settings: Settings
     error: float = np.inf
-    """Largest settled residual over the peak of its actuator's effort [-]; infinite without a verdict."""
+    """Largest settled residual over the largest effort that the motion requires [-]; infinite without a verdict."""
     rms: float = np.nan
-    """Largest root mean square of a settled residual over the same peak [-]."""
+    """Largest root mean square of a settled residual over the same effort [-]."""
     start: float = np.nan
-    """Largest residual in the initial transient over the same peak [-]."""
+    """Largest residual in the initial transient over the same effort [-]."""
     floor: float = np.nan
     """Noise floor of `error` [-]."""
     window: float = np.nan
@@ -54,14 +52,12 @@ class Trial:
     """Whether the motion is not followed, with actuators at the limits of their ranges."""
 
     def bound(self, *, start: bool) -> float:
-        """What is held against the accuracy: the error, or what the log itself is expected to be off by [-].
-
-        Infinite where nothing is judged, or a figure is no number.
+        """Error with its noise floor: at most the accuracy if the efforts agree [-]; infinite without a verdict.
 
         Args:
-            start: Whether the start counts too.
+            start: Whether the initial transient counts too.
         """
-        largest = float(np.max([self.error, self.floor / MARGIN, self.start if start else 0.0]))
+        largest = max(self.error, self.start if start else 0.0) + self.floor
         return np.inf if self.reason or np.isnan(largest) else largest
 
     @property
@@ -130,10 +126,10 @@ class _Simulation:
         left = settled(self.case.mechanism, as_is, most=most)
         if left.reason:
             return trial(reason=left.reason, window=left.window)
-        if not (left.scale > 0).any():
+        if not (purpose.required.divisor > 0).any():
             return trial(reason=NOTHING_ACTS)
         cost = _cost(self.settings, self.given, whole.iterations)
-        return trial(cost=cost, window=left.window, gap=whole.drift.largest, **_figures(self.case, left))
+        return trial(cost=cost, window=left.window, gap=whole.drift.largest, **_figures(purpose.required, left))
 
     def _run(self, purpose: Purpose) -> tuple[Record, AsIs]:
         """A run along a motion, and what is judged of it and of one from its middle."""
@@ -154,14 +150,12 @@ class _Simulation:
         )
 
 
-def _figures(case: Case, left: Settled) -> dict[str, Any]:
-    """Errors over the peaks of their actuators, of the worst one each, and whose is the largest."""
-    acting = left.scale > 0
-    peak = np.maximum(left.peak, LEAST_PEAK * left.scale)[acting]
+def _figures(required: Requirement, left: Settled) -> dict[str, Any]:
+    """Errors over the required efforts, of the worst actuator each, and the actuator with the largest error."""
+    acting = required.divisor > 0
     values = {"error": left.largest, "rms": left.rms, "start": left.start_peak, "floor": left.floor_of_largest}
-    relative = {name: value[acting] / peak for name, value in values.items()}
-    names = [actuator.name for actuator, acts in zip(case.mechanism.actuators, acting, strict=True) if acts]
-    worst = names[int(np.argmax(relative["error"]))]
+    relative = {name: value[acting] / required.divisor[acting] for name, value in values.items()}
+    worst = required.actuators[int(np.flatnonzero(acting)[np.argmax(relative["error"])])]
     return {**{name: float(value.max()) for name, value in relative.items()}, "actuator": worst}
 
 

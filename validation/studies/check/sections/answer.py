@@ -19,6 +19,7 @@ from loopcheck.validation.judge.verdicts import (
     case_verdicts,
     gravest,
     reference_of,
+    shown_error,
     verdict_counts,
     worst,
 )
@@ -43,7 +44,9 @@ DEFINITIONS = (
     "A case is a robot with a variant, a mode and a configuration. A comparison is a source in a case. The error of an "
     "actuator is the largest difference from the reference over time. The relative error is the error divided by the "
     "effort scale of that actuator. The scale is the largest sum over time of the magnitudes of all terms that act on "
-    "the actuator: inertia and weight of each body, springs, dampers, rotors and loads. Each actuator has its scale."
+    "the actuator: inertia and weight of each body, springs, dampers, rotors and loads. Each actuator has its scale. "
+    "Errors of unmodified simulations and logs are divided by the peak: the largest effort that the motion requires of "
+    "the actuator, at least a thousandth of its scale."
 )
 
 
@@ -119,7 +122,7 @@ def _simulation_picture(source: str, rows: pd.DataFrame) -> list[Block]:
     """The errors of an unmodified simulation by actuator."""
     findings: dict[str, list[CaseVerdict]] = {}
     for row in rows.to_dict("records"):
-        finding = CaseVerdict(str(row["verdict"]), float(row["relative_error"]), float(row["tolerance"]), "")
+        finding = CaseVerdict(str(row["verdict"]), shown_error(row), float(row["tolerance"]), "")
         findings.setdefault(f"{row['actuator']} [{row['unit']}]", []).append(finding)
     worst_first = sorted(findings.items(), key=lambda item: -np.nan_to_num(gravest(item[1]).error, nan=-1.0))
     shown = dict(worst_first[:MOST_ACTUATORS])

@@ -85,9 +85,10 @@ def _case_pictures(curves: figures.Curves, case: str, styles: Mapping[str, figur
     if errors:
         yield Picture(
             errors,
-            alt=f"{case}: error of {', '.join(curves.errors)} over time, relative to its scale",
+            alt=f"{case}: error of {', '.join(curves.errors)} over time, relative to the effort scale",
             caption="Largest difference from the reference over all actuators, each divided by its effort scale: "
-            f"{_scales(curves)}. Values below {figures.FLOOR:g} are drawn at {figures.FLOOR:g}.{_unmodified(curves)}",
+            f"{_scales(curves)}; of unmodified simulations and logs by the peak. "
+            f"Values below {figures.FLOOR:g} are drawn at {figures.FLOOR:g}.{_unmodified(curves)}",
             chart=charts.errors_chart(curves, styles),
         )
 
@@ -126,6 +127,7 @@ def _error_table(summary: pd.DataFrame) -> Table:
         "max_error": f"max error [{unit}]",
         "rms_error": f"rms error [{unit}]",
         "relative_error": "relative error [-]",
+        "peak_error": "error / peak [-]",
         "tolerance": "tolerance [-]",
         "verdict": "verdict",
         **RUN_HEADERS,
