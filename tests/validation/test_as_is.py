@@ -12,6 +12,7 @@ import pytest
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.dynamics.powers import effort_scale
 from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.analytic.motion.random_motion import random_motion
 from loopcheck.engines.as_is import history
 from loopcheck.engines.computed_torque import bandwidth
 from loopcheck.engines.mujoco import as_is
@@ -23,7 +24,7 @@ from loopcheck.robots.log import UNMODELLED
 from loopcheck.robots.log_files import read_log
 from loopcheck.robots.mjcf import compile_model
 from loopcheck.robots.motion import Motion
-from loopcheck.robots.robot import Case, load, representative_case
+from loopcheck.robots.robot import Case, load, make_case, representative_case
 from loopcheck.validation.execution.workers import ALONE
 from loopcheck.validation.judge.as_is import Series, residual_series, settled, start_window, step_residuals
 from loopcheck.validation.judge.compare import Evidence, summarize
@@ -225,6 +226,56 @@ def test_noise_of_the_log_is_no_start() -> None:
     assert start_window(series(t, error), again, (1e-3 + start)[:, None])[0] == np.inf
     window, _ = start_window(series(t, error, chatter=1e-3), again, (1e-3 + start)[:, None])
     assert window == pytest.approx(0.045, abs=6e-3)
+
+
+@pytest.mark.parametrize("step", [5, 300, 990])
+def test_a_step_without_convergence_does_not_move_the_window(step: int) -> None:
+    """Wherever it is, in either run: a solver that does not converge in a few steps is no start."""
+    t, error = np.arange(0, 2, 1e-3), 0.01 * np.ones(2000)
+    second = error[1000:] + 0.1 * np.exp(-(t[1000:] - 1) / 0.05)
+    error[1000 + step], second[step + 2] = 0.5, 0.4
+    window, _ = start_window(series(t, error, chatter=0.3), t[1000:], second[:, None])
+    left = np.sqrt((error[1200:] ** 2).mean())
+    assert window == pytest.approx(0.05 * np.log(0.1 / (0.1 * left)), rel=0.1)
+
+
+def test_a_transient_that_is_not_separable_gives_both_figures(four_bar: tuple[Case, Motion]) -> None:
+    """A step of one run lacks convergence, and a later one of the other: is it a part of the start?"""
+    case, motion = four_bar
+    route = run(case, motion)
+    usual = settled(case.mechanism, route)
+    assert "not separable" not in usual.note
+    early, late = (np.searchsorted(route.log.t, route.log.t[0] + usual.window) + k for k in (10, 30))
+    spike = np.zeros_like(route.log.effort)
+    spike[early] = 20 * usual.largest
+    beside = np.zeros_like(route.restarted.effort)
+    beside[late] = 20 * usual.largest
+    left = settled(
+        case.mechanism,
+        replace(
+            route,
+            log=replace(route.log, effort=route.log.effort + spike),
+            restarted=replace(route.restarted, effort=route.restarted.effort + beside),
+        ),
+    )
+    assert left.window == pytest.approx(usual.window, rel=0.1)
+    assert left.largest == pytest.approx(20 * usual.largest, rel=0.1)
+    assert left.floor_of_largest == pytest.approx((left.largest - usual.largest) / 2, rel=0.1)
+    figures = re.search(r"transient not separable: .* error of \S+ (\S+) of the scale .*, (\S+) after", left.note)
+    assert figures
+    assert float(figures[1]) / float(figures[2]) == pytest.approx(20, rel=0.1)
+
+
+@pytest.mark.slow
+def test_steps_that_pybullet_does_not_solve_are_no_transient() -> None:
+    """Its iterations end early in some steps of the 3-PRR lying flat: no window of one step, and no longer one."""
+    own = make_case(load("3prr"), variant="default", mode="minus", configuration="horizontal")
+    motion, case = random_motion(own.mechanism, prescribe(own)), random_case(own)
+    outcome = evaluate(case, motion, "pybullet/as_is")
+    assert outcome.settled is not None
+    steps = outcome.settled.window * 240
+    assert 5 < steps < 20
+    assert "transient not separable" in outcome.settled.note
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])

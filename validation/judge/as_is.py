@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from math import comb
 
 import numpy as np
+from scipy.ndimage import median_filter
 
 from loopcheck.analytic.logs.closed_log import ClosedLog, closed_log
 from loopcheck.analytic.logs.evaluation import evaluate
@@ -21,6 +22,12 @@ FOLLOWS = 0.05
 """Largest distance of a drive from the prescribed motion, over its stroke, of a working controller [-]."""
 TENTH = 0.1
 """The initial transient ends when the change it causes is below this part of the remaining error [-]."""
+SEPARABLE = 1.5
+"""Ratio of the largest errors after the shortest and the longest transient above which they are not separable [-]."""
+OTHER_TENTHS = (2 * TENTH, TENTH / 2)
+"""The same part for the shortest and for the longest transient [-]."""
+MEDIAN = 7
+"""Samples of a running median. It leaves out up to three consecutive steps in which a solver does not converge [-]."""
 LEAST = 1e-6
 """Smallest considered change by the initial transient, over the scale [-]."""
 SAME = 1e-9
@@ -33,6 +40,8 @@ ORDER = 6
 """Order of the time differences that cancel the initial transient and keep all round-off."""
 FEWEST_DIFFERENCES = 20
 """Fewest samples for an estimate of round-off."""
+MEDIAN_OF_NORMAL = 0.6745
+"""Median of the magnitude of a normal variable, over its standard deviation [-]."""
 NAMED = 4
 """Largest number of named actuators at a limit of their range."""
 SCALED = 60
@@ -78,11 +87,12 @@ class Settled:
     rms: Array
     """Root mean square of each actuator's residual effort [N or N m], shape (na,)."""
     largest: Array
-    """The largest [N or N m], shape (na,)."""
+    """The largest [N or N m], shape (na,); after the shortest transient where the transient is not separable."""
     floor: Array
     """Noise floor of the root mean square [N or N m], shape (na,)."""
     floor_of_largest: Array
-    """Noise floor of the largest value [N or N m], shape (na,)."""
+    """Noise floor of the largest value [N or N m], shape (na,); with half of the range of the largest value where the
+    transient is not separable."""
     scale: Array
     """Scale of the errors of each actuator, from the judged motion [N or N m], shape (na,)."""
     internal: Array
@@ -170,7 +180,8 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None) -> Se
     except HarnessError as error:
         reasons = [_not_followed(as_is), f"its log cannot be judged: {error}"]
         return _nothing(mechanism.na, "; ".join(reason for reason in reasons if reason))
-    window, lasts = start_window(_beside(closed, kernels, whole, second.t), second.t, second.residual)
+    beside = _beside(closed, kernels, whole, second.t)
+    window, lasts = start_window(beside, second.t, second.residual)
     judged = whole.t >= whole.t[0] + window
     reasons = [_not_followed(as_is), "" if judged.sum() >= FEWEST else _not_settled(as_is)]
     if judged.sum() < FEWEST:
@@ -179,12 +190,17 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None) -> Se
     later = whole if judged.all() else _series(closed, SCALED, whole.t[judged][0])[0]  # a start has floors of its own
     start_peak = np.abs(before).max(axis=0, initial=0.0)
     lasting = [actuator.name for actuator, is_seen in zip(mechanism.actuators, lasts, strict=True) if is_seen]
-    notes = (_note(as_is, later, window, start_peak, lasting), _other_readings(as_is.log, later.scale))
+    apart, early, late = _errors_of_windows(whole, beside, second.t, second.residual, later.floor_of_largest)
+    notes = (
+        _note(as_is, later, window, start_peak, lasting),
+        _not_separable(mechanism, later, apart, early, late),
+        _other_readings(as_is.log, later.scale),
+    )
     return Settled(
         rms=np.sqrt((residual**2).mean(axis=0)),
-        largest=np.abs(residual).max(axis=0),
+        largest=np.where(apart, early, np.abs(residual).max(axis=0)),
         floor=later.floor,
-        floor_of_largest=later.floor_of_largest,
+        floor_of_largest=later.floor_of_largest + np.where(apart, (early - late) / 2, 0.0),
         scale=later.scale,
         internal=np.abs(whole.internal[judged]).max(axis=0),
         start_peak=start_peak,
@@ -205,7 +221,35 @@ def _beside(closed: ClosedLog, kernels: Filter, whole: Series, t: Array) -> Seri
     return replace(whole, t=beside.t, residual=beside.residual, needed=beside.needed)
 
 
-def start_window(whole: Series, t: Array, residual: Array) -> tuple[float, AnyArray]:
+def _errors_of_windows(
+    whole: Series, beside: Series, t: Array, residual: Array, floor: Array
+) -> tuple[AnyArray, Array, Array]:
+    """Where the transient is not separable, and the largest errors after the shortest and the longest transient.
+
+    Args:
+        whole: The run from the first sample.
+        beside: The same at the times of the second run.
+        t: Times of the second run [s], shape (n,).
+        residual: Its residual efforts [N or N m], shape (n, na).
+        floor: Noise floor of the largest value [N or N m], shape (na,).
+
+    Returns:
+        Flags, and the errors [N or N m], each of shape (na,).
+    """
+    short, long = OTHER_TENTHS
+    shortest = start_window(beside, t, residual, part=short)[0]
+    longest = min(start_window(beside, t, residual, part=long, median=1)[0], (whole.t[-1] - whole.t[0]) / 2)
+    early, late = (
+        np.abs(whole.residual[whole.t >= whole.t[0] + window]).max(axis=0, initial=0.0)
+        for window in (min(shortest, longest), longest)
+    )
+    apart = (early > SEPARABLE * late) & (early - late > floor) & (whole.relative(early) > LEAST)
+    return apart, early, late
+
+
+def start_window(
+    whole: Series, t: Array, residual: Array, *, part: float = TENTH, median: int = MEDIAN
+) -> tuple[float, AnyArray]:
     """How long a start can be seen in the residual efforts, and which actuators it does not leave at all.
 
     It is over where it changes no error by a tenth of the worst actuator's, and waited for where it still changes a
@@ -215,16 +259,20 @@ def start_window(whole: Series, t: Array, residual: Array) -> tuple[float, AnyAr
         whole: The run from the first sample.
         t: Times of the same from the exact state in the middle [s], shape (n,).
         residual: Its residual efforts [N or N m], shape (n, na).
+        part: Largest change by a transient that is over, relative to the remaining error [-].
+        median: Samples of the running median of the change [-].
 
     Returns:
         How long [s], infinite if to the end, and in whose error the start is seen to the end all the same [-], (na,).
     """
     along = np.stack([np.interp(t, whole.t, column) for column in whole.residual.T], axis=1)
     difference, error = whole.relative(residual - along), np.abs(whole.relative(along))
-    of_log = np.sqrt(2) * whole.relative(whole.chatter)  # where there are few samples, it is better known
-    noise, difference = np.maximum(_round_off(difference), of_log), np.abs(difference)
-    worst = _start_window(t, difference.max(axis=1), error.max(axis=1), float(noise.max(initial=0.0)))
-    own = np.array([_start_window(t, *columns) for columns in zip(difference.T, error.T, noise, strict=True)])
+    few = len(difference) // 4 < FEWEST_DIFFERENCES
+    noise = np.sqrt(2) * whole.relative(whole.chatter) if few else _round_off(difference)
+    difference = median_filter(np.abs(difference), (median, 1), mode="nearest")
+    worst = _start_window(t, difference.max(axis=1), error.max(axis=1), float(noise.max(initial=0.0)), part)
+    columns = zip(difference.T, error.T, noise, strict=True)
+    own = np.array([_start_window(t, *column, part) for column in columns])
     over = np.isfinite(own)
     return max(worst, *own[over], 0.0), ~over
 
@@ -238,19 +286,19 @@ def _round_off(difference: Array) -> Array:
         difference: Of their residual efforts, over the scale [-], shape (n, na).
     """
     last = difference[-(len(difference) // 4) :]
-    if len(last) < FEWEST_DIFFERENCES:
-        return np.zeros(difference.shape[1])
-    alternating = np.diff(last, ORDER, axis=0)
-    sigma = np.sqrt((alternating**2).mean(axis=0) / comb(2 * ORDER, ORDER))
+    alternating = np.abs(np.diff(last, ORDER, axis=0))
+    of_median = np.median(alternating, axis=0) / MEDIAN_OF_NORMAL  # single large steps do not count
+    rms = np.where(of_median > 0, of_median, np.sqrt((alternating**2).mean(axis=0)))
+    sigma = rms / np.sqrt(comb(2 * ORDER, ORDER))
     noise: Array = MARGIN * sigma * np.sqrt(2 * np.log(len(difference)))
     return noise
 
 
-def _start_window(t: Array, difference: Array, error: Array, noise: float) -> float:
+def _start_window(t: Array, difference: Array, error: Array, noise: float, part: float) -> float:
     """How long differences (n,) are seen beside an error (n,) and their noise [s]; infinite if to the end."""
     left = np.sqrt(np.cumsum(error[::-1] ** 2)[::-1] / np.arange(len(error), 0, -1))
     seen_later = np.maximum.accumulate(difference[::-1])[::-1]
-    over = np.flatnonzero(seen_later <= np.maximum(TENTH * left, max(LEAST, noise)))
+    over = np.flatnonzero(seen_later <= np.maximum(part * left, max(LEAST, noise)))
     if not over.size or len(difference) - over[0] < FEWEST:
         return float("inf")
     return float(t[over[0]] - t[0])
@@ -300,6 +348,17 @@ def _note(as_is: AsIs, series: Series, window: float, start_peak: Array, lasting
     if as_is.at_limits and not _not_followed(as_is):  # which says so itself
         parts.append(_at_limits(as_is))
     return "; ".join(parts)
+
+
+def _not_separable(mechanism: Mechanism, series: Series, apart: AnyArray, early: Array, late: Array) -> str:
+    if not apart.any():
+        return ""
+    k = int(np.argmax(np.where(apart, series.relative(early), -1.0)))
+    before, after = (float(series.relative(values)[k]) for values in (early, late))
+    return (
+        f"transient not separable: largest error of {mechanism.actuators[k].name} {before:.2g} of the scale after the "
+        f"shortest transient, {after:.2g} after the longest"
+    )
 
 
 def _other_readings(log: Log, scale: Array) -> str:
