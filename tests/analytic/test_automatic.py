@@ -46,6 +46,19 @@ def test_an_automatic_motion_turns_back_before_a_singularity(tmp_path: Path) -> 
     assert transmission(np.array([np.pi]))[0] < 0.03 * transmission(crank[:1])[0]  # where the largest swing would go
 
 
+def test_an_automatic_motion_keeps_inside_the_limits_of_passive_joints(tmp_path: Path) -> None:
+    """The rocker may turn by 14 degrees; without a limit it turns further."""
+    robot, path = near_toggle(tmp_path), tmp_path / "toggle.xml"
+    free = prescribe(make_case(robot, variant="default", mode="home", configuration="horizontal"), dt=0.1)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('name="rocker" axis', 'name="rocker" range="-14 14" axis'), encoding="utf-8")
+    kept = prescribe(make_case(robot, variant="default", mode="home", configuration="horizontal"), dt=0.1)
+    assert np.abs(free.q[:, 2]).max() > np.deg2rad(14)
+    assert np.abs(kept.q[:, 2]).max() < np.deg2rad(14) + 1e-6
+    assert np.ptp(kept.q[:, 0]) > 0.1
+    assert kept.notes == ()
+
+
 def test_six_drives_move_independently_of_each_other(tmp_path: Path) -> None:
     """Six slides in the air, and the law's rates are those of its positions."""
     slide = '<body><joint name="{0}" type="slide"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>'

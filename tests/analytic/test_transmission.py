@@ -102,6 +102,68 @@ def test_the_map_of_a_four_bar_is_that_of_planar_trigonometry() -> None:
     assert np.ptp(T) > 0.1
 
 
+def test_poses_beyond_a_limit_of_a_passive_joint_are_not_sound(changed: Changed) -> None:
+    narrow = changed("knee", ('name="crank" axis="0 1 0"', 'name="crank" axis="0 1 0" range="-0.2 0.3"'))
+    x = np.linspace(-0.45, 0.65, 12)
+    angle = crank_angle(x)
+    expected = (angle > -0.2) & (angle < 0.3)
+    assert 0 < expected.sum() < len(x)
+    np.testing.assert_array_equal(sound_poses(twin_of(narrow, "knee_serial").closed, x[:, None])[1], expected)
+
+
+SLIDE = """<body name="{0}"><joint name="{0}" type="slide" axis="1 0 0"/>
+  <inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>"""
+CURVE = """<mujoco><worldbody>{bodies}</worldbody>
+  <equality><joint name="curve" joint1="x" joint2="l" polycoef="0 -1 0 {cubic} 0"/></equality>
+  <actuator><motor name="m" joint="l"/></actuator></mujoco>"""
+
+
+def on_a_cubic(size: float, folder: Path, start: float = 1.0) -> Twin:
+    """A slide x = l³/size² - l, moved by a motor at l, which starts at l = start times size.
+
+    Below x = -0.385 size, where the curve is flat at l = size/√3, its mode ends; another one goes on far away.
+    """
+    bodies = "".join(SLIDE.format(name) for name in ("x", "l"))
+    closed, serial = folder / "curve.xml", folder / "slide.xml"
+    closed.write_text(CURVE.format(bodies=bodies, cubic=size**-2), encoding="utf-8")
+    motor = '<actuator><motor name="m" joint="x"/></actuator>'
+    serial.write_text(f"<mujoco><worldbody>{SLIDE.format('x')}</worldbody>{motor}</mujoco>", encoding="utf-8")
+    return make_twin(read(closed), np.array([start**3 - start, start]) * size, read(serial), np.zeros(1), {})
+
+
+def test_no_pose_of_another_working_mode_is_reached(tmp_path: Path) -> None:
+    """A step of 0.05 leads beyond the end of the mode, and Newton's method may find the other one."""
+    size = 0.05
+    space = on_a_cubic(size, tmp_path).closed
+    x = size * np.linspace(-1.2, 0.3, 41)
+    q, reached = reached_poses(space, x[:, None])
+    assert (q[:, 1] > size / np.sqrt(3)).all()
+    assert not reached[x < -0.385 * size].any()
+    assert reached[x > -0.35 * size].all()
+
+
+def test_poses_near_a_singular_loop_are_not_sound(tmp_path: Path) -> None:
+    """The motor's rate per rate of x is 1/(3 l² - 1): 1.1 at the start, and beyond 20 times that not sound."""
+    space = on_a_cubic(1.0, tmp_path, start=0.8).closed
+    far = 6.0  # a long way, so that steps on all ways are short
+    x = np.array([-0.3, -0.38, -0.38475, far])
+    q, reached = reached_poses(space, x[:, None])
+    assert reached.all()
+    slope = 3 * q[:, 1] ** 2 - 1
+    assert slope[1] / 0.92 > 0.1
+    assert slope[2] / 0.92 < 0.04
+    assert sound_poses(space, x[:, None])[1].tolist() == [True, True, False, True]
+
+
+def test_the_narrowest_of_several_limits_of_a_motor_counts(changed: Changed) -> None:
+    """Force range -60 to 60 at the motor; control range times gain; force range of the joint over the gear of 4."""
+    motor = 'name="knee_motor" joint="crank" forcerange="-60 60"'
+    several = motor + ' ctrlrange="-5 50" gear="4"'
+    path = changed("knee", (motor, several), ('name="crank" axis', 'name="crank" actuatorfrcrange="-400 160" axis'))
+    limits = effort_ranges(twin_of(path, "knee_serial").closed, [0])
+    assert (limits.low[0], limits.high[0]) == (-5, 40)
+
+
 @pytest.mark.parametrize("name", PAIRS)
 def test_motors_give_what_other_dynamics_with_multipliers_say(name: str) -> None:
     case, motion = moving(name)
