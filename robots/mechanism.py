@@ -7,49 +7,22 @@ body act one after the other on the pose the body has in its parent, in the orde
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self, TypeAlias, assert_never
+from typing import Literal, NamedTuple, Self, TypeAlias, assert_never
 
 import numpy as np
 
 from loopcheck.robots.arrays import AnyArray, Array, frozen
 from loopcheck.robots.errors import NotFoundError
+from loopcheck.robots.model_file import ModelFile
 
 WORLD = -1
 """Index of the world in place of a body."""
 
-Overrides: TypeAlias = Mapping[str, Mapping[str, Mapping[str, Any]]]
-"""New values by kind of element, its name and its attribute."""
 JointKind: TypeAlias = Literal["hinge", "slide", "ball", "free"]
 POSITIONS: Mapping[str, int] = {"hinge": 1, "slide": 1, "ball": 4, "free": 7}
 """Entries of q of a joint; quaternions are (w, x, y, z)."""
 DOFS: Mapping[str, int] = {"hinge": 1, "slide": 1, "ball": 3, "free": 6}
 """Entries of qd of a joint; the angular velocity of ball and free joints is in the axes of the body."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelFile:
-    """The MJCF a mechanism was read from, with the changes a variant makes to it."""
-
-    path: Path
-    """The MJCF."""
-    overrides: Overrides = field(default_factory=dict)
-    """New values by kind of element, its name and its attribute, as `{"body": {"link1": {"mass": 0.5}}}`."""
-    actuated: tuple[str, ...] = ()
-    """Joints that get a motor each, instead of the actuators of the MJCF; empty: the MJCF's actuators."""
-
-    def with_overrides(self, overrides: Overrides) -> Self:
-        """The same MJCF with more changes, which win over those it has.
-
-        Args:
-            overrides: As `ModelFile.overrides`.
-        """
-        merged = {kind: dict(elements) for kind, elements in self.overrides.items()}
-        for kind, elements in overrides.items():
-            changed = merged.setdefault(kind, {})
-            for name, values in elements.items():
-                changed[name] = {**changed.get(name, {}), **values}
-        return replace(self, overrides=merged)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

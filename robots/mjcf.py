@@ -2,12 +2,9 @@
 
 import itertools
 import re
-import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import mujoco
@@ -29,14 +26,13 @@ from loopcheck.robots.mechanism import (
     Joint,
     JointKind,
     Mechanism,
-    ModelFile,
-    Overrides,
     PointSpring,
     Site,
     Tendon,
     WeldClosure,
 )
 from loopcheck.robots.missing_files import MissingFile, compile_without, in_words, missing_files
+from loopcheck.robots.model_file import ModelFile, Overrides, captured_warnings, in_one_line
 from loopcheck.robots.mujoco_compat import CompatibleModel
 
 KINDS: Mapping[int, JointKind] = {
@@ -62,19 +58,6 @@ NAMED = 8
 """Largest number of unsupported features listed in a message; further features are counted."""
 
 
-@contextmanager
-def captured_warnings() -> Iterator[list[str]]:
-    """Collect MuJoCo's warnings in a list, instead of in a log file in the user's folder."""
-    messages: list[str] = []
-    previous = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(messages.append)
-    try:
-        with warnings.catch_warnings(action="ignore", category=UserWarning):  # deprecated attributes of the MJCF
-            yield messages
-    finally:
-        mujoco.set_mju_user_warning(previous)
-
-
 def load_spec(model: ModelFile) -> Any:
     """The MJCF as an editable `MjSpec`, with the overrides applied.
 
@@ -83,8 +66,9 @@ def load_spec(model: ModelFile) -> Any:
     """
     if not model.path.is_file():
         raise MechanismError(f"{model.path}: must be an existing MJCF file")
-    with captured_warnings() as messages, _one_line(model):
+    with captured_warnings() as messages, in_one_line(model.path):
         spec = mujoco.MjSpec.from_file(str(model.path))
+        model.want_unchanged()
     if any("NaN" in warning for warning in messages):
         raise MechanismError(f"{model.path}: numbers must be finite, got {_first_nan(model)}")
     _name_all(spec)
@@ -114,7 +98,7 @@ def compile_model(model: ModelFile, edit: Callable[[Any], None] | None = None) -
 
 def _compile(model: ModelFile, spec: Any) -> tuple[Any, tuple[MissingFile, ...]]:
     """The compiled model, and the files it goes without."""
-    with captured_warnings(), _one_line(model):
+    with captured_warnings(), in_one_line(model.path):
         try:
             return spec.compile(), ()
         except ValueError:
@@ -188,29 +172,6 @@ def with_overrides(mechanism: Mechanism, overrides: Overrides) -> Mechanism:
     scales = {actuator.name: actuator.effort_scale for actuator in mechanism.actuators}
     actuators = tuple(replace(actuator, effort_scale=scales[actuator.name]) for actuator in read.actuators)
     return replace(read, gravity=mechanism.gravity, wrenches=mechanism.wrenches, actuators=actuators)
-
-
-def files_of(path: Path) -> tuple[Path, ...]:
-    """An MJCF and the files it names: parts it includes, meshes, pictures; whether they are there or not.
-
-    Raises:
-        MechanismError: If the file is not XML.
-    """
-    with captured_warnings(), _one_line(ModelFile(path=path)):
-        return tuple(Path(name) for name in mujoco.mju_getXMLDependencies(str(path)))
-
-
-@contextmanager
-def _one_line(model: ModelFile) -> Iterator[None]:
-    try:
-        yield
-    except MechanismError as error:
-        raise MechanismError(f"{model.path}: {error}") from error
-    except RuntimeError as error:  # what the bindings make of an exception that they do not know, as of bad_alloc
-        raise MechanismError(f"{model.path}: MuJoCo's compiler failed: a size or a count is too large") from error
-    except (ValueError, mujoco.FatalError) as error:
-        reason = " ".join(str(error).split())
-        raise MechanismError(f"{model.path}: MuJoCo's compiler rejected the file: {reason}") from error
 
 
 def _first_nan(model: ModelFile) -> str:

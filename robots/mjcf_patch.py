@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.parsers.expat import ExpatError, ParserCreate
 
 from loopcheck.robots.errors import MechanismError
-from loopcheck.robots.mechanism import ModelFile
+from loopcheck.robots.model_file import ModelFile
 
 EQUALITIES = frozenset({"connect", "weld", "joint", "tendon", "flex", "flexvert", "flexstrain", "distance"})
 START_TAG = re.compile(rb"<(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>")

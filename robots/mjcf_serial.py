@@ -9,8 +9,8 @@ import numpy as np
 
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import MechanismError
-from loopcheck.robots.mechanism import ModelFile
 from loopcheck.robots.mjcf import add_polynomial, compile_model
+from loopcheck.robots.model_file import ModelFile
 
 POINT = 1e-9
 """Moment of inertia of a point mass [kg m²]; MuJoCo requires a value above zero."""

@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import spawn
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 from loopcheck.robots.errors import HarnessError, MechanismError
-from loopcheck.robots.mechanism import ModelFile
 from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.model_file import ModelFile
 
 SECONDS = 60.0
 """Time limit of a trial [s]; a real robot with all its meshes takes a few seconds."""
@@ -23,11 +24,12 @@ MEMORY = 8 << 30
 _ONE_AT_A_TIME = threading.Lock()
 
 
-def want_readable(model: ModelFile, context: Any = None) -> None:
+def want_readable(path: Path, actuated: tuple[str, ...] = (), context: Any = None) -> None:
     """Check that a model can be read, without harm to this process.
 
     Args:
-        model: What to read.
+        path: The MJCF.
+        actuated: Joints that get a motor each, instead of the actuators of the MJCF.
         context: How the process is started that reads it, as `multiprocessing` knows it; by default from nothing, which
             takes as long as its imports.
 
@@ -36,17 +38,17 @@ def want_readable(model: ModelFile, context: Any = None) -> None:
     """
     context = context or multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
-    reader = context.Process(target=_read, args=(model, sender), daemon=True)
+    reader = context.Process(target=_read, args=(path, actuated, sender), daemon=True)
     with main_left_out():
         reader.start()
     sender.close()  # so that a crash of the reader ends the pipe
     try:
         if not receiver.poll(SECONDS):
-            raise MechanismError(f"{model.path}: MuJoCo's compiler exceeded the time limit of {SECONDS:g} s")
+            raise MechanismError(f"{path}: MuJoCo's compiler exceeded the time limit of {SECONDS:g} s")
         refusal = receiver.recv()
     except EOFError as error:
         reader.join()
-        raise MechanismError(f"{model.path}: MuJoCo's compiler crashed: {exit_reason(reader.exitcode)}") from error
+        raise MechanismError(f"{path}: MuJoCo's compiler crashed: {exit_reason(reader.exitcode)}") from error
     finally:
         reader.kill()
         reader.join()
@@ -68,17 +70,17 @@ def main_left_out() -> Iterator[None]:
             yield
 
 
-def _read(model: ModelFile, sender: Connection) -> None:
+def _read(path: Path, actuated: tuple[str, ...], sender: Connection) -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):  # what a crash prints is not for the user, and /dev/stdin is not a model
         os.dup2(nothing, stream)
     _limit_memory()
     try:
-        read_mechanism(model)
+        read_mechanism(ModelFile(path=path, actuated=actuated))
     except HarnessError as error:
         sender.send(error)
     except MemoryError:
-        sender.send(MechanismError(f"{model.path}: MuJoCo's compiler exceeded the memory limit of {MEMORY >> 30} GiB"))
+        sender.send(MechanismError(f"{path}: MuJoCo's compiler exceeded the memory limit of {MEMORY >> 30} GiB"))
     else:
         sender.send(None)
 

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -13,8 +13,9 @@ from loopcheck.robots import catalogue
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.catalogue import ROBOT_FILE
 from loopcheck.robots.errors import MechanismError, NotFoundError
-from loopcheck.robots.mechanism import Actuator, Mechanism, ModelFile, Wrench
+from loopcheck.robots.mechanism import Actuator, Mechanism, Wrench
 from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.model_file import ModelFile, file_hash
 from loopcheck.robots.schema import reason_of
 
 HOME = "home"
@@ -106,6 +107,12 @@ class Robot(BaseModel):
         return value
 
     @property
+    def motion_file(self) -> Path | None:
+        """The file of a recorded motion, in the robot's folder unless its path is absolute; None for other motions."""
+        file = self.motion.parameters.get("file")
+        return self.folder / file if isinstance(file, str) else None
+
+    @property
     def variant_names(self) -> tuple[str, ...]:
         """All variants, `default` first."""
         return (DEFAULT, *(name for name in self.variants if name != DEFAULT))
@@ -139,6 +146,12 @@ class Case:
     configuration: str
     mechanism: Mechanism
     """In the gravity of the configuration."""
+    motion_hash: str = field(init=False)
+    """SHA-256 of the file of a recorded motion; empty for other motions."""
+
+    def __post_init__(self) -> None:
+        file = self.robot.motion_file
+        object.__setattr__(self, "motion_hash", file_hash(file) if file else "")
 
     @property
     def guess(self) -> Array:

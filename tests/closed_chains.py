@@ -12,8 +12,9 @@ from loopcheck.analytic.dynamics.lagrange import inertia_matrix
 from loopcheck.analytic.kinematics.closures import closure_jacobian_at, null_space
 from loopcheck.analytic.kinematics.tree import poses, rotation_of
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.mechanism import POSITIONS, Mechanism, ModelFile
+from loopcheck.robots.mechanism import POSITIONS, Mechanism
 from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.model_file import ModelFile
 
 Attributes: TypeAlias = dict[str, str]
 WELL_CONDITIONED = 1e-3

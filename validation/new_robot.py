@@ -12,8 +12,7 @@ from loopcheck.analytic.motion.configurations import with_configurations
 from loopcheck.analytic.motion.laws import AUTOMATIC
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.errors import MechanismError, OutputError
-from loopcheck.robots.mechanism import ModelFile
-from loopcheck.robots.mjcf import files_of
+from loopcheck.robots.model_file import files_of
 from loopcheck.robots.probe import want_readable
 from loopcheck.robots.robot import DEFAULT, MotionSpec, Robot, configurations, make_case, modes
 from loopcheck.validation.model_copies import places_of_copies, write_copies
@@ -45,7 +44,7 @@ def add_robot(name: str, path: Path, *, catalogue: Path, actuated: tuple[str, ..
         raise MechanismError(f"name must be new, got '{name}': {folder} exists already")
     if "site-packages" in catalogue.parts or (catalogue.exists() and not os.access(catalogue, os.W_OK)):
         raise OutputError(f"{catalogue}: the installed catalogue must not change; choose another folder with --out DIR")
-    want_readable(ModelFile(path=path, actuated=actuated))
+    want_readable(path, actuated)
     robot = Robot(
         name=name,
         folder=path.parent,

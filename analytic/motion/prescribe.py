@@ -27,6 +27,7 @@ from loopcheck.analytic.motion.unactuated import MovingState, accelerations, int
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import LoopClosureError, MechanismError
 from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.model_file import file_hash
 from loopcheck.robots.motion import Drive, Motion, report_grid
 from loopcheck.robots.robot import Case, Robot, want_actuators
 
@@ -57,6 +58,8 @@ def _prescribed(case: Case, dt: float | None, where: str) -> Motion:
         return automatic_motion(mechanism, case.guess, dt, where)
     if case.robot.motion.law == RECORDED:
         file = _motion_file(case.robot)
+        if file_hash(file) != case.motion_hash:
+            raise MechanismError(f"{file}: must not change during a command. Run the command again")
         recording = read_recording(file, mechanism)
         wrong = contradiction(mechanism, recording.t, recording.law(recording.t), str(file))
         motion = _recorded(mechanism, recording, case.guess, where)
@@ -74,13 +77,13 @@ def depends_on_gravity(case: Case) -> bool:
 
 
 def _motion_file(robot: Robot) -> Path:
-    """The file of a recorded motion, which lies in the robot's folder unless its path says otherwise."""
+    """The file of a recorded motion."""
     known = robot.motion.parameters
-    if list(known) != ["file"] or not isinstance(known["file"], str):
+    if list(known) != ["file"] or robot.motion_file is None:
         raise MechanismError(
             f"{robot.name}: motion law '{RECORDED}' must have a single parameter 'file', got {dict(known)}"
         )
-    return robot.folder / known["file"]
+    return robot.motion_file
 
 
 def _recorded(mechanism: Mechanism, recording: Recording, guess: Array, where: str) -> Motion:

@@ -9,7 +9,7 @@ from loopcheck.engines.mujoco.model import build
 from loopcheck.engines.mujoco.routes.forward import OWN, at_compliance, prepared
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import captured_warnings
+from loopcheck.robots.model_file import captured_warnings
 
 SETTINGS = "default: mj_step with the step of the file; tight: nearly rigid constraints, Runge-Kutta 4"
 """See `loopcheck.engines.contract.FreeMotion`."""

@@ -13,7 +13,8 @@ from loopcheck.robots.arrays import AnyArray, Array
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import Coordinate, Mechanism
-from loopcheck.robots.mjcf import captured_warnings, compile_model
+from loopcheck.robots.mjcf import compile_model
+from loopcheck.robots.model_file import captured_warnings
 
 _OFF = mujoco.mjtDisableBit
 LEFT_OUT = _OFF.mjDSBL_CONTACT | _OFF.mjDSBL_LIMIT | _OFF.mjDSBL_FRICTIONLOSS

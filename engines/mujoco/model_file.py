@@ -14,8 +14,8 @@ from loopcheck.engines.mujoco.audit import inventory
 from loopcheck.engines.mujoco.model import configure, guarded
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.inventory import Inventory
-from loopcheck.robots.mechanism import ModelFile
 from loopcheck.robots.mjcf import compile_model
+from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.robot import Case, WrenchSpec
 
 

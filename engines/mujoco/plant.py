@@ -10,7 +10,7 @@ import numpy as np
 from loopcheck.engines.mujoco.model import build
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import captured_warnings
+from loopcheck.robots.model_file import captured_warnings
 
 
 class MujocoRobots:

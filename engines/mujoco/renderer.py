@@ -14,7 +14,8 @@ import numpy as np
 from loopcheck.robots.arrays import AnyArray, Array
 from loopcheck.robots.errors import EngineError, HarnessError
 from loopcheck.robots.mechanism import WORLD, Mechanism
-from loopcheck.robots.mjcf import captured_warnings, compile_model
+from loopcheck.robots.mjcf import compile_model
+from loopcheck.robots.model_file import captured_warnings
 
 WIDTH, HEIGHT = 480, 360
 """Size of a picture [pixels]."""

@@ -9,8 +9,9 @@ from loopcheck.analytic.motion.log_rates import contradiction
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.mujoco.routes.forward import MujocoForward
 from loopcheck.robots.errors import MechanismError
-from loopcheck.robots.mechanism import Mechanism, ModelFile
+from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.motion import Drive
 from loopcheck.validation.judge.evaluate import evaluate
 from tests.conftest import MODELS, CaseMaker

@@ -7,8 +7,9 @@ import pytest
 
 from loopcheck.analytic.motion.recorded import read_recording
 from loopcheck.robots.errors import MechanismError
-from loopcheck.robots.mechanism import Mechanism, ModelFile
+from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.motion import Drive
 from tests.conftest import MODELS
 

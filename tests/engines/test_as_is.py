@@ -19,8 +19,8 @@ from loopcheck.engines.mujoco.stepper import MujocoStepper
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.log import UNMODELLED
-from loopcheck.robots.mechanism import ModelFile
 from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.motion import Drive, Motion
 from loopcheck.robots.robot import Case, load, representative_case
 from loopcheck.validation.judge.targets import cases_of

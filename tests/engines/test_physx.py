@@ -17,8 +17,9 @@ from loopcheck.engines.physx._support import branches, want_carried
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory, Source
 from loopcheck.robots.errors import NotRepresentableError
-from loopcheck.robots.mechanism import Mechanism, ModelFile
+from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, representative_case
 from loopcheck.validation.judge.as_is import Settled, settled

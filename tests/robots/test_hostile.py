@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from loopcheck.robots.errors import MechanismError
-from loopcheck.robots.mechanism import ModelFile
 from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.probe import want_readable
 from loopcheck.validation.execution.forkserver import worker_context
 from loopcheck.validation.studies.preload import PRELOAD
@@ -134,7 +134,7 @@ def test_what_would_bring_the_process_down_is_one_line(
     path = tmp_path / "model.xml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(MechanismError) as caught:
-        want_readable(ModelFile(path=path), worker_context(PRELOAD))
+        want_readable(path, context=worker_context(PRELOAD))
     assert str(caught.value).startswith(f"{path}: MuJoCo's compiler")
     assert any(part in str(caught.value) for part in message.split("|"))
 
@@ -142,12 +142,12 @@ def test_what_would_bring_the_process_down_is_one_line(
 def test_a_crash_of_a_process_started_from_nothing_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "model.xml").write_text(with_asset('<model name="m" file="model.xml"/>'), encoding="utf-8")
     with pytest.raises(MechanismError, match=r"compiler crashed: .*\(SIG"):
-        want_readable(ModelFile(path=tmp_path / "model.xml"))
+        want_readable(tmp_path / "model.xml")
 
 
 @pytest.mark.parametrize("start", [lambda: None, lambda: worker_context(PRELOAD)], ids=["from nothing", "forked"])
 def test_a_sound_model_passes_the_trial(start: Callable[[], Any]) -> None:
-    want_readable(ModelFile(path=MODELS / "four_bar.xml"), start())
+    want_readable(MODELS / "four_bar.xml", context=start())
 
 
 @pytest.mark.parametrize("name", ["folder", "pipe", "loop", "dangling", "/dev/zero"])

@@ -8,7 +8,8 @@ import pytest
 
 from loopcheck.robots import mjcf
 from loopcheck.robots.catalogue import names
-from loopcheck.robots.mechanism import Mechanism, ModelFile
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.mujoco_compat import ABSENT, CompatibleModel
 from loopcheck.robots.robot import load
 

@@ -8,8 +8,8 @@ import pytest
 from distributed import LocalCluster
 
 from loopcheck.robots.errors import MechanismError
-from loopcheck.robots.mechanism import ModelFile
 from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.model_file import ModelFile
 from loopcheck.validation.execution.workers import ALONE
 from loopcheck.validation.studies.atlas.manifest import Entry, Model, Repository, entries
 from loopcheck.validation.studies.atlas.model_pages import Page, let_one_stand_for_copies

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from loopcheck.robots.errors import HarnessError
-from loopcheck.robots.mechanism import ModelFile
 from loopcheck.robots.mjcf import compile_model
+from loopcheck.robots.model_file import ModelFile
 from loopcheck.validation.studies.atlas.fetching import FetchError, fetched
 from loopcheck.validation.studies.atlas.manifest import Entry, Model, Repository
 from loopcheck.validation.studies.atlas.patching import Rule, patched_text

@@ -16,8 +16,8 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.analytic.papers import zubizarreta2010 as paper
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import NotFoundError
-from loopcheck.robots.mechanism import ModelFile
 from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.robot import Case, load, make_case
 from loopcheck.validation.execution.workers import Workers
 from loopcheck.validation.studies.control import study

@@ -8,8 +8,8 @@ import pytest
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.mujoco.routes.kkt import MujocoKkt
 from loopcheck.robots.errors import MechanismError
-from loopcheck.robots.mechanism import ModelFile
 from loopcheck.robots.mjcf import compile_model, read_mechanism
+from loopcheck.robots.model_file import ModelFile
 from loopcheck.validation.execution.workers import Workers
 from loopcheck.validation.judge.targets import cases_of
 from loopcheck.validation.report.blocks import Section

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from loopcheck.robots.mechanism import ModelFile
 from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.robot import load
 from loopcheck.validation.execution.workers import Workers
 from loopcheck.validation.judge.targets import cases_of

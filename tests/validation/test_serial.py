@@ -23,8 +23,9 @@ from loopcheck.analytic.transmission.twin import Workspace, make_twin, sound_pos
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.catalogue import CATALOGUE
 from loopcheck.robots.errors import NotFoundError, ToleranceError
-from loopcheck.robots.mechanism import Mechanism, ModelFile
+from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.robot import Case, MotionSpec, Robot, make_case
 from loopcheck.validation.execution.workers import Workers
 from loopcheck.validation.judge.closed_twins import possible_twins

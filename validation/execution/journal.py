@@ -1,7 +1,8 @@
 """Results of tasks on disk, found again by what they depend on: the function, its arguments, files, code and packages.
 
 The journal of a folder is always kept, so that the same command goes on after a kill, and a larger study computes only
-what a smaller one has not. What a task depends on is told by its content: the names of files and times do not matter.
+what a smaller one has not. Files count by content: a path among the arguments of a task, at any depth, stands for the
+content of its file, and models and cases contain the hashes of the files that they are read from. Times do not matter.
 """
 
 import ast
@@ -23,8 +24,10 @@ from typing import Any, NamedTuple
 import joblib
 from diskcache import Cache, Disk
 from diskcache.core import MODE_PICKLE
+from joblib.hashing import NumpyHasher
 
 from loopcheck.robots.errors import OutputError
+from loopcheck.robots.model_file import file_hash
 from loopcheck.validation.execution.environments import digest_of_packages, environment_of
 from loopcheck.validation.execution.user_folder import user_folder
 
@@ -53,7 +56,7 @@ class Task(NamedTuple):
     on_failure: Callable[[str], Any] | None = None
     """Replacement of a missing result, from the reason; by default the failure."""
     files: tuple[Path, ...] = ()
-    """Files that the task reads outside of the packages."""
+    """Files that the task reads, besides those of its arguments and of the packages."""
     is_kept: Callable[[Any], bool] = is_no_error
     """Whether to keep a result; results with a failure are computed again."""
     engine: str = ""
@@ -144,9 +147,8 @@ def journal_in(folder: Path) -> Iterator[Journal]:
 def keys(tasks: Sequence[Task]) -> list[str]:
     """What tells the result of each task from all others."""
     arguments = {id(argument): argument for task in tasks for argument in task.args}  # many share the same motion
-    digests = {identity: joblib.hash(argument) for identity, argument in arguments.items()}
+    digests = {identity: digest_of(argument) for identity, argument in arguments.items()}
     packages = {engine: _packages_of(engine) for engine in {task.engine for task in tasks}}
-    contents = {path: _content(path) for path in {path for task in tasks for path in task.files}}
     return [
         str(
             joblib.hash(
@@ -154,7 +156,7 @@ def keys(tasks: Sequence[Task]) -> list[str]:
                     task.function.__module__,
                     task.function.__qualname__,
                     [digests[id(argument)] for argument in task.args],
-                    [contents[path] for path in task.files],
+                    [file_hash(path) for path in task.files],
                     _code(task.function.__module__),
                     packages[task.engine],
                 )
@@ -164,8 +166,17 @@ def keys(tasks: Sequence[Task]) -> list[str]:
     ]
 
 
-def _content(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+class _WithContents(NumpyHasher):  # type: ignore[misc]
+    """A hash of an argument in which the path of a file stands for its content too."""
+
+    def save(self, obj: Any) -> None:
+        """Hash a part of the argument."""
+        super().save((str(obj), file_hash(obj)) if isinstance(obj, Path) else obj)
+
+
+def digest_of(argument: Any) -> str:
+    """Digest of an argument of a task, with the content of the files that it names."""
+    return str(_WithContents(hash_name="md5").hash(argument))
 
 
 @cache

@@ -8,7 +8,6 @@ from loopcheck.analytic.motion.laws import AUTOMATIC, RECORDED
 from loopcheck.robots import catalogue
 from loopcheck.robots.catalogue import names, want_targets
 from loopcheck.robots.errors import MechanismError, NotFoundError
-from loopcheck.robots.mechanism import ModelFile
 from loopcheck.robots.probe import want_readable
 from loopcheck.robots.robot import (
     DEFAULT,
@@ -49,7 +48,7 @@ def robot_of(target: str | Path, *, actuated: str = "", motion: Path | None = No
     robot = robot.model_copy(update=changes)
     if robot.folder.parent == catalogue.CATALOGUE:
         return robot  # its gravity lies along the axes of its paper
-    want_readable(ModelFile(path=robot.folder / robot.mjcf))
+    want_readable(robot.folder / robot.mjcf)
     return with_configurations(robot)
 
 

@@ -8,8 +8,8 @@ from xml.parsers.expat import ExpatError, ParserCreate
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from loopcheck.robots.errors import MechanismError
-from loopcheck.robots.mechanism import ModelFile
 from loopcheck.robots.mjcf_patch import START_TAG, Patch, patched
+from loopcheck.robots.model_file import ModelFile
 
 VACUUM, WITHOUT = "vacuum", "without"
 STILL = {"density": "0", "viscosity": "0"}

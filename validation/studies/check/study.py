@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from importlib import import_module
 from itertools import chain, groupby
 from math import nan
@@ -12,7 +12,6 @@ from typing import Any, ClassVar, NamedTuple
 
 from loopcheck.robots.errors import HarnessError, SingularityError
 from loopcheck.robots.log_files import write_log
-from loopcheck.robots.mjcf import files_of
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, Robot
 from loopcheck.validation.execution.journal import Task
@@ -197,12 +196,7 @@ def _closed_twins(study: Check, pool: WorkerPool) -> Mapping[str, Any]:
         return {}
     cases = {case.robot.name: case for case in reversed(study.cases) if case.robot.name in study.twins}
     tasks = [
-        Task(
-            study.compare_twin,
-            (case, study.twins[name]),
-            partial(_no_twin, study.twins[name]),
-            (*_files(case), *study.twins[name]),
-        )
+        Task(study.compare_twin, (case, study.twins[name]), partial(_no_twin, study.twins[name]))
         for name, case in cases.items()
     ]
     results = zip(cases, pool.results(tasks, "closed twins"), strict=True)
@@ -251,7 +245,7 @@ def _motions(
     """
     keys = {case.key: motion_key(case) for case in cases}
     one_per_motion = {keys[case.key]: case for case in reversed(cases)}
-    tasks = [Task(prescribe_or_error, (case, dt), WorkerFailure, _files(case)) for case in one_per_motion.values()]
+    tasks = [Task(prescribe_or_error, (case, dt), WorkerFailure) for case in one_per_motion.values()]
     by_key = dict(zip(one_per_motion, pool.results(tasks, "motions"), strict=True))
     for case in cases:
         motion = by_key[keys[case.key]]
@@ -278,10 +272,7 @@ def _beside(
     }
     keys = {case.key: motion_key(case) for case in cases.values()}
     one_per_motion = {keys[case.key]: case for case in reversed(cases.values())}
-    tasks = [
-        Task(random_motion_or_error, (case, motions[case.key]), WorkerFailure, _files(case))
-        for case in one_per_motion.values()
-    ]
+    tasks = [Task(random_motion_or_error, (case, motions[case.key]), WorkerFailure) for case in one_per_motion.values()]
     by_key = dict(zip(one_per_motion, pool.results(tasks, "random motions"), strict=True))
     return {key: _Beside(random_case(case), by_key[keys[key]]) for key, case in cases.items()}
 
@@ -310,7 +301,7 @@ def _expected(
 ) -> Mapping[Key, ExpectedTerms | HarnessError | WorkerFailure]:
     """What the engines are held against in each case, once for all of them; or why there is nothing."""
     moving = [case for case in cases if isinstance(motions[case.key], Motion)]
-    tasks = [Task(expected_terms, (case, motions[case.key]), WorkerFailure, _files(case)) for case in moving]
+    tasks = [Task(expected_terms, (case, motions[case.key]), WorkerFailure) for case in moving]
     inventories = pool.results(tasks, "models")
     without = {key: motion for key, motion in motions.items() if not isinstance(motion, Motion)}
     return {**without, **{case.key: inventory for case, inventory in zip(moving, inventories, strict=True)}}
@@ -320,7 +311,7 @@ def _evaluation(case: Case, motion: Motion | HarnessError | WorkerFailure, sourc
     """The task of computing a source, or its outcome where there is no motion."""
     if isinstance(motion, Motion):
         on_failure = partial(_no_efforts, case, source, "not run")
-        return Task(evaluate, (case, motion, source), on_failure, _files(case), _has_run, sources.engine_of(source))
+        return Task(evaluate, (case, motion, source), on_failure, is_kept=_has_run, engine=sources.engine_of(source))
     return _no_efforts(case, source, *_reason(motion))
 
 
@@ -328,7 +319,7 @@ def _audit(case: Case, expected: ExpectedTerms | HarnessError | WorkerFailure, e
     """The task of auditing an engine, or its rows where there is nothing to hold it against."""
     if isinstance(expected, ExpectedTerms):
         on_failure = partial(_no_audit, case, engine, "not run")
-        return Task(audit, (case, expected, engine), on_failure, _files(case), _is_audited, engine)
+        return Task(audit, (case, expected, engine), on_failure, is_kept=_is_audited, engine=engine)
     return _no_audit(case, engine, *_reason(expected))
 
 
@@ -348,9 +339,8 @@ def _resolutions(
             measure_resolution,
             (outcome.case, motions[outcome.case.key], outcome.source, outcome.compared),
             partial(_unresolved, outcome.case),
-            _files(outcome.case),
-            _is_whole,
-            sources.engine_of(outcome.source),
+            is_kept=_is_whole,
+            engine=sources.engine_of(outcome.source),
         )
         for outcome in beyond
     ]
@@ -385,17 +375,6 @@ def _no_audit(case: Case, engine: str, verdict: str, note: str) -> list[Row]:
 def _reason(failure: HarnessError | WorkerFailure) -> tuple[str, str]:
     """Verdict and note on what cannot be computed."""
     return ("not run", failure.reason) if isinstance(failure, WorkerFailure) else ("not comparable", str(failure))
-
-
-@cache
-def _files_of_model(path: Path) -> tuple[Path, ...]:
-    return tuple(path.parent / file for file in files_of(path))
-
-
-def _files(case: Case) -> tuple[Path, ...]:
-    """The files that a case is read from: its MJCF with the parts and meshes it names, and its recorded motion."""
-    recording = case.robot.motion.parameters.get("file")
-    return (*_files_of_model(case.mechanism.model.path), *([case.robot.folder / str(recording)] if recording else []))
 
 
 def _engines(tasks: Iterable[tuple[Case, str]]) -> list[str]:

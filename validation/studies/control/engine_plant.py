@@ -10,8 +10,9 @@ from loopcheck import engines
 from loopcheck.analytic.papers.zubizarreta2010 import PHI, Parameters
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import EngineNotInstalledError, NotFoundError
-from loopcheck.robots.mechanism import Mechanism, ModelFile
+from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.robot import Case
 from loopcheck.validation.studies.control.perturbation import overrides
 from loopcheck.validation.studies.control.plant import ExactPlant

@@ -13,7 +13,6 @@ from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.log_description import in_text
 from loopcheck.robots.log_files import read_log
-from loopcheck.robots.mjcf import files_of
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 from loopcheck.validation.execution.journal import Task
@@ -97,7 +96,7 @@ class Judge(Study):
                 judge_file,
                 (self.case, name, path, self.asked),
                 partial(_lost, self.case, name),
-                _files(self.case, path),
+                (path.with_suffix(".toml"),),
             )
             for name, path in self.logs.items()
         ]
@@ -150,16 +149,6 @@ def judge_of_files(case: Case, logs: Sequence[Path], *, asked: Asked, names: Seq
         if called.count(name) > 1 or len(called) > len(logs):
             raise MechanismError(f"--name: the {len(logs)} logs must have different names, got {', '.join(called)}")
     return Judge(case=case, logs=dict(zip(called, (path.absolute() for path in logs), strict=True)), asked=asked)
-
-
-def _files(case: Case, log: Path) -> tuple[Path, ...]:
-    """The files that a judged log depends on."""
-    model = case.mechanism.model.path
-    return (
-        log,
-        *(path for path in [log.with_suffix(".toml")] if path.is_file()),
-        *(model.parent / f for f in files_of(model)),
-    )
 
 
 def judge_file(case: Case, name: str, path: Path, asked: Asked) -> LogOutcome:

@@ -9,9 +9,10 @@ from loopcheck.analytic.transmission.limits import Box
 from loopcheck.analytic.transmission.regressor import links
 from loopcheck.analytic.transmission.twin import Twin, Workspace
 from loopcheck.robots.errors import HarnessError, MechanismError, OutputError
-from loopcheck.robots.mechanism import Mechanism, ModelFile
+from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import is_in_degrees, read_mechanism
 from loopcheck.robots.mjcf_patch import Patch, patched
+from loopcheck.robots.model_file import ModelFile
 
 REPAIRED = "serial_repaired.xml"
 SAME, LIKE = 1e-9, 1e-6

@@ -3,8 +3,9 @@
 import tempfile
 from pathlib import Path
 
-from loopcheck.robots.mechanism import Mechanism, ModelFile
+from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.model_file import ModelFile
 
 CRANK = """<body name="crank{k}" pos="{x} 0 0"><joint name="a{k}" axis="0 0 1"/>{inertia}
 <body name="coupler{k}" pos="0 0.2 0"><joint name="b{k}" axis="0 0 1"/>{inertia}</body>"""

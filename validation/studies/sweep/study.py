@@ -92,7 +92,7 @@ def _computed(study: Sweep, parts: Sequence[Sequence[int]], pool: WorkerPool) ->
     """Number and rows of each part, as they come."""
     failed = []
     with on_cluster(pool, study.scheduler) as many:
-        tasks = [Task(compute_cases, (study.variation, cases), files=_environments(study.variation)) for cases in parts]
+        tasks = [Task(compute_cases, (study.variation, cases), files=_files(study.variation)) for cases in parts]
         for k, rows in many.completed(tasks, "cases, some at a time"):
             if isinstance(rows, WorkerFailure):
                 failed.append(k)
@@ -106,7 +106,7 @@ def _one_by_one(
 ) -> Iterator[tuple[int, pd.DataFrame]]:
     """Rows of parts, each once all of its cases have come to an end; those that fail again say why."""
     cases = [(k, case) for k, of_part in parts.items() for case in of_part]
-    files = _environments(variation)
+    files = _files(variation)
     tasks = [
         Task(compute_cases, (variation, (case,)), partial(lost_cases, variation, (case,)), files) for _, case in cases
     ]
@@ -119,10 +119,13 @@ def _one_by_one(
             yield k, pd.concat([of_part[case] for case in parts[k]], ignore_index=True)
 
 
-def _environments(variation: Variation) -> tuple[Path, ...]:
-    """What describes the environments in which its sources compute: where one is updated, all is computed again."""
+def _files(variation: Variation) -> tuple[Path, ...]:
+    """Files of the robot, and descriptions of the environments of its sources."""
+    case = nominal(variation).case
     places = (environment_of(sources.engine_of(source)) for source in variation.sources)
-    return tuple(dict.fromkeys(environment.description for environment in places if environment is not None))
+    environments = dict.fromkeys(environment.description for environment in places if environment is not None)
+    motion = [case.robot.motion_file] if case.robot.motion_file else []
+    return (*map(Path, case.mechanism.model.hashes), *motion, *environments)
 
 
 def _want_known(variation: Variation) -> None:

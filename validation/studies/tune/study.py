@@ -12,8 +12,7 @@ from loopcheck.analytic.dynamics.powers import effort_scale
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.tuning import Settings
 from loopcheck.robots.errors import ToleranceError
-from loopcheck.robots.mechanism import ModelFile
-from loopcheck.robots.mjcf import files_of
+from loopcheck.robots.model_file import ModelFile, files_of
 from loopcheck.robots.robot import Case
 from loopcheck.validation.execution.environments import engine_versions
 from loopcheck.validation.execution.tables import TableSpec, flag, number, table_of, text
@@ -211,8 +210,8 @@ class Tune(Study):
         model = self.case.mechanism.model.path
         tuned = tuned_case(self.case, main if main.suffix == ".xml" else model)
         difference = inertial_difference(self.case, tuned)
-        if motion_file := self.case.robot.motion.parameters.get("file"):
-            main.with_name(MOTION).write_bytes(Path(str(motion_file)).read_bytes())
+        if motion_file := self.case.robot.motion_file:
+            main.with_name(MOTION).write_bytes(motion_file.read_bytes())
         beside = [main, *files_of(tuned.mechanism.model.path)] if main.suffix == ".xml" else [main]
         certificate = Certificate(
             loopcheck=importlib.metadata.version("loopcheck"),

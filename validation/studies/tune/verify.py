@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from rich.markup import escape
 
 from loopcheck.robots.errors import HarnessError, OutputError
-from loopcheck.robots.mjcf import files_of
+from loopcheck.robots.model_file import files_of
 from loopcheck.validation.execution.environments import engine_versions
 from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerPool

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from loopcheck.robots.errors import OutputError
-from loopcheck.robots.mjcf import files_of
+from loopcheck.robots.model_file import files_of
 from loopcheck.robots.robot import Case
 from loopcheck.validation.model_copies import places_of_copies, write_copies
 
