@@ -1,18 +1,23 @@
 """One rule for the exit status of every command; an error of our own is one line, and its whole is in a file."""
 
+import ast
 import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from loopcheck.validation.execution.errors import internal_error, internal_errors
-from loopcheck.validation.judge import targets
+from loopcheck.validation.judge import targets, verdicts
+from loopcheck.validation.judge.verdicts import verdict_of_figure, within
+from loopcheck.validation.studies.budget.study import Budget
 from loopcheck.validation.studies.errata.costs import CORRECTED
 from loopcheck.validation.studies.errata.study import Errata
 from loopcheck.validation.studies.free_motion.study import FreeMotion
 from loopcheck.validation.studies.study import Study, StudyResult, exit_status
+from loopcheck.validation.studies.sweep.statistics import Tally
 from tests.conftest import MODELS
 from tests.validation.conftest import Command, in_this_process
 
@@ -108,8 +113,42 @@ def test_a_study_that_judges_nothing_is_incomplete_where_something_did_not_run(t
     assert status_of(FreeMotion, motions.assign(error=[1e-9, float("nan")]), tmp_path) == 3
 
 
+@pytest.mark.parametrize("figure", [float("nan"), float("inf")])
+def test_a_figure_that_is_not_finite_never_passes(figure: float, tmp_path: Path) -> None:
+    assert not within(figure, 1.0)
+    assert not within(1.0, figure)
+    assert not within(figure, figure)
+    assert within(1.0, 1.0)
+    assert verdict_of_figure(figure) == "not comparable"
+    about = {"benchmark": "andrews", "t": 1.0, "quantity": "beta [rad]", "wall_time": 1.0, "note": "", "source": "a"}
+    motions = FreeMotion.tables["benchmarks"].frame([{**about, "error": figure}])
+    assert status_of(FreeMotion, motions, tmp_path) == 3
+    texts = dict.fromkeys(
+        ("robot", "variant", "mode", "configuration", "source", "actuator", "unit", "setting", "note"), "-"
+    )
+    parts = Budget.tables["budget"].frame([{**texts, "part": "all", "rms": figure, "largest": figure}])
+    assert list(Budget.conclude(result_of(Budget, parts, tmp_path)).verdicts) == ["not comparable"]
+    tally = Tally()
+    tally.add(np.array([figure, 1e-9]), np.arange(2), np.inf)
+    assert tally.beyond == 1
+
+
+def test_no_study_compares_for_agreement_without_the_rule_for_figures_that_are_not_finite() -> None:
+    """`inf <= inf` is true: verdicts follow from `within`, or from a comparison above which the finite case is told."""
+    for path in sorted((Path(verdicts.__file__).parents[1] / "studies").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.IfExp) and getattr(node.body, "value", "") in ("agree", verdicts.MEASURED):
+                comparisons = [part for part in ast.walk(node.test) if isinstance(part, ast.Compare)]
+                orders = [part for part in comparisons if isinstance(part.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE))]
+                assert not orders, f"{path}:{node.lineno}"
+
+
+def result_of(study: type[Study], table: pd.DataFrame, folder: Path) -> StudyResult:
+    record: dict[str, Any] = {"not_run": [], "internal_errors": [], "settings": []}
+    return StudyResult(folder=folder, tables=dict.fromkeys(study.tables, table), record=record)
+
+
 def status_of(study: type[Study], table: pd.DataFrame, folder: Path) -> int:
     """Exit status of a study of one table in which nothing was lost."""
-    record: dict[str, Any] = {"not_run": [], "internal_errors": [], "settings": []}
-    result = StudyResult(folder=folder, tables=dict.fromkeys(study.tables, table), record=record)
-    return exit_status(study.conclude(result).verdicts, record)
+    result = result_of(study, table, folder)
+    return exit_status(study.conclude(result).verdicts, result.record)

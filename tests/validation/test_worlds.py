@@ -80,6 +80,20 @@ def test_a_world_that_is_lost_is_named(case: Case, monkeypatch: pytest.MonkeyPat
         assert row["note"] == f"1 worlds are no longer finite, beginning with world {COUNT - 1}"
 
 
+@pytest.mark.parametrize(
+    ("apart", "round_off", "verdict"),
+    [
+        (0.0, np.inf, "not comparable"),
+        (np.inf, np.inf, "not comparable"),
+        (np.inf, np.nan, "not comparable"),
+        (np.inf, 1e-9, "disagree"),
+        (1e-9, 1e-9, "agree"),
+    ],
+)
+def test_worlds_that_are_all_lost_never_agree(apart: float, round_off: float, verdict: str) -> None:
+    assert measure._figures([0.0, apart, apart], round_off)["verdict"] == verdict
+
+
 def test_worlds_begin_closed_and_each_in_a_state_of_its_own(case: Case) -> None:
     motion = prescribe(case)
     starts = states(case, motion, np.random.default_rng(1), 50)

@@ -28,7 +28,7 @@ from loopcheck.validation.judge import sources, tiers
 from loopcheck.validation.judge.model_inventory import expected_inventory
 from loopcheck.validation.judge.tiers import QuantityCheck
 from loopcheck.validation.judge.tolerances import audits, registered
-from loopcheck.validation.judge.verdicts import CASE, FILE, SEVERITY, Key
+from loopcheck.validation.judge.verdicts import CASE, FILE, SEVERITY, Key, within
 
 TIERS = ("static", "instantaneous", "trajectory")
 EFFORT = "effort, "
@@ -175,7 +175,7 @@ def _row(key: Key, engine: str, tier: str, check: QuantityCheck) -> Row:
         "found": check.actual[element, entry],
         "error": error[element, entry],
         "tolerance": tolerance,
-        "verdict": "agree" if error[element, entry] <= tolerance else "disagree",
+        "verdict": "agree" if within(error[element, entry], tolerance) else "disagree",
         "note": check.note,
     }
 

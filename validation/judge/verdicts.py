@@ -56,6 +56,16 @@ Key: TypeAlias = tuple[str, str, str, str]
 """Robot, variant, mode and configuration."""
 
 
+def within(error: float, limit: float) -> bool:
+    """Whether an error is at most a limit; a comparison with a value that is not finite never agrees."""
+    return math.isfinite(error) and math.isfinite(limit) and error <= limit
+
+
+def verdict_of_figure(figure: float, otherwise: str = "not comparable") -> str:
+    """Verdict on a measured figure without a limit: `measured`, if it is finite."""
+    return MEASURED if math.isfinite(figure) else otherwise
+
+
 class CaseVerdict(NamedTuple):
     """What is found about a source in a case."""
 

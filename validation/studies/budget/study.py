@@ -17,11 +17,12 @@ from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerPool
 from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.verdicts import verdict_of_figure
 from loopcheck.validation.report.blocks import Block, Picture, Section, table
 from loopcheck.validation.report.terminal import error_table
 from loopcheck.validation.studies.budget.parts import budget, missing
 from loopcheck.validation.studies.budget.pictures import shares_figure
-from loopcheck.validation.studies.study import MEASURED, Computed, Conclusion, Study, StudyResult
+from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
 
 TABLE = "budget"
 
@@ -78,7 +79,10 @@ class Budget(Study):
             title="loopcheck: causes of the error",
             sections=_sections(rows),
             summary=list(_summary(rows)),
-            verdicts=["not comparable" if not part else MEASURED for part in rows["part"].fillna("")],
+            verdicts=[
+                verdict_of_figure(largest) if part else "not comparable"
+                for part, largest in zip(rows["part"].fillna(""), rows["rms"].fillna(rows["largest"]), strict=True)
+            ],
         )
 
 

@@ -13,10 +13,11 @@ from loopcheck.robots.robot import Case
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerPool
+from loopcheck.validation.judge.verdicts import verdict_of_figure
 from loopcheck.validation.report.blocks import Section, table
 from loopcheck.validation.report.terminal import error_table
 from loopcheck.validation.studies.errata.costs import CORRECTED, costs, not_run
-from loopcheck.validation.studies.study import MEASURED, Computed, Conclusion, Study, StudyResult
+from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
 
 TABLE = "errata"
 
@@ -59,7 +60,7 @@ class Errata(Study):
             title="loopcheck: errata of the papers",
             sections=[_introduction(), *parts],
             summary=list(_summary(rows)),
-            verdicts=["not run" if is_missing else MEASURED for is_missing in corrected["relative_error"].isna()],
+            verdicts=[verdict_of_figure(error, "not run") for error in corrected["relative_error"]],
         )
 
 

@@ -13,6 +13,7 @@ from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerPool
 from loopcheck.validation.judge.sources import engine_of
+from loopcheck.validation.judge.verdicts import verdict_of_figure
 from loopcheck.validation.report.blocks import Section, table
 from loopcheck.validation.report.terminal import error_table
 from loopcheck.validation.studies.free_motion.measure import (
@@ -23,7 +24,7 @@ from loopcheck.validation.studies.free_motion.measure import (
     ways,
     without_motion,
 )
-from loopcheck.validation.studies.study import MEASURED, Computed, Conclusion, Study, StudyResult
+from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
 
 TABLE = "benchmarks"
 
@@ -77,7 +78,7 @@ class FreeMotion(Study):
                 *(_part(name, of_name) for name, of_name in by_name.items()),
             ],
             summary=list(matrices),
-            verdicts=["not run" if is_missing else MEASURED for is_missing in rows["error"].isna()],
+            verdicts=[verdict_of_figure(error, "not run") for error in rows["error"]],
         )
 
 

@@ -19,6 +19,7 @@ from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec
 from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool
 from loopcheck.validation.judge.sources import engine_of
+from loopcheck.validation.judge.verdicts import verdict_of_figure
 from loopcheck.validation.studies.refinement.levels import (
     LEVELS,
     PreparedCase,
@@ -28,7 +29,7 @@ from loopcheck.validation.studies.refinement.levels import (
 )
 from loopcheck.validation.studies.refinement.report import derived, how, sections, settings_tables
 from loopcheck.validation.studies.refinement.tuned import TUNED, tuned_rows
-from loopcheck.validation.studies.study import MEASURED, Computed, Conclusion, Study, StudyResult
+from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
 
 TABLE, ADVICE, TITLE = "refinement_levels", "refinement_settings", "loopcheck: refinement study"
 
@@ -77,7 +78,10 @@ class Refinement(Study):
             title=TITLE,
             sections=sections(levels, result.tables[ADVICE], result.record),
             summary=list(settings_tables(result.tables[ADVICE])),
-            verdicts=[MEASURED] * len(levels),
+            verdicts=[
+                "informational" if note else verdict_of_figure(error)
+                for error, note in zip(levels["relative_error"], levels["note"].fillna(""), strict=True)
+            ],
             tables=derived(levels),
         )
 

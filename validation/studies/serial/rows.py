@@ -12,8 +12,8 @@ from loopcheck.analytic.transmission.terms import JointTerms
 from loopcheck.analytic.transmission.twin import Twin, Workspace
 from loopcheck.robots.arrays import Array, root_mean_square
 from loopcheck.validation.judge.accuracy import Requirement
+from loopcheck.validation.judge.verdicts import MEASURED
 from loopcheck.validation.studies.serial.comparison import MotionEfforts
-from loopcheck.validation.studies.study import MEASURED
 
 Row = Mapping[str, Any]
 Series: TypeAlias = tuple[str, str, str, Array, Array, Array]

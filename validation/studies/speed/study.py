@@ -15,6 +15,7 @@ from loopcheck.robots.robot import Case, load, representative_case
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, integer, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool
+from loopcheck.validation.judge.verdicts import verdict_of_figure
 from loopcheck.validation.report.terminal import table as terminal_table
 from loopcheck.validation.studies.speed.measure import (
     REPETITIONS,
@@ -27,7 +28,7 @@ from loopcheck.validation.studies.speed.measure import (
     sample_rows,
 )
 from loopcheck.validation.studies.speed.startup import startup_rows
-from loopcheck.validation.studies.study import MEASURED, Computed, Conclusion, Study, StudyResult
+from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
 
 TABLE = "bench"
 STARTED = "four_bar"
@@ -91,7 +92,7 @@ class Speed(Study):
             title="loopcheck: bench",
             sections=[],
             summary=[*_summary(figures), f"figures: {result.folder / 'speed.csv'}"],
-            verdicts=[MEASURED] * len(figures),
+            verdicts=[verdict_of_figure(median, "not run") for median in figures["median"]],
         )
 
 

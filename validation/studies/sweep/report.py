@@ -119,10 +119,14 @@ def sentence(sweep: SweepResult) -> str:
 
 def verdicts(sweep: SweepResult) -> list[str]:
     """One for all errors of a source in a kind of motion, and one for each kind of what did not run."""
-    tallies = sweep.statistics.tallies.values()
+    tallies = sweep.statistics.tallies.items()
     results = sweep.statistics.results.items()
     return [
-        *("disagree" if tally.beyond else "agree" for tally in tallies if tally.count),
+        *(
+            "disagree" if tally.beyond else "agree" if source in tolerances() else "informational"
+            for (_, source), tally in tallies
+            if tally.count
+        ),
         *("not run" for (_, _, result), rows in results if rows and result == "not run"),
     ]
 

@@ -55,7 +55,7 @@ class Tally:
     worst: list[Worst] = field(default_factory=list)
     """Largest errors, descending."""
     beyond: int = 0
-    """Cases with an error beyond the tolerance of the source."""
+    """Cases with an error beyond the tolerance of the source, or without a finite error."""
 
     @property
     def count(self) -> int:
@@ -68,12 +68,13 @@ class Tally:
         Args:
             errors: Relative errors [-], shape (n,).
             cases: Their cases [-], shape (n,).
-            tolerance: Tolerance of the source [-].
+            tolerance: Tolerance of the source; infinite without a registered tolerance [-].
         """
+        errors = np.where(np.isnan(errors), np.inf, errors)
         with np.errstate(divide="ignore"):
             bins = np.floor((np.log10(errors) - LOWEST) * PER_DECADE)
         np.add.at(self.histogram, np.clip(bins, 0, BINS - 1).astype(int), 1)
-        self.beyond += int((errors > tolerance).sum())
+        self.beyond += int((np.isinf(errors) | (errors > tolerance)).sum())
         candidates = [*self.worst, *(Worst(float(e), int(c)) for e, c in zip(errors, cases, strict=True))]
         self.worst = sorted(candidates, key=lambda one: (-one.error, one.case))[:KEPT]
 

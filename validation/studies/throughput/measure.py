@@ -18,7 +18,7 @@ from loopcheck.robots.mjcf import compile_model
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 from loopcheck.validation.judge.as_is import settled
-from loopcheck.validation.judge.verdicts import MEASURED
+from loopcheck.validation.judge.verdicts import MEASURED, NO_LOAD, verdict_of_figure, within
 
 SAME, DIFFERENT = "same", "different"
 """Initial states of the worlds: the same state, or different seeded states."""
@@ -127,6 +127,8 @@ def _of_choice(
         if not left.reason:
             names = ("rms", "largest", "floor")
             off |= {figure: _largest(getattr(left, figure), left.scale) for figure in names}
+            off["verdict"] = verdict_of_figure(off["rms"] + off["largest"])
+            off["note"] = "" if off["verdict"] == MEASURED else NO_LOAD
     except HarnessError as error:
         off = {"verdict": "not comparable", "note": str(error)}
     for count in counts if not settings else counts[-1:]:
@@ -242,15 +244,18 @@ def _figures(apart: Sequence[float], round_off: float) -> Row:
     known = np.array(apart)
     failed = np.flatnonzero(np.isinf(known))
     worst = int(np.nanargmax(known))
-    agree = bool(known[worst] <= ROUND_OFF * round_off)
-    note = "" if agree else f"world {worst} is farthest"
-    if failed.size:
+    verdict = "agree" if within(known[worst], ROUND_OFF * round_off) else "disagree"
+    note = "" if verdict == "agree" else f"world {worst} is farthest"
+    if not np.isfinite(round_off):
+        verdict = "not comparable"
+        note = "a single world is no longer finite; compare after fewer steps with --steps"
+    elif failed.size:
         note = f"{failed.size} worlds are no longer finite, beginning with world {failed[0]}"
     return {
         "spread": float(known[worst]),
         "round_off": round_off,
         "world": worst,
-        "verdict": "agree" if agree else "disagree",
+        "verdict": verdict,
         "note": note,
     }
 
