@@ -31,7 +31,7 @@ SENSORS = (0.005, 0.002)
 NO_ACCURACY = 1e-9
 """Asked for, so that floors alone decide [-]."""
 FAULT = 3.0
-"""Size of a seeded fault [floors]."""
+"""Largest change of the efforts by a seeded fault, over the floor of the largest residual [-]."""
 WITHIN = (0.8, 2.0)
 """Where the floor over the truth is to be [-]."""
 
@@ -119,7 +119,7 @@ def draws(case: Case, exact: Log, encoder: float, sensor: float, seeds: range) -
         floor.append(residual.floor.rms)
         false += any(verdict == "disagree" for verdict, _ in verdicts(judged, NO_ACCURACY))
         gain = np.ones(case.mechanism.na)
-        gain[0] += FAULT * residual.floor.rms[0] / np.sqrt((residual.needed[:, 0] ** 2).mean())
+        gain[0] += FAULT * residual.floor.largest[0] / np.abs(residual.needed[:, 0]).max()
         faulty = judge_log(case, replace(noisy, effort=noisy.effort * gain))
         caught += verdicts(faulty, NO_ACCURACY)[0].verdict == "disagree"
     return Draws(rms=np.array(rms), floor=np.array(floor), false=false, caught=caught)
