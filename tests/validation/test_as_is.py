@@ -26,7 +26,7 @@ from loopcheck.robots.mjcf import compile_model
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, make_case, representative_case
 from loopcheck.validation.execution.workers import ALONE
-from loopcheck.validation.judge.as_is import Series, residual_series, settled, start_window, step_residuals
+from loopcheck.validation.judge.as_is import Series, follows, residual_series, settled, start_window, step_residuals
 from loopcheck.validation.judge.compare import Evidence, summarize
 from loopcheck.validation.judge.evaluate import Outcome, evaluate
 from loopcheck.validation.judge.logs import judge_log, verdicts
@@ -358,6 +358,8 @@ def test_a_robot_that_does_not_follow_reads_so(four_bar: tuple[Case, Motion]) ->
     limits = rf"with {count} controls or forces at a limit of their range \({name} {count}\)"
     assert re.match(rf"not followed: '{case.mechanism.drives[0].name}' must stay within .*, {limits}", left.reason)
     assert "end of their range" not in left.note
+    strokes = [replace(route, at_limits={}, following=np.array([part])) for part in (0.049, 0.051)]
+    assert list(map(follows, strokes)) == [True, False]
     apart = replace(route, log=replace(route.log, q=route.log.q + np.array([0, 0.1, 0])))
     reason = settled(case.mechanism, apart).reason
     assert re.match(r"not followed: .*; its log cannot be judged: .* got a gap of", reason)

@@ -13,6 +13,7 @@ import pytest
 import loopcheck
 from loopcheck import engines, judge
 from loopcheck.robots.errors import HarnessError
+from loopcheck.validation.studies.judge.library import Judgement
 from tests import planar_four_bar
 
 MODEL = Path(__file__).parents[2] / "robots/four_bar/four_bar.xml"
@@ -86,6 +87,24 @@ def test_a_small_motor_beside_a_large_one_is_judged_by_its_own(factor: float, ve
     efforts = {"lift.effort": 1000.001 * (9.81 + 0.1 * qdd), "dial.effort": factor * 1e-9 * 0.3 * qdd}
     judgement = judge(tmp_path / "m.xml", {**columns, **efforts}, effort_time="instantaneous")
     assert judgement.verdicts == {"lift": "agree", "dial": verdict}
+    assert judgement.verdict == verdict
+    assert judgement.agrees is (verdict == "agree")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "worst"),
+    [
+        (["agree", "agree"], "agree"),
+        (["agree", "not comparable"], "not comparable"),
+        (["disagree", "not comparable", "agree"], "disagree"),
+    ],
+)
+def test_a_judgement_is_the_worst_of_its_actuators(verdicts: list[str], worst: str) -> None:
+    by_actuator = {f"motor {k}": verdict for k, verdict in enumerate(verdicts)}
+    empty = pd.DataFrame()
+    judgement = Judgement(verdicts=by_actuator, notes={}, columns={}, figures=empty, efforts=empty, estimates=())
+    assert judgement.verdict == worst
+    assert judgement.agrees is (worst == "agree")
 
 
 def test_bad_logs_raise_one_line(columns: dict[str, np.ndarray]) -> None:
