@@ -195,6 +195,15 @@ TWO_CRANKS = """
   <keyframe><key name="home" qpos="4.3 -3.64 2.55"/></keyframe>
 </mujoco>"""
 
+# A cart with a pendulum that nothing drives: its velocity is not prescribed, so that no simulation can start earlier.
+# At rest, with the pendulum down, F = (M + m - (m l)²/(I + m l²)) a.
+CART = """<mujoco><option gravity="0 0 -9.81"/><worldbody>
+  <body name="cart"><joint name="cart" type="slide" axis="1 0 0"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>
+    <body name="bob"><joint name="pin" axis="0 1 0"/><inertial pos="0 0 -0.5" mass="2" diaginertia="0.01 0.01 0.01"/>
+    </body></body></worldbody><actuator><motor name="cart" joint="cart"/></actuator></mujoco>"""
+CART_MASS = 3 - 1 / 0.51
+"""F over a of the cart [kg]."""
+
 # A body that tumbles freely, its mass centre beside its origin.
 TUMBLING = """<mujoco><option gravity="0 0 -9.81"/><worldbody><body name="box"><freejoint name="box"/>
 <inertial pos="0.05 -0.02 0.03" mass="2" fullinertia="0.2 0.3 0.25 0.01 0.02 -0.01"/></body></worldbody></mujoco>"""

@@ -12,7 +12,7 @@ from loopcheck.robots.errors import EngineError, NotRepresentableError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 from tests.conftest import MODELS
-from tests.engines.mechanisms import OWN, PARALLEL_CRANKS, Own, reference, want_right
+from tests.engines.mechanisms import CART, CART_MASS, OWN, PARALLEL_CRANKS, Own, reference, want_right
 from tests.errors import relative_error
 
 
@@ -67,6 +67,27 @@ def test_what_is_left_falls_with_the_rungs(prr: Case, prr_motion: Motion) -> Non
         for parts in ((2,), (2, 4), (2, 4, 8), (2, 4, 8, 16))
     ]
     assert all(after < before / 20 for before, after in pairwise(errors))
+
+
+@pytest.mark.parametrize("name", ["ball_and_universal", "strutted_four_bar"])
+def test_loads_act_on_both_bodies(name: str, own: Own) -> None:
+    """The spring of a ball turns both bodies; a spring and a damper between two points pull both together."""
+    text = (MODELS / f"{name}.xml").read_text(encoding="utf-8").replace('type="ball"', 'type="ball" stiffness="2"')
+    case = own(name, text)
+    motion = prescribe(case)
+    want_right("dart/kkt", case, motion.assemble(motion.t[10:40:10]))
+
+
+def test_a_start_with_unactuated_dofs_has_velocities_of_half_a_step_earlier(own: Own) -> None:
+    """With those of its own time, half of the first step's force would be missing."""
+    from loopcheck.engines.dart.routes.forward import DartForward, Settings
+
+    case = own("cart", CART)
+    motion = prescribe(case)
+    assert (motion.q[0] == 0).all()
+    assert (motion.qd[0] == 0).all()
+    effort = DartForward(Settings(parts=(2,))).compute_efforts(case, motion.assemble(motion.t[:3])).effort
+    assert effort[0, 0] == pytest.approx(CART_MASS * motion.qdd[0, 0], rel=1e-3)
 
 
 def test_a_rotor_is_carried_where_a_motion_drives_it(own: Own) -> None:

@@ -1,5 +1,6 @@
 """What is Drake's own: steps of first order, a start that lasts, angles of frames, and silence."""
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,9 +12,10 @@ from loopcheck import engines
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.errors import EngineError
+from loopcheck.robots.mechanism import Wrench
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from tests.engines.mechanisms import Own, reference
+from tests.engines.mechanisms import CART, CART_MASS, Own, reference
 
 
 @pytest.fixture(autouse=True)
@@ -71,6 +73,31 @@ def test_a_start_lasts_for_some_steps_however_short(prr: Case, prr_motion: Motio
 
     assert error(64, 5) == pytest.approx(error(16, 5), rel=0.05)
     assert error(16, 0) > 10 * error(16, 5) > 100 * error(16, 30)
+
+
+def test_a_moment_acts_in_a_simulation(own: Own) -> None:
+    """The motor of the crank, with a gear of 2, holds the part of the moment along its axis, which stands in space."""
+    case = own("spatial")
+    crank = [body.name for body in case.mechanism.bodies].index("crank")
+    moment = np.array([3.0, -5.0, 4.0])
+    wrench = Wrench(body=crank, point=np.zeros(3), moment=moment, force=np.zeros(3))
+    turns = Rotation.from_euler("XYZ", [0.4, -1.1, 0.7]) * Rotation.from_euler("XYZ", [0.2, 0.5, -0.9])
+    axis = turns.apply(np.array([0.2, 0.3, 1.0]) / np.linalg.norm([0.2, 0.3, 1.0]))
+    motion = prescribe(case)
+    start = motion.assemble(motion.t[:3])
+    with_moment = replace(case, mechanism=replace(case.mechanism, wrenches=(wrench,)))
+    loaded, free = (simulated(one, start, parts=(4,)).effort for one in (with_moment, case))
+    np.testing.assert_allclose(loaded - free, -axis @ moment / 2, rtol=1e-4)
+
+
+def test_a_start_with_unactuated_dofs_has_velocities_of_half_a_step_earlier(own: Own) -> None:
+    """With those of its own time, half of the first step's force would be missing."""
+    case = own("cart", CART)
+    motion = prescribe(case)
+    assert (motion.q[0] == 0).all()
+    assert (motion.qd[0] == 0).all()
+    effort = simulated(case, motion.assemble(motion.t[:3]), parts=(2,)).effort
+    assert effort[0, 0] == pytest.approx(CART_MASS * motion.qdd[0, 0], rel=1e-3)
 
 
 def test_what_drake_raises_becomes_an_engine_error() -> None:

@@ -14,7 +14,7 @@ from loopcheck.robots.errors import EngineError, NotRepresentableError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 from tests.conftest import MODELS
-from tests.engines.mechanisms import Own, reference, want_right
+from tests.engines.mechanisms import OWN, Own, reference, want_right
 from tests.errors import relative_error
 
 
@@ -59,6 +59,15 @@ def test_a_driven_tendon_needs_no_inertia_of_its_own(own: Own, monkeypatch: pyte
     for inertia in (0.01, 10.0):
         monkeypatch.setattr(_model, "STAND_IN", inertia)
         want_right("simbody/forward", case, motion)
+
+
+def test_a_spring_rests_at_its_own_reference_beside_that_of_its_joint(own: Own) -> None:
+    """Every joint has a reference that is not zero; OpenSim counts its coordinates from there."""
+    text = OWN["five_bar"].replace('pos="-0.03 0 0.01" stiffness="2"', 'pos="-0.03 0 0.01" ref="0.5" stiffness="2"')
+    assert text != OWN["five_bar"]
+    case = own("sprung", text)
+    motion = prescribe(case)
+    want_right("simbody/kkt", case, motion.assemble(motion.t[10:40:10]))
 
 
 def test_what_nothing_drives_moves_by_itself(own: Own) -> None:
