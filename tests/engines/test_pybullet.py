@@ -13,8 +13,9 @@ from loopcheck import engines
 from loopcheck.analytic.kinematics.closures import closure_residual
 from loopcheck.analytic.kinematics.tree import poses, retract
 from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.pybullet import _as_is
 from loopcheck.engines.pybullet._jacobian import closure_bias
-from loopcheck.engines.pybullet._world import opened
+from loopcheck.engines.pybullet._world import World, opened
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.errors import EngineError, NotRepresentableError
@@ -41,6 +42,52 @@ def case_3prr(key: tuple[str, str, str]) -> tuple[Case, Motion]:
 
 def run(route: str, case: Case, motion: Motion) -> EffortHistory:
     return engines.load(f"pybullet/{route}").compute_efforts(case, motion)
+
+
+def test_a_run_as_it_comes_changes_no_setting_of_solver_or_links(
+    pybullet: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for the report of the iterations; before every step, settings are those of a new connection."""
+    fresh = pybullet.connect(pybullet.DIRECT)
+    defaults = pybullet.getPhysicsEngineParameters(physicsClientId=fresh)
+    pybullet.disconnect(fresh)
+    defaults = {name: value for name, value in defaults.items() if not name.startswith("gravity")}
+    seen, set_parameters, push = [], pybullet.setPhysicsEngineParameter, _as_is.push
+
+    def set_report(*, physicsClientId: int, reportSolverAnalytics: int) -> None:
+        set_parameters(reportSolverAnalytics=reportSolverAnalytics, physicsClientId=physicsClientId)
+
+    def no_change(*arguments: Any, **named: Any) -> None:
+        raise AssertionError(named)
+
+    def pushed(world: World, driven: tuple[int, ...], effort: Array) -> None:
+        seen.append(pybullet.getPhysicsEngineParameters(physicsClientId=world.client))
+        push(world, driven, effort)
+
+    monkeypatch.setattr(pybullet, "setPhysicsEngineParameter", set_report)
+    monkeypatch.setattr(pybullet, "changeDynamics", no_change)
+    monkeypatch.setattr(_as_is, "push", pushed)
+    case, motion = case_3prr(("default", "plus", "vertical"))
+    start = motion.assemble(motion.t[:4])
+    record = _as_is.simulate(case.mechanism, start, _as_is.demands(case.mechanism, start))
+    assert len(seen) > 3
+    for settings in seen:
+        assert {name: settings[name] for name in defaults} == defaults
+    # a torque that is commanded is not reported; it is the reaction at the first bodies, whose slides bear nothing else
+    assert not record.readings["reported"].any()
+    np.testing.assert_allclose(record.readings["reaction"], record.readings["commanded"], rtol=1e-6)
+
+
+def test_loops_drawn_together_by_a_fifth_stay_wider_open() -> None:
+    case, motion = case_3prr(("default", "plus", "vertical"))
+    start = motion.assemble(motion.t[:4])
+    right, loose = (
+        source.compute_efforts(case, start).closure_drift
+        for source in (engines.load("pybullet/forward"), engines.faults("pybullet/forward")["loose loops"](1.0))
+    )
+    assert right is not None
+    assert loose is not None
+    assert loose.length > 2 * right.length
 
 
 @pytest.mark.slow
