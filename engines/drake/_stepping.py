@@ -5,8 +5,9 @@ from time import perf_counter
 
 import numpy as np
 
-from loopcheck.engines.drake._equations import opening
+from loopcheck.engines.drake._equations import DrakeEquations, opening
 from loopcheck.engines.drake._plant import Plant, build, guarded, plants, trees, values, wrench_math
+from loopcheck.engines.projection import loop_motions
 from loopcheck.engines.wrenches import wrenches
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation, Rung, deviation_of
@@ -30,6 +31,18 @@ class Run:
     """Places of the driven coordinates that are driven."""
     strongest: float
     """Largest effort of the actuators [N or N m]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Start:
+    """Start of the span."""
+
+    positions: Array
+    """Positions of the plant [m or rad], shape (positions,)."""
+    velocities: Array
+    """Velocities of the plant, half a step earlier [m/s or rad/s], shape (velocities,)."""
+    projector: Array
+    """Part of velocities along motions that nothing drives [-], shape (velocities, velocities)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,13 +73,14 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
     """
     clock = perf_counter()
     begin = motion.t[0] - run.lead * run.dt
-    traced = motion.assemble(np.array([begin - run.dt / 2, begin]))
+    traced = motion.assemble(np.array([begin - run.dt / 2, begin, motion.t[0] - run.dt / 2, motion.t[0]]))
     driven = tuple(mechanism.drives[k].joints[0] for k in run.drives)
     with guarded(f"drake: steps of {run.dt:g} s"):
         gains = dict.fromkeys(driven, GAIN)
         drake = build(mechanism, step=run.dt, gains=gains, strongest=run.strongest)
+        start = _unactuated_start(drake, traced.q[3], traced.qd[2], run)
         drake.put(traced.q[1], traced.qd[0])
-        log = _march(drake, motion, run, driven)
+        log = _march(drake, motion, run, start)
     efforts = np.zeros((len(motion.t), len(mechanism.drives)))
     efforts[:, run.drives] = log.efforts
     if not (np.isfinite(log.positions).all() and np.isfinite(efforts).all()):
@@ -99,8 +113,28 @@ def apply_loads(drake: Plant) -> None:
     port.FixValue(drake.context, values.Value[list[plants.ExternallyAppliedSpatialForce]](every))
 
 
-def _march(drake: Plant, motion: Motion, run: Run, driven: tuple[int, ...]) -> _Log:
+def _unactuated_start(drake: Plant, q: Array, qd: Array, run: Run) -> _Start:
+    """The state at the start of the span, and the directions in which nothing drives the robot there."""
+    motions = loop_motions(DrakeEquations(drake).jacobian(q), drake.mechanism.rates_of(drake.mechanism.drives)).Z
+    basis = np.linalg.qr(drake.rates(q) @ motions)[0]
+    return _Start(positions=drake.positions(q), velocities=drake.rates(q) @ qd, projector=basis @ basis.T)
+
+
+def _put_unactuated(drake: Plant, start: _Start) -> None:
+    """Put unactuated motions to their state at the start of the span.
+
+    The pre-roll does not lead them there. The others stay: the small openings of the loops carry their forces.
+    """
     plant, context = drake.plant, drake.context
+    x, v = plant.GetPositions(context), plant.GetVelocities(context)
+    way = start.projector @ plant.MapQDotToVelocity(context, start.positions - x)
+    plant.SetPositions(context, x + plant.MapVelocityToQDot(context, way))
+    plant.SetVelocities(context, v + start.projector @ (start.velocities - v))
+
+
+def _march(drake: Plant, motion: Motion, run: Run, start: _Start) -> _Log:
+    plant, context = drake.plant, drake.context
+    driven = tuple(drake.mechanism.drives[k].joints[0] for k in run.drives)
     instance = trees.default_model_instance()
     desired, acting = plant.get_desired_state_input_port(instance), plant.get_net_actuation_output_port()
     apply_loads(drake)
@@ -113,6 +147,8 @@ def _march(drake: Plant, motion: Motion, run: Run, driven: tuple[int, ...]) -> _
     after, command = plant.AllocateDiscreteVariables(), np.zeros(2 * count)
     positions, efforts, drift = [], [], Deviation()
     for k, target in zip(steps, targets[1:], strict=True):
+        if k == 0 and start.projector.any():
+            _put_unactuated(drake, start)
         x = plant.GetPositions(context)[places]
         command[[count + i for i in inputs]] = (target - x) / run.dt
         desired.FixValue(context, command)

@@ -21,6 +21,8 @@ from loopcheck.robots.robot import Case
 
 FARTHEST = 0.08
 """Longest time before the span [s]."""
+LEAD_UNACTUATED = 12
+"""Steps before the span of robots with unactuated motions, which leave the state that leads to the start [-]."""
 FINER = 2
 """Divisor of the steps for robots with unactuated motions, which may vibrate on springs [-]."""
 MORE = 3
@@ -98,8 +100,7 @@ class DrakeForward(Refinable):
 
         def rung(count: int) -> Rung:
             dt = divided(motion.dt) / (count * (FINER if undriven else 1))
-            # what nothing drives cannot be led to the start
-            lead = 0 if undriven else min(settings.lead, int(FARTHEST / dt))
+            lead = min(settings.lead, LEAD_UNACTUATED if undriven else settings.lead, int(FARTHEST / dt))
             return simulate(mechanism, motion, Run(dt=dt, lead=lead, drives=drives, strongest=settings.strongest))
 
         settled, beyond = settings.settled, settings.beyond
@@ -115,8 +116,9 @@ def _in_words(settings: Settings, *, undriven: bool) -> dict[str, str]:
             if settings.settled < inf
             else ""
         ),
-        "pre-roll": f"{0 if undriven else settings.lead} steps before the span, {FARTHEST:g} s at most, with "
-        "initial velocities of half a step earlier",
+        "pre-roll": f"{min(settings.lead, LEAD_UNACTUATED) if undriven else settings.lead} steps before the span, "
+        f"{FARTHEST:g} s at most, with initial velocities of half a step earlier"
+        + ("; then the state of unactuated motions at the start" if undriven else ""),
         "loops": "AddBallConstraint, AddWeldConstraint and AddCouplerConstraint",
         "solver": "discrete plant with SAP; its tolerance cannot be set",
         "drives": f"actuators with controller gains p 1e-9 and d {GAIN:g}, desired velocity (x(t+dt) - x)/dt, "
