@@ -1,4 +1,4 @@
-"""Mutation test of the judge: `python -m tests.mutation [MUTANTS PER FILE]`.
+"""Mutation test of the judge: `python -m tests.mutation [MUTANTS PER FILE [FOLDER OR FILE...]]`.
 
 mutmut changes the code of the files that `[tool.mutmut]` names, one place at a time, and runs the tests that reach it.
 A mutant that none of them kills must stand in `mutation.toml` with the reason why it is equivalent, or this fails; so
@@ -10,7 +10,7 @@ import random
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from mutmut.configuration import config
@@ -44,9 +44,11 @@ def changed_line(name: str, path: Path) -> str:
     return " ".join(line[1:].strip() for line in shown if line.startswith("+") and line[:3] != "+++")
 
 
-def tried(most: int) -> Iterator[tuple[Path, list[str]]]:
-    """Mutants of each file, at most so many: the same ones whenever the file is the same."""
+def tried(most: int, places: Sequence[str]) -> Iterator[tuple[Path, list[str]]]:
+    """Mutants of each file in some places, at most so many: the same ones whenever the file is the same."""
     for path in map(Path, config().only_mutate):
+        if places and not any(path.is_relative_to(place) for place in places):
+            continue
         names = mutants(path)
         random.Random(SEED).shuffle(names)
         yield path, names[:most]
@@ -54,7 +56,7 @@ def tried(most: int) -> Iterator[tuple[Path, list[str]]]:
 
 def main() -> int:
     """Try the mutants, print how many were killed, and return an exit status."""
-    samples = dict(tried(int(sys.argv[1]) if len(sys.argv) > 1 else sys.maxsize))
+    samples = dict(tried(int(sys.argv[1]) if len(sys.argv) > 1 else sys.maxsize, sys.argv[2:]))
     names = [name for sample in samples.values() for name in sample]
     subprocess.run([sys.executable, "-m", "mutmut", "run", "--max-children", "1", *names], check=True)
     listed = tomllib.loads(SURVIVORS.read_text(encoding="utf-8"))["equivalent"]

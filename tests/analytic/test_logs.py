@@ -218,7 +218,7 @@ SLIDER = """<mujoco><option gravity="0 0 0"/><worldbody><body><joint name="x" ty
   <actuator><motor name="x" joint="x"/></actuator></mujoco>"""
 
 
-def test_a_motion_that_every_window_follows_has_noise_but_no_truncation(model_case: CaseMaker, tmp_path: Path) -> None:
+def test_a_motion_that_every_window_follows_has_no_floor_but_noise(model_case: CaseMaker, tmp_path: Path) -> None:
     """A cube of the time, F = 2 times 6 t: what changes with the window is noise, in half of all draws less of it."""
     path = tmp_path / "slider.xml"
     path.write_text(SLIDER, encoding="utf-8")

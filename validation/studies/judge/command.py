@@ -56,7 +56,7 @@ from loopcheck.validation.studies.options import (
     metavar="WHAT",
     multiple=True,
     group=JUDGEMENT,
-    help="Fit friction, or mass:BODY, and judge the remaining error; may repeat.",
+    help="Fit friction (at least 0), or mass:BODY (at least 0 in total), and judge the remaining error; may repeat.",
 )
 @option(
     "--name",
