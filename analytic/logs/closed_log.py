@@ -13,6 +13,7 @@ from loopcheck.analytic.logs.closed_motion import States, closed_states, drive_o
 from loopcheck.analytic.logs.filters import Filter
 from loopcheck.analytic.logs.noise import noise, rounding
 from loopcheck.analytic.motion.assembly import assemble
+from loopcheck.analytic.motion.units import with_plausible_units
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import LoopClosureError, MechanismError, NotFoundError
 from loopcheck.robots.log import UNMODELLED, Log
@@ -240,7 +241,13 @@ def _of_drives(mechanism: Mechanism, log: Log, effort: Array, guess: Array) -> C
     law = partial(_along, CubicSpline(log.t, q))
     where = f"log '{log.name}' of {mechanism.model.path.name}"
     kept, weights = mixed_drives(mechanism, guess)
-    motion = assemble(mechanism, partial(_mixed, law, weights), guess, log.t[coarse], drives=kept, where=where)
+    motion = with_plausible_units(
+        mechanism,
+        law,
+        log.t[coarse],
+        lambda law: assemble(mechanism, partial(_mixed, law, weights), guess, log.t[coarse], drives=kept, where=where),
+        f"Declare in {log.name}.toml: units.angle = 'deg'",
+    )
     closed = ClosedLog(
         log=log,
         mechanism=mechanism,

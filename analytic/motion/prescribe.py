@@ -24,6 +24,7 @@ from loopcheck.analytic.motion.laws import AUTOMATIC, RECORDED, prescription
 from loopcheck.analytic.motion.log_rates import contradiction
 from loopcheck.analytic.motion.recorded import Recording, read_recording
 from loopcheck.analytic.motion.unactuated import MovingState, accelerations, integrate_unactuated, settled
+from loopcheck.analytic.motion.units import with_plausible_units
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import LoopClosureError, MechanismError
 from loopcheck.robots.mechanism import Mechanism
@@ -62,7 +63,13 @@ def _prescribed(case: Case, dt: float | None, where: str) -> Motion:
             raise MechanismError(f"{file}: must not change during a command. Run the command again")
         recording = read_recording(file, mechanism)
         wrong = contradiction(mechanism, recording.t, recording.law(recording.t), str(file))
-        motion = _recorded(mechanism, recording, case.guess, where)
+        motion = with_plausible_units(
+            mechanism,
+            recording.law,
+            recording.t,
+            lambda law: _recorded(mechanism, replace(recording, law=law), case.guess, where),
+            f"Convert the angles of {file} and their rates",
+        )
         notes = (*motion.notes, f"the log is inconsistent: {wrong}") if wrong else motion.notes
         return replace(motion, contradiction=wrong, notes=notes)
     prescribed = prescription(case)

@@ -1,16 +1,23 @@
 """Motion files: the law between the samples and past the ends."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from loopcheck.analytic.kinematics.continuation import close
+from loopcheck.analytic.logs.closed_log import closed_log
+from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.analytic.motion.recorded import read_recording
-from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.errors import HarnessError, MechanismError, SingularityError
+from loopcheck.robots.log import Log
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.motion import Drive
+from loopcheck.robots.robot import MotionSpec, load
+from loopcheck.validation.judge.targets import case_of
 from tests.conftest import MODELS
 
 
@@ -41,6 +48,38 @@ def test_past_its_ends_the_acceleration_stays_what_it_is_there(four_bar: Mechani
     np.testing.assert_allclose(qdd[:, 0], 6 * end, rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(qd[:, 0], 3 * end**2 + 6 * end * ahead, rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(q[:, 0], end**3 + 3 * end**2 * ahead + 3 * end * ahead**2, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("amplitude", "unit", "error"), [(0.05, 180 / np.pi, MechanismError), (5.0, 1.0, SingularityError)]
+)
+def test_degrees_are_suspected_before_a_singularity(
+    tmp_path: Path, amplitude: float, unit: float, error: type[HarnessError]
+) -> None:
+    """The rocker turns by less than a turn; a motion in radians that is too large is no matter of units."""
+    t = np.linspace(0, 1, 41)
+    case = case_of(load("four_bar").folder / "four_bar.xml", actuated="rocker")
+    start = close(case.mechanism, case.guess[None], np.ones(3, dtype=bool))[0][0, 2]
+    columns = unit * np.stack([start + amplitude * (1 - np.cos(t)), amplitude * np.sin(t), amplitude * np.cos(t)])
+    rows = [",".join(map(str, row)) for row in np.stack([t, *columns], axis=1).tolist()]
+    path = written(tmp_path, "\n".join(["t,rocker.q,rocker.qd,rocker.qdd", *rows, ""]))
+    moved = case.robot.model_copy(update={"motion": MotionSpec(law="recorded", parameters={"file": str(path)})})
+    with pytest.raises(error) as of_file:
+        prescribe(replace(case, robot=moved))
+    log = Log(
+        name="bench",
+        t=t,
+        joints=("rocker",),
+        kinds=("hinge",),
+        q=columns[0][:, None],
+        actuators=("rocker",),
+        effort=np.zeros((len(t), 1)),
+    )
+    with pytest.raises(error) as of_log:
+        closed_log(case.mechanism, log, case.guess)
+    for message in map(str, (of_file.value, of_log.value)):
+        assert (f"'rocker.q' (up to {columns[0].max():.3g})" in message) == (unit != 1)
+    assert ("bench.toml: units.angle = 'deg'" in str(of_log.value)) == (unit != 1)
 
 
 PLAIN = "t,crank.q,crank.qd,crank.qdd\n0,0.5,0,1\n0.1,0.505,0.1,1\n0.2,0.52,0.2,1\n"
