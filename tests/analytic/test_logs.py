@@ -353,6 +353,16 @@ def test_velocities_late_by_more_than_an_integrator_makes_are_named(steps: float
     assert float(late[1]) == pytest.approx(abs(steps) * dt, rel=0.01)
 
 
+@pytest.mark.parametrize(("factor", "said"), [(1.0, ""), (-1.0, "are -1 times the derivatives of its velocities")])
+def test_accelerations_are_held_against_velocities(factor: float, said: str) -> None:
+    t = np.linspace(0, 2, 201)
+    q, qd, qdd = (x[:, None] for x in (np.sin(4 * t), 4 * np.cos(4 * t), -16 * factor * np.sin(4 * t)))
+    log = Log(name="l", t=t, joints=("j",), q=q, qd=qd, qdd=qdd, actuators=("m",), effort=0 * q)
+    assert [line.removeprefix("accelerations of 'j' ").split(" (")[0] for line in wrong_rates(log)] == [said][
+        : bool(said)
+    ]
+
+
 def test_an_encoder_that_hangs_is_named(exact: Log) -> None:
     assert list(stuck_codes(exact)) == []
     hanging = exact.q.copy()

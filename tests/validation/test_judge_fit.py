@@ -86,6 +86,7 @@ def test_a_fitted_mass_and_the_friction_behind_a_gear_are_stated(case: Case) -> 
     verdict, note, estimates = judged(case, effort(ARM + TOOL + 0.1, friction), "friction", "mass:tool")
     assert [e.value for e in estimates] == pytest.approx([COULOMB, VISCOUS, 0.1], rel=0.02)
     assert verdict == "agree"
+    assert [e.unit for e in estimates] == ["N m", "N m s/rad", "kg"]
     assert "fitted Coulomb friction of hip +0.3" in note
     assert "fitted mass of tool +0.1 ±" in note
     assert "kg (+0.14 of the mass in the model)" in note
