@@ -6,15 +6,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from loopcheck.analytic.kinematics.closures import RANK_TOLERANCE, closure_jacobian_at, closure_names, null_space
+from loopcheck.analytic.kinematics.closures import (
+    RANK_TOLERANCE,
+    closure_jacobian_at,
+    closure_names,
+    closure_residual,
+    null_space,
+)
 from loopcheck.analytic.kinematics.redundancy import free_motions, independent_rows, unit_rates_of_drives
 from loopcheck.analytic.kinematics.tree import poses
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.mechanism import WORLD, Mechanism
-from loopcheck.robots.size import unit_rates
+from loopcheck.robots.size import size, unit_rates
 
 LINKAGE = re.compile(r"link(age)?s?\b|(four|five|six|4|5|6)[-_ ]?bar|parallel|delta|stewart|hexapod|closed|loop", re.I)
 """Words in a file name that suggest loops."""
+OPEN_START = 1e-4
+"""Gap of the start pose over the size of the robot above which it is reported [-]."""
 FULL_TURN = 2 * np.pi
 """A full turn in radians: limits that are all less, counted in degrees, seem to be radians [-]."""
 NEXT_TO_NOTHING = 1e-6
@@ -131,6 +139,24 @@ def _warnings(mechanism: Mechanism, q: Array, Phi: Array, N: Array) -> Iterator[
     light = [mechanism.bodies[b].name for b in sorted(moving) if masses[b] < NEXT_TO_NOTHING * masses.sum()]
     if light:
         yield f"bodies with almost no mass: {', '.join(light)}"
+
+
+def open_start(mechanism: Mechanism, q: Array) -> str:
+    """Gap of the loops in a start pose of the file, as a phrase; empty below `OPEN_START`.
+
+    Args:
+        mechanism: Robot.
+        q: Joint positions [m or rad], shape (nq,).
+    """
+    gaps = np.abs(closure_residual(mechanism, poses(mechanism, q[None]), q[None]))[0]
+    widest = float(gaps.max(initial=0.0))
+    relative = widest / size(mechanism)
+    if relative <= OPEN_START:
+        return ""
+    return (
+        f"start pose of the file: closure '{closure_names(mechanism)[int(gaps.argmax())]}' is open by {widest:.3g} "
+        f"(m or rad), {relative:.2g} of the size of the robot; used instead: the nearest closed pose"
+    )
 
 
 def _radians_as_degrees(mechanism: Mechanism) -> Iterator[str]:

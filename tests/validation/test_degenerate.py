@@ -1,17 +1,22 @@
 """Locked, coincident and next to massless mechanisms: a verdict or one clear line, never an error of our own."""
 
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from loopcheck.robots.errors import INTERNAL, HarnessError
+from loopcheck.robots.robot import load
 from loopcheck.validation.execution.workers import ALONE
 from loopcheck.validation.judge.results import Results
 from loopcheck.validation.judge.targets import cases_of
 from loopcheck.validation.studies.check.study import run
+from loopcheck.validation.studies.judge.library import judge
+from loopcheck.validation.studies.tune.study import Tune
 from tests.validation.conftest import Command, exit_status, in_this_process
 from tests.validation.degenerate import linkage, mechanisms
 
@@ -77,6 +82,33 @@ def test_a_locked_linkage_cannot_be_tuned(loopcheck: Command, tmp_path: Path) ->
     status, _, err = loopcheck("tune", tmp_path / "linkage.xml", "--accuracy", "1%", "--out", tmp_path / "out")
     assert (status, err.count("\n")) == (2, 1)
     assert "the loops lock the mechanism: of" in err
+
+
+def test_a_loop_that_is_open_in_the_start_pose_is_reported(tmp_path: Path) -> None:
+    """The ground is 0.1 m longer than the pose of the keyframe needs, and then as long as the coupler: 1.1 m."""
+    text = (load("four_bar").folder / "four_bar.xml").read_text()
+    (tmp_path / "linkage.xml").write_text(text.replace('"rocker" pos="1 0 0"', '"rocker" pos="1.1 0 0"'))
+    words = "closure 'C' is open by 0.1 (m or rad), 0.091 of the size of the robot"
+    (case, *_) = cases_of([tmp_path / "linkage.xml"])
+    results = run([case], source_names=EXACT[:1], dt=0.1, workers=ALONE)
+    assert [words in note for note in results.summary["note"]] == [
+        row == "analytic/noc" for row in results.summary["source"]
+    ]
+    assert words in results.run["robots"]["linkage"]["oddities"][0]  # of the terminal and the report
+    t = np.linspace(0, 0.3, 31)
+    log = {"t": t, "crank.q": 0.6 + t**2, "crank.effort": np.ones(31)}
+    assert words in judge(tmp_path / "linkage.xml", log).notes["crank"]
+
+
+@pytest.mark.slow
+def test_tune_reports_an_open_start_pose(loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Tune, "_tuned", lambda *_: {"verdict": "agree", "answer": "not searched"})
+    text = (load("four_bar").folder / "four_bar.xml").read_text()
+    (tmp_path / "linkage.xml").write_text(text.replace('"rocker" pos="1 0 0"', '"rocker" pos="1.1 0 0"'))
+    out = tmp_path / "out"
+    _, stdout, _ = loopcheck("tune", tmp_path / "linkage.xml", "--accuracy", "90%", "--out", out)
+    for shown in (stdout, (out / "tune.html").read_text()):
+        assert "is open by 0.1 (m or rad), 0.091 of the size" in " ".join(unescape(shown).split())
 
 
 @pytest.mark.parametrize("drives", [("crank",), ("coupler",), ("crank", "rocker")], ids="+".join)

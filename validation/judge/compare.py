@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from loopcheck.analytic.kinematics.mobility import open_start
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import modes
 from loopcheck.robots.size import size
 from loopcheck.validation.judge import sources
 from loopcheck.validation.judge.accuracy import INTERNAL_LOAD, Requirement
@@ -196,7 +198,7 @@ def verdict_rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> li
         history = outcome.history
         unmeasured = resolution.note if resolution else ""
         cancellation = "" if outcome.settled else _cancellation(tolerance, numbers)
-        parts = (reason, unmeasured, outcome.note, _balance(outcome), cancellation)
+        parts = (reason, unmeasured, outcome.note, _opening(outcome), _balance(outcome), cancellation)
         rows.append(
             {
                 **case_and_source(outcome),
@@ -386,6 +388,14 @@ def _kept_to_motion(history: EffortHistory | None) -> dict[str, float | None]:
     names = ("closure_drift", "tracking_error")
     deviations = {name: getattr(history, name, None) for name in names}
     return {name: None if deviation is None else deviation.largest for name, deviation in deviations.items()}
+
+
+def _opening(outcome: Outcome) -> str:
+    """Gap of the start pose of the file, in the rows of the reference."""
+    case = outcome.case
+    if outcome.source != sources.REFERENCE or case.mode not in modes(case.mechanism):
+        return ""
+    return open_start(case.mechanism, case.guess)
 
 
 def _balance(outcome: Outcome) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from loopcheck.analytic.kinematics.mobility import open_start
 from loopcheck.analytic.logs.closed_log import ClosedLog, closed_log
 from loopcheck.analytic.logs.noise import stuck_codes
 from loopcheck.analytic.logs.parameters import Fit, fit
@@ -90,6 +91,8 @@ class JudgedLog:
     """Defects of the log, a phrase for each."""
     failure: str = ""
     """Reason for missing residuals."""
+    opening: str = ""
+    """Gap of the start pose of the file, as a phrase."""
 
     @property
     def source(self) -> str:
@@ -112,6 +115,7 @@ def judge_log(case: Case, log: Log, *, start: float = -np.inf, fitted: Sequence[
     doubts = (*wrong_rates(log), *stuck_codes(log), *_wrong_hold(log))
     moved = case.robot.model_copy(update={"motion": MotionSpec(law=RECORDED)})  # it has no law, so no task coordinates
     own = replace(case, mode=log.name, robot=moved)
+    opening = open_start(case.mechanism, case.guess)
     sound = log
     if any(doubt.startswith("velocities") for doubt in doubts) and _is_scalar(log):
         sound, doubts = replace(log, qd=None), (*doubts, "velocities are not used")
@@ -121,9 +125,17 @@ def judge_log(case: Case, log: Log, *, start: float = -np.inf, fitted: Sequence[
         lags = [half_step_lag(closed, residual) for residual in residuals]
         fits = [fit(closed, residual, fitted) for residual in residuals] if fitted else []
     except SingularityError as error:
-        return JudgedLog(case=own, log=log, residuals=(), doubts=doubts, failure=str(error))
+        return JudgedLog(case=own, log=log, residuals=(), doubts=doubts, failure=str(error), opening=opening)
     left = [of_one.after for of_one in fits] or residuals
-    return JudgedLog(case=own, log=log, residuals=tuple(left), lags=tuple(lags), fits=tuple(fits), doubts=doubts)
+    return JudgedLog(
+        case=own,
+        log=log,
+        residuals=tuple(left),
+        lags=tuple(lags),
+        fits=tuple(fits),
+        doubts=doubts,
+        opening=opening,
+    )
 
 
 def _wrong_hold(log: Log) -> Iterator[str]:
@@ -199,6 +211,7 @@ def verdicts(judged: JudgedLog, accuracy: float, internal_load: float = INTERNAL
         parts = (
             obstacle,
             reason,
+            judged.opening,
             sampling_that_would_do(first, required[0], k, accuracy) if verdict == "not comparable" else "",
             "" if load.verdict else load.note,
             *_fitted(judged),

@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 
 from loopcheck.analytic.dynamics.excitation import excitation_in_words
-from loopcheck.analytic.kinematics.mobility import in_words, mobility
+from loopcheck.analytic.kinematics.mobility import in_words, mobility, open_start
 from loopcheck.analytic.motion.laws import task
 from loopcheck.analytic.motion.task import task_efforts
-from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
-from loopcheck.robots.robot import Case
+from loopcheck.robots.robot import Case, modes
 from loopcheck.validation.judge import sources
 from loopcheck.validation.judge.audit import blocking_reasons, doubts, effort_rows
 from loopcheck.validation.judge.compare import Evidence, case_and_source, ladder_rows, summarize
@@ -160,19 +159,21 @@ def _descriptions(
     """What kind of mechanism each robot is, seen in its first case, how it moves, and which motors are too weak."""
     first, beyond = {case.robot.name: case for case in reversed(cases)}, beyond_limits(references)
     return {
-        name: {**_description(case.mechanism, motions.get(case.key)), "beyond_limits": beyond.get(name, [])}
+        name: {**_description(case, motions.get(case.key)), "beyond_limits": beyond.get(name, [])}
         for name, case in first.items()
     }
 
 
-def _description(mechanism: Mechanism, motion: Motion | None) -> Mapping[str, Any]:
+def _description(case: Case, motion: Motion | None) -> Mapping[str, Any]:
     """What kind of mechanism it is, seen at the middle of its motion."""
+    mechanism = case.mechanism
+    opening = open_start(mechanism, case.guess) if case.mode in modes(mechanism) else ""
     analysis = mobility(mechanism, mechanism.rest_position if motion is None else motion.q[len(motion.t) // 2])
     counts = ("bodies", "joints", "loops", "closure_rows", "rank", "dof", "actuators", "driven")
     return {
         "mechanism": {name.replace("_", " "): getattr(analysis, name) for name in counts},
         "in_words": in_words(analysis),
         "undriven": list(analysis.unactuated),
-        "oddities": list(analysis.warnings),
+        "oddities": [*([opening] if opening else []), *analysis.warnings],
         "motion": [] if motion is None else [*motion.notes, *excitation_in_words(mechanism, motion)],
     }

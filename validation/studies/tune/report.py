@@ -75,6 +75,8 @@ def sections(rows: pd.DataFrame, record: Mapping[str, Any]) -> Iterator[Section]
     """
     columns, lines = before_and_after(rows, record)
     blocks: list[Block] = [record["answer"], Table(columns, [[Cell(cell) for cell in line] for line in lines])]
+    if record["notes"]:
+        blocks.append(f"Note: {'; '.join(record['notes'])}")
     if record.get("difference"):
         blocks.append(Table(["change"], [[Cell(line)] for line in record["difference"]]))
     yield Section(title=_title(record), anchor="tune", verdict=record["verdict"], blocks=[*blocks, INTRODUCTION])

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from loopcheck.analytic.dynamics.powers import effort_scale
+from loopcheck.analytic.kinematics.mobility import open_start
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.tuning import Settings
 from loopcheck.robots.errors import ToleranceError
@@ -111,13 +112,14 @@ class Tune(Study):
         tuning = AskedTuning(engine=self.engine, pool=pool)
         given = tuning.given(self.case.mechanism)
         shown, notes = given_purposes(self.case, self.engine, pool)
+        opening = open_start(self.case.mechanism, self.case.guess)
         trials = Trials(
             case=self.case, engine=self.engine, given=given, pool=pool, include_start=self.include_start, rows=rows
         )
         base = trials.on(AS_IS, shown[:1], {})[0] if shown else Trial(purpose="", settings={}, reason=notes[0])
         about = {
             "controller_rad_s": given.bandwidth,
-            "notes": notes,
+            "notes": [*([opening] if opening else []), *notes],
             "before": {**given.settings, **_times(self, tuning, {})},
         }
         if not shown:
