@@ -21,7 +21,7 @@ from loopcheck.validation.judge.as_is import Settled, residual_series
 from loopcheck.validation.judge.targets import case_of
 from loopcheck.validation.studies.study import run_study
 from loopcheck.validation.studies.tune import trial
-from loopcheck.validation.studies.tune.engine import tuning_of
+from loopcheck.validation.studies.tune.engine import AskedTuning, tuning_of
 from loopcheck.validation.studies.tune.obstacle import refined
 from loopcheck.validation.studies.tune.purposes import OWN, RANDOM, Purpose, given_purposes, purpose_of
 from loopcheck.validation.studies.tune.search import Candidate, Reach, Scored, cheapest, choice
@@ -182,7 +182,7 @@ def test_a_motion_that_motors_are_too_weak_for_is_seen_at_once(tmp_path: Path) -
     answer = result.record["answer"]
     assert conclusion.verdicts == ["not comparable"]
     assert f"not followed: '{drive}' must stay" in answer
-    assert f"end of their range ({motor} " in answer
+    assert f"limit of their range ({motor} " in answer
     assert len(result.tables["tune"]) < 5
 
 
@@ -466,7 +466,7 @@ def test_what_cannot_be_reached_says_what_stands_in_the_way(
     loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a machine whose every step takes 2 µs, 0.5 µs per simulated millisecond leave steps of 4 ms."""
-    monkeypatch.setattr("loopcheck.engines.mujoco.tuning.seconds_per_step", lambda *_: 2e-6)
+    monkeypatch.setattr(AskedTuning, "seconds_per_step", lambda *_: 2e-6)  # workers are other processes
     arguments = ("--accuracy", "1e-5", "--max-cost", "0.5", "--out", tmp_path / "out", "--jobs", "1")
     status, out, err = loopcheck("tune", FOUR_BAR, *arguments)
     assert (status, err) == (1, "")
