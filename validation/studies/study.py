@@ -284,13 +284,13 @@ def _record(study: Study, command: Sequence[str], start: datetime, log: TaskLog)
             engine: {"name": environment.name, "python": environment.python, "numpy": environment.numpy}
             for engine, environment in used_environments().items()
         },
-        "cpu": {"model": _cpu_model(), "cores": cpu_count(), "platform": platform.platform()},
+        "cpu": {"model": cpu_model(), "cores": cpu_count(), "platform": platform.platform()},
         "units": {name: dict(spec.units) for name, spec in study.tables.items() if spec.units},
     }
 
 
-def _cpu_model() -> str:
-    """Name of the processor, where the system tells it."""
+def cpu_model() -> str:
+    """Name of the processor, if the system states it."""
     path = Path("/proc/cpuinfo")
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return next(

@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -14,6 +14,11 @@ from loopcheck.robots.schema import reason_of
 from loopcheck.validation.studies.tune.trial import Trial
 
 FILE = "certificate.json"
+Schema: TypeAlias = Literal["loopcheck.certificate/1", "loopcheck.certificate/2"]
+FIRST_SCHEMA: Schema = "loopcheck.certificate/1"
+SCHEMA: Schema = "loopcheck.certificate/2"
+HELD_OUT = 2
+"""Number of random motions that only the proof uses."""
 
 
 class Claim(BaseModel):
@@ -43,55 +48,88 @@ class Claim(BaseModel):
         return cls(**{name: getattr(trial, name) for name in cls.model_fields})
 
 
-class Certificate(BaseModel):
-    """Everything that is needed to find the same figures again."""
+class Statement(BaseModel):
+    """Conditions of all claims. The held-out motions follow from them, so that nobody can choose them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    loopcheck: str
-    """Version of loopcheck."""
     engine: str
-    engine_version: str
-    precision: Literal["double"] = "double"
-    model: str
-    """Name of the file with the settings: the tuned model, or a script of calls for the user's script."""
-    files: dict[str, str]
-    """SHA-256 of the model and of all files that belong to it, by path relative to the model."""
-    original: dict[str, str]
-    """SHA-256 of the original files."""
     mode: str
     configuration: str
     actuated: str
-    motion: str
-    """File of the motion beside the certificate; empty for an automatic motion."""
-    accuracy: float
-    """Largest claimed error [-]."""
+    motion: dict[str, str]
+    """SHA-256 of the file of the motion, by its name beside the certificate; empty for an automatic motion."""
+    accuracy: float = Field(gt=0, allow_inf_nan=False)
+    """Largest error over the largest effort that the motion requires [-]."""
     includes_start: bool
     settings: dict[str, str]
-    bandwidth: float
-    """Bandwidth of the controller [rad/s]."""
-    held_out: list[str]
-    """Motions that were not used in the search."""
+
+    @property
+    def held_out_seeds(self) -> list[int]:
+        """Seeds of the random motions that only the proof uses."""
+        content = self.model_dump(include=set(Statement.model_fields))
+        digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).digest()
+        return [int.from_bytes(digest[4 * k : 4 * k + 4]) for k in range(HELD_OUT)]
+
+
+class MadeBy(BaseModel):
+    """Circumstances of the certificate, which nobody can verify later."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    note: Literal["unchecked: loopcheck tune --verify does not compute these entries"] = (
+        "unchecked: loopcheck tune --verify does not compute these entries"
+    )
+    loopcheck: str
+    """Version of loopcheck."""
+    date: str = ""
+    cpu: str = ""
+    seconds_per_simulated_second: float | None = None
+    """Wall time of a simulated second on this CPU [s]."""
+    original: dict[str, str]
+    """SHA-256 of the original files."""
     inertial: float
     """Largest difference of inertial efforts from the original, over their scale [-]."""
+
+
+class Certificate(Statement):
+    """Everything that is needed to find the same figures again."""
+
+    schema_name: Schema = Field(default=SCHEMA, alias="schema")
+    engine_version: str
+    precision: Literal["double"] = "double"
+    model: str
+    """Name of the model file; empty in schema 1 with a script."""
+    files: dict[str, str]
+    """SHA-256 of the model and of all files that belong to it, by path relative to the model."""
+    script: dict[str, str] = Field(default_factory=dict)
+    """SHA-256 of a script of calls with the settings, by its name beside the certificate; otherwise empty."""
+    bandwidth: float
+    """Bandwidth of the controller [rad/s]."""
     claims: list[Claim] = Field(min_length=1)
-    digest: str = ""
-    """SHA-256 of all fields above, to detect edited figures."""
+    made_by: MadeBy
+    checksum: str = ""
+    """SHA-256 of all fields above. It detects accidental changes; anyone can compute it, so it proves no author."""
 
-    def signed(self) -> "Certificate":
-        """The same with its digest."""
-        return self.model_copy(update={"digest": self.expected_digest})
-
-    @property
-    def has_script(self) -> bool:
-        """Whether the settings are in a script beside the model, and not in the model itself."""
-        return not self.model.endswith(".xml")
+    def with_checksum(self) -> "Certificate":
+        """The same with its checksum."""
+        return self.model_copy(update={"checksum": checksum(self.content)})
 
     @property
-    def expected_digest(self) -> str:
-        """What the digest must be."""
-        content = json.dumps(self.model_dump(exclude={"digest"}), sort_keys=True)
-        return hashlib.sha256(content.encode()).hexdigest()
+    def content(self) -> dict[str, Any]:
+        """Content of the file."""
+        return self.model_dump(by_alias=True)
+
+
+def checksum(content: Mapping[str, Any], name: str = "checksum") -> str:
+    """Checksum of the content of a certificate.
+
+    Args:
+        content: The content.
+        name: Name of the entry with the checksum, which does not count.
+    """
+    counted = {key: value for key, value in content.items() if key != name}
+    return hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()
 
 
 def read_certificate(path: Path) -> Certificate:
@@ -101,13 +139,31 @@ def read_certificate(path: Path) -> Certificate:
         OutputError: If it is not there or none.
     """
     try:
-        return Certificate.model_validate_json(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if "schema" not in content:
+            return _from_first_schema(content)
+        if content["schema"] != SCHEMA:
+            raise ValueError(f"schema must be {SCHEMA}, got {content['schema']}")
+        return Certificate.model_validate(content)
     except OSError as error:
         raise OutputError(f"{path}: must be a certificate of loopcheck: {error.strerror}") from error
     except ValidationError as error:
         raise OutputError(f"{path}: must be a certificate of loopcheck: {reason_of(error, Certificate)}") from error
-    except ValueError as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise OutputError(f"{path}: must be a certificate of loopcheck: {error}") from error
+
+
+def _from_first_schema(content: Mapping[str, Any]) -> Certificate:
+    """A certificate of schema 1, which contains no hash of a motion; its held-out motions were chosen by the search."""
+    old = dict(content)
+    intact = old.pop("digest") == checksum(content, "digest")
+    made_by = {name: old.pop(name) for name in ("loopcheck", "original", "inertial")}
+    del old["held_out"]
+    if not old["model"].endswith(".xml"):
+        old |= {"script": {old["model"]: old["files"][old["model"]]}, "files": made_by["original"], "model": ""}
+    old["motion"] = {old["motion"]: ""} if old["motion"] else {}
+    certificate = Certificate.model_validate({**old, "schema": FIRST_SCHEMA, "made_by": made_by})
+    return certificate.with_checksum() if intact else certificate
 
 
 def hashes(files: Iterable[Path], home: Path) -> dict[str, str]:

@@ -3,6 +3,7 @@
 import importlib.metadata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,8 +20,8 @@ from loopcheck.validation.execution.environments import engine_versions
 from loopcheck.validation.execution.tables import TableSpec, flag, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerPool
 from loopcheck.validation.judge import sources
-from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
-from loopcheck.validation.studies.tune.certificate import FILE, Certificate, Claim, hashes
+from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult, cpu_model
+from loopcheck.validation.studies.tune.certificate import FILE, Certificate, Claim, MadeBy, Statement, hashes
 from loopcheck.validation.studies.tune.engine import AskedTuning, LostAnswerError, want_tunable
 from loopcheck.validation.studies.tune.obstacle import obstacle, refined
 from loopcheck.validation.studies.tune.purposes import Purpose, given_purposes, names_of, random_purposes, variations
@@ -36,8 +37,6 @@ ROUNDS = 4
 """Largest number of searches, if motions outside of the search exceed the accuracy."""
 MARGIN = 0.9
 """Target error of the next search, relative to the requested accuracy [-]."""
-HELD_OUT = 2
-"""Number of random motions outside of the search."""
 MOTION = "motion.csv"
 SLOWER = "name a motion that its actuators can follow with --motion"
 
@@ -139,8 +138,6 @@ class Tune(Study):
         """Search and prove, until what the search has not seen stays below the accuracy too."""
         target, missed = self.accuracy, dict[str, str]()
         searched = [*shown, *self._random(shown, pool, [self.seed])]
-        seeds = range(self.seed + 1, self.seed + 1 + HELD_OUT)
-        held_out = self._random(shown, pool, seeds)
         for attempt in range(ROUNDS):
             tried = self._tried(trials, searched, target, pool)
             best = choice(tried, target)
@@ -151,8 +148,9 @@ class Tune(Study):
                 return {"verdict": "not comparable", "answer": words}
             if best is None:
                 return obstacle(trials, searched, tried, self._wish())
-            others = [one for one in (*held_out, *variations(shown[0])) if one.name not in names_of(searched)]
             settings = best.candidate.family.settings(best.candidate.step)
+            held_out = self._random(shown, pool, self._statement(settings).held_out_seeds)
+            others = [one for one in (*held_out, *variations(shown[0])) if one.name not in names_of(searched)]
             proof = trials.on(PROOF, [*searched, *others], settings)
             bounds = {trial.purpose: trial.bound(start=self.include_start) for trial in proof}
             missed = {
@@ -162,12 +160,10 @@ class Tune(Study):
             }
             if not missed:
                 trials.choose(settings)
-                return self._certified(trials, base, best, (proof, names_of(held_out)), folder)
+                unseen = [name for name in names_of(held_out) if name not in names_of(searched)]
+                return self._certified(trials, base, best, (proof, unseen), folder)
             names = set(names_of(searched))  # on motions that are new the search itself looks now
             searched = [*(one for one in others if one.name in missed), *searched]
-            if missed.keys() & set(names_of(held_out)):
-                seeds = range(seeds.stop, seeds.stop + HELD_OUT)
-                held_out = self._random(shown, pool, seeds)
             if (attempt or missed.keys() & names) and np.isfinite(worst := max(bounds.values())):
                 target *= max(MARGIN * self.accuracy / worst, 0.1)
         reasons = "; ".join(f"{name}: {reason}" for name, reason in missed.items())
@@ -214,44 +210,56 @@ class Tune(Study):
         difference = inertial_difference(self.case, tuned)
         if motion_file := self.case.robot.motion_file:
             main.with_name(MOTION).write_bytes(motion_file.read_bytes())
-        beside = [main, *files_of(tuned.mechanism.model.path)] if main.suffix == ".xml" else [main]
+        certified = tuned.mechanism.model.path
+        after = _times(self, tuning, settings)
         certificate = Certificate(
-            loopcheck=importlib.metadata.version("loopcheck"),
-            engine=self.engine,
+            **self._statement(settings).model_dump(),
             engine_version=engine_versions()[self.engine],
-            model=main.name,
-            files=hashes(beside, main.parent),
-            original=hashes([model, *files_of(model)], model.parent),
-            mode=self.case.mode,
-            configuration=self.case.configuration,
-            actuated=",".join(self.case.robot.actuated),
-            motion=MOTION if motion_file else "",
-            accuracy=self.accuracy,
-            includes_start=self.include_start,
-            settings=dict(settings),
+            model=certified.name,
+            files=hashes(files_of(certified), certified.parent),
+            script={} if main.suffix == ".xml" else hashes([main], main.parent),
             bandwidth=trials.given.bandwidth,
-            held_out=held_out,
-            inertial=difference,
             claims=[Claim.from_trial(trial) for trial in proof],
-        ).signed()
+            made_by=MadeBy(
+                loopcheck=importlib.metadata.version("loopcheck"),
+                date=datetime.now(UTC).isoformat(timespec="seconds"),
+                cpu=cpu_model(),
+                seconds_per_simulated_second=after["seconds_per_simulated_second"],
+                original=hashes(files_of(model), model.parent),
+                inertial=difference,
+            ),
+        ).with_checksum()
         already = ""
         if base.bound(start=self.include_start) <= self.accuracy:
             share = best.cost / base.cost
             already = f"; the unmodified file does too on its own motion, at {1 / share:.3g} times the cost"
         path = main.with_name(FILE)
-        path.write_text(certificate.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        path.write_text(certificate.model_dump_json(indent=2, by_alias=True) + "\n", encoding="utf-8")
         return {
             "verdict": "agree",
             "answer": f"{main.name} stays below {self.accuracy:g} on all {len(proof)} runs of its proof, "
             f"{len(held_out)} of them on motions outside of the search{already}",
             "settings": dict(settings),
-            "after": {**settings, **_times(self, tuning, settings)},
+            "after": {**settings, **after},
             "difference": lines,
             "inertial": difference,
             "held_out": held_out,
             "files": [main.relative_to(folder).as_posix(), path.relative_to(folder).as_posix()],
             "checked": main.name if main.suffix == ".xml" else model.name,
         }
+
+    def _statement(self, settings: Settings) -> Statement:
+        """Conditions of the claims on some settings."""
+        return Statement(
+            engine=self.engine,
+            mode=self.case.mode,
+            configuration=self.case.configuration,
+            actuated=",".join(self.case.robot.actuated),
+            motion={MOTION: self.case.motion_hash} if self.case.robot.motion_file else {},
+            accuracy=self.accuracy,
+            includes_start=self.include_start,
+            settings=dict(settings),
+        )
 
     @staticmethod
     def conclude(result: StudyResult) -> Conclusion:

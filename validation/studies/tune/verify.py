@@ -11,18 +11,28 @@ from rich.console import RenderableType
 from rich.markup import escape
 
 from loopcheck.robots.errors import HarnessError, OutputError
-from loopcheck.robots.model_file import files_of
+from loopcheck.robots.model_file import file_hash, files_of
+from loopcheck.robots.robot import Case
 from loopcheck.validation.execution.environments import engine_versions
 from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerPool
 from loopcheck.validation.judge.targets import case_of
+from loopcheck.validation.judge.verdicts import within
 from loopcheck.validation.report.blocks import Section, table
 from loopcheck.validation.report.terminal import coloured
 from loopcheck.validation.report.terminal import table as shown_table
 from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
-from loopcheck.validation.studies.tune.certificate import Certificate, hashes, settings_in
+from loopcheck.validation.studies.tune.certificate import FIRST_SCHEMA, Certificate, checksum, hashes, settings_in
 from loopcheck.validation.studies.tune.engine import AskedTuning, LostAnswerError
-from loopcheck.validation.studies.tune.purposes import Purpose, given_purposes, random_purposes, seeds_in, variations
+from loopcheck.validation.studies.tune.purposes import (
+    RANDOM,
+    Purpose,
+    given_purposes,
+    names_of,
+    random_purposes,
+    seeds_in,
+    variations,
+)
 from loopcheck.validation.studies.tune.trial import Trial
 from loopcheck.validation.studies.tune.trials import Trials
 
@@ -30,7 +40,7 @@ TABLE = "certificate"
 SHOWN = 12
 """Number of shown digits of a hash; all digits are compared [-]."""
 LEEWAY = 0.1
-"""Largest relative difference between a figure and the certificate, besides the noise floor [-]."""
+"""Largest relative difference between a figure and the certificate, besides the measured noise floor [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +71,7 @@ class VerifiedCertificate(Study):
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`; figures are computed only of the files and the engine that were certified."""
         rows = list(self._identity())
-        if all(row["verdict"] == "agree" for row in rows):
+        if all(row["verdict"] != "disagree" for row in rows):
             try:
                 rows += self._figures(pool)
             except LostAnswerError as error:
@@ -72,8 +82,9 @@ class VerifiedCertificate(Study):
     def _identity(self) -> Iterator[dict[str, Any]]:
         """Whether this is the certificate that was written, of these files, for this engine."""
         certificate = self.certificate
-        whole = certificate.digest == certificate.expected_digest
-        note = "" if whole else "its digest does not match: a figure has been edited"
+        whole = certificate.checksum == checksum(certificate.content)
+        note = "schema 1: the maker chose the random motions" if certificate.schema_name == FIRST_SCHEMA else ""
+        note = note if whole else "its checksum does not match: an entry has been edited"
         yield _row("certificate", "as written", "as written" if whole else "edited", note=note)
         yield from self._files()
         version = engine_versions().get(certificate.engine, "not installed")
@@ -86,7 +97,7 @@ class VerifiedCertificate(Study):
             beside = [home / file for file in files_of(self.model)]
         except HarnessError as error:
             raise OutputError(f"{self.model}: {error}") from error
-        of_model = certificate.original if certificate.has_script else certificate.files
+        of_model = certificate.files
         names = {name: self.model.name if name == certificate.model else name for name in of_model}
         now = hashes([*beside, *(home / name for name in names.values())], home)
         for name, place in names.items():
@@ -94,9 +105,12 @@ class VerifiedCertificate(Study):
         for name in sorted(now.keys() - set(names.values())):
             note = "the model uses a file that is not in the certificate"
             yield _row(f"file {name}", "none", now[name][:SHOWN], note=note)
-        if certificate.has_script:
-            script = hashes([self.folder / certificate.model], self.folder).get(certificate.model, "missing")
-            yield _of_file(certificate.model, certificate.files.get(certificate.model, "none"), script)
+        for name, content in (certificate.script | certificate.motion).items():
+            row = _of_file(name, content, file_hash(self.folder / name) or "missing")
+            if not content:
+                note = "a certificate of schema 1 contains no hash of its motion. Make a new one with loopcheck tune"
+                row |= {"certified": "none", "verdict": "not comparable", "note": note}
+            yield row
 
     def _figures(self, pool: WorkerPool) -> Iterator[dict[str, Any]]:
         """Settings, and every figure of the proof again."""
@@ -106,26 +120,27 @@ class VerifiedCertificate(Study):
             configuration=certificate.configuration,
             mode=certificate.mode,
             actuated=certificate.actuated,
-            motion=self.folder / certificate.motion if certificate.motion else None,
+            motion=next((self.folder / name for name in certificate.motion), None),
         )
         tuning = AskedTuning(engine=certificate.engine, pool=pool)
         given = replace(tuning.given(case.mechanism), bandwidth=certificate.bandwidth)
         left = settings_in(given.settings, certificate.settings)
-        if certificate.has_script:
+        if certificate.script:
             (script,) = tuning.files(case.mechanism, certificate.settings).values()
-            same = (self.folder / certificate.model).read_bytes() == script
+            same = (self.folder / next(iter(certificate.script))).read_bytes() == script
             yield _row("calls of the script", "equal to settings", "equal to settings" if same else "different")
         else:
             for name, value in certificate.settings.items():
                 yield _row(f"setting {name}", value, given.settings.get(name, "none") if name in left else value)
             left = {}
-        shown = given_purposes(case, certificate.engine, pool)[0]
-        purposes = list(shown)
-        if shown:
-            seeds = seeds_in(claim.purpose for claim in certificate.claims)
-            purposes += random_purposes(case, certificate.engine, pool, shown[0].motion, seeds)[0]
-            purposes += variations(shown[0])
-        by_name: dict[str, Purpose] = {purpose.name: purpose for purpose in purposes}
+        claimed = [claim.purpose for claim in certificate.claims]
+        required = self._required(case, pool)
+        for name in names_of(required):
+            if name not in claimed:
+                yield _row(name, "missing", "required", note="the certificate must contain a claim on this run")
+        seeds = [seed for seed in seeds_in(claimed) if f"{RANDOM}{seed}" not in names_of(required)]
+        others = random_purposes(case, certificate.engine, pool, required[0].motion, seeds)[0] if required else []
+        by_name: dict[str, Purpose] = {purpose.name: purpose for purpose in (*required, *others)}
         trials = Trials(
             case=case, engine=certificate.engine, given=given, pool=pool, include_start=certificate.includes_start
         )
@@ -134,22 +149,34 @@ class VerifiedCertificate(Study):
         for claim in certificate.claims:
             yield from self._of_claim(claim.model_dump(), by_purpose.get(claim.purpose))
 
+    def _required(self, case: Case, pool: WorkerPool) -> list[Purpose]:
+        """Runs on which a certificate must make a claim: they follow from the schema and the statement."""
+        certificate = self.certificate
+        shown = given_purposes(case, certificate.engine, pool)[0]
+        if not shown:
+            return []
+        seeds = [] if certificate.schema_name == FIRST_SCHEMA else certificate.held_out_seeds
+        held_out = random_purposes(case, certificate.engine, pool, shown[0].motion, seeds)[0]
+        return [*shown, *variations(shown[0]), *held_out]
+
     def _of_claim(self, claim: Mapping[str, Any], trial: Trial | None) -> Iterator[dict[str, Any]]:
-        """The figures of a run: its error within its floor and a tenth, and below the accuracy; its cost."""
+        """Figures of a run: each within a tenth and the measured floor; the error with its floor below the accuracy."""
         name = str(claim["purpose"])
         if trial is None or trial.reason:
             yield _row(name, f"{claim['error']:.3g}", "missing", note=trial.reason if trial else "no such motion")
             return
-        for column in ("error", "rms", "start", "gap"):
+        statement = self.certificate
+        for column, (unit, leeway) in _leeways(trial).items():
             certified, figure = float(claim[column]), float(getattr(trial, column))
-            leeway = LEEWAY * certified + (0 if column == "gap" else float(claim["floor"]))
-            judged = column == "error" or (column == "start" and self.certificate.includes_start)
-            within = abs(figure - certified) <= leeway and (not judged or figure <= self.certificate.accuracy)
-            unit = "m or rad" if column == "gap" else "-"
-            row = _row(f"{name}: {column}", f"{certified:.3g}", f"{figure:.3g}", agrees=within)
+            agrees = within(abs(figure - certified), leeway)
+            row = _row(f"{name}: {column}", f"{certified:.4g}", f"{figure:.4g}", agrees=agrees)
             yield {**row, "unit": unit, "leeway": leeway}
-        same = math.isclose(trial.cost, float(claim["cost"]), rel_tol=LEEWAY)
-        yield {**_row(f"{name}: cost", f"{claim['cost']:.4g}", f"{trial.cost:.4g}", agrees=same), "unit": "1/s"}
+        start = float(claim["start"]) if statement.includes_start else 0.0
+        certified = max(float(claim["error"]), start) + float(claim["floor"])
+        figure = trial.bound(start=statement.includes_start)
+        agrees = within(certified, statement.accuracy) and within(figure, statement.accuracy)
+        row = _row(f"{name}: accuracy {statement.accuracy:g}", f"{certified:.3g}", f"{figure:.3g}", agrees=agrees)
+        yield {**row, "unit": "-", "note": "" if agrees else "error and floor together exceed the accuracy"}
 
     def _badge(self, rows: list[dict[str, Any]]) -> str:
         """A line for the README of the robot."""
@@ -172,6 +199,13 @@ class VerifiedCertificate(Study):
 
 
 STUDY = VerifiedCertificate
+
+
+def _leeways(trial: Trial) -> dict[str, tuple[str, float]]:
+    """Unit and largest difference of each figure of a claim, all from the run of the verifier."""
+    by_noise = {name: ("-", LEEWAY * getattr(trial, name) + trial.floor) for name in ("error", "rms", "start", "floor")}
+    others = {"window": "s", "gap": "m or rad", "cost": "1/s"}
+    return {**by_noise, **{name: (unit, LEEWAY * getattr(trial, name)) for name, unit in others.items()}}
 
 
 def _of_file(name: str, certified: str, result: str) -> dict[str, Any]:
@@ -204,7 +238,8 @@ def _row(
 def _summary(rows: pd.DataFrame, record: Mapping[str, Any]) -> Iterator[RenderableType]:
     """What does not hold, or the worst that does, and the badge."""
     refused = rows[rows["verdict"] != "agree"]
-    shown = refused if len(refused) else rows[~rows["claim"].str.contains(": (?:rms|gap|start)$")]
+    minor = rows["claim"].str.contains(": (?:rms|gap|start|floor|window|accuracy .*)$")
+    shown = refused if len(refused) else rows[~minor]
     columns = ["claim", "unit", "certified", "found", "verdict", "note"]
     lines = [
         [

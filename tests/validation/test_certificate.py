@@ -1,0 +1,209 @@
+"""What a certificate must contain, and what its verifier recomputes: nothing that a forger writes widens a limit."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopcheck.robots.catalogue import CATALOGUE
+from loopcheck.robots.errors import OutputError
+from loopcheck.validation.studies.tune.certificate import (
+    FIRST_SCHEMA,
+    SCHEMA,
+    Certificate,
+    Claim,
+    MadeBy,
+    checksum,
+    hashes,
+    read_certificate,
+)
+from loopcheck.validation.studies.tune.purposes import OWN
+from loopcheck.validation.studies.tune.trial import Trial
+from loopcheck.validation.studies.tune.verify import VerifiedCertificate
+from tests.validation.conftest import Command
+from tests.validation.test_stale_results import motion_file
+
+FOUR_BAR = CATALOGUE / "four_bar/four_bar.xml"
+FOUND = Trial(
+    purpose=OWN,
+    settings={},
+    error=5e-4,
+    rms=2e-4,
+    start=6e-4,
+    floor=1e-6,
+    window=0.4,
+    gap=1e-8,
+    cost=1000.0,
+    ended=True,
+)
+"""What the verifier finds."""
+
+
+def certificate(**changes: Any) -> Certificate:
+    content: dict[str, Any] = {
+        "engine": "mujoco",
+        "mode": "home",
+        "configuration": "vertical",
+        "actuated": "",
+        "motion": {},
+        "accuracy": 1e-3,
+        "includes_start": False,
+        "settings": {"timestep": "0.001"},
+        "engine_version": "4.0.0",
+        "model": "four_bar.xml",
+        "files": hashes([FOUR_BAR], FOUR_BAR.parent),
+        "bandwidth": 50.0,
+        "claims": [Claim.from_trial(FOUND)],
+        "made_by": MadeBy(loopcheck="1", original={}, inertial=0.0),
+    }
+    return Certificate.model_validate({**content, **changes}).with_checksum()
+
+
+def verifier(of: Certificate, folder: Path = FOUR_BAR.parent) -> VerifiedCertificate:
+    return VerifiedCertificate(model=FOUR_BAR, certificate=of, folder=folder)
+
+
+def verdicts(claim: Claim, found: Trial = FOUND, **changes: Any) -> dict[str, str]:
+    """Verdict on each figure of a claim."""
+    rows = verifier(certificate(**changes))._of_claim(claim.model_dump(), found)
+    return {row["claim"].split(": ")[1].split()[0]: row["verdict"] for row in rows}
+
+
+def test_a_claim_that_is_found_again_holds() -> None:
+    assert set(verdicts(Claim.from_trial(FOUND)).values()) == {"agree"}
+
+
+@pytest.mark.parametrize("name", [name for name in Claim.model_fields if name != "purpose"])
+@pytest.mark.parametrize("value", [0.0, 1.3, np.inf, np.nan])
+def test_no_figure_of_a_claim_can_be_falsified(name: str, value: float) -> None:
+    """Of a floor, which may differ by itself, no value beyond twice the measured one holds."""
+    falsified = (3.0 + value if name == "floor" else value) * getattr(FOUND, name)
+    claim = Claim.from_trial(FOUND).model_copy(update={name: falsified})
+    assert verdicts(claim)[name] == "disagree"
+
+
+def test_a_claimed_floor_does_not_excuse_an_error() -> None:
+    """The case of the report: floor 1 and error 1e-6 are certified, the error is 1.3e-3."""
+    claim = Claim.from_trial(replace(FOUND, error=1e-6, rms=1e-6, start=1e-6, floor=1.0))
+    result = verdicts(claim, replace(FOUND, error=1.3e-3, rms=1e-3, start=1.3e-3), accuracy=2.0)
+    assert {result[name] for name in ("error", "rms", "start", "floor")} == {"disagree"}
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "includes_start", "verdict"),
+    [(5.02e-4, False, "agree"), (5e-4, False, "disagree"), (5.02e-4, True, "disagree"), (6.02e-4, True, "agree")],
+)
+def test_an_error_with_its_floor_above_the_accuracy_fails(accuracy: float, includes_start: bool, verdict: str) -> None:
+    result = verdicts(Claim.from_trial(FOUND), accuracy=accuracy, includes_start=includes_start)
+    assert result.pop("accuracy") == verdict
+    assert set(result.values()) == {"agree"}
+
+
+def test_a_claim_above_its_own_accuracy_fails() -> None:
+    inflated = replace(FOUND, error=1.05 * FOUND.error)
+    result = verdicts(Claim.from_trial(inflated), accuracy=5.02e-4)
+    assert result.pop("accuracy") == "disagree"
+    assert set(result.values()) == {"agree"}
+
+
+def test_held_out_motions_follow_from_the_statement() -> None:
+    seeds = certificate().held_out_seeds
+    assert len(set(seeds)) == 2
+    assert certificate(claims=[Claim.from_trial(replace(FOUND, cost=1.0))], bandwidth=1.0).held_out_seeds == seeds
+    changes: list[dict[str, Any]] = [
+        {"engine": "mjx"},
+        {"mode": "other"},
+        {"configuration": "horizontal"},
+        {"actuated": "crank"},
+        {"motion": {"motion.csv": "00"}},
+        {"accuracy": 2e-3},
+        {"includes_start": True},
+        {"settings": {}},
+    ]
+    for change in changes:
+        assert not {*certificate(**change).held_out_seeds} & {*seeds}, change
+
+
+def test_a_motion_beside_the_certificate_is_part_of_it(tmp_path: Path) -> None:
+    motion = motion_file(tmp_path / "motion.csv", 3.0)
+    of = certificate(motion=hashes([motion], tmp_path))
+    rows = {row["claim"]: row for row in verifier(of, tmp_path)._identity()}
+    assert rows["file motion.csv"]["verdict"] == "agree"
+    motion_file(motion, 3.1)
+    rows = {row["claim"]: row for row in verifier(of, tmp_path)._identity()}
+    assert rows["file motion.csv"]["verdict"] == "disagree"
+    motion.unlink()
+    assert "disagree" in {row["verdict"] for row in verifier(of, tmp_path)._identity()}
+
+
+def first_schema(**changes: Any) -> dict[str, Any]:
+    """A certificate as loopcheck wrote it before schemas had names."""
+    new = certificate().content
+    old = {name: new[name] for name in new if name not in ("schema", "script", "made_by", "checksum")}
+    old |= {"loopcheck": "1", "original": {}, "held_out": [], "inertial": 0.0, "motion": ""} | changes
+    return old | {"digest": checksum(old)}
+
+
+def test_certificates_of_the_first_schema_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "certificate.json"
+    path.write_text(json.dumps(first_schema()), encoding="utf-8")
+    old = read_certificate(path)
+    assert old.schema_name == FIRST_SCHEMA
+    assert {row["verdict"] for row in verifier(old)._files()} == {"agree"}
+    assert old.checksum == checksum(old.content)
+    path.write_text(json.dumps(first_schema() | {"accuracy": 1.0}), encoding="utf-8")
+    assert read_certificate(path).checksum != checksum(read_certificate(path).content)
+    motion_file(tmp_path / "motion.csv", 3.0)
+    path.write_text(json.dumps(first_schema(motion="motion.csv")), encoding="utf-8")
+    rows = {row["claim"]: row for row in verifier(read_certificate(path), tmp_path)._files()}
+    assert rows["file motion.csv"]["verdict"] == "not comparable"
+
+
+@pytest.mark.parametrize("content", [{"schema": FIRST_SCHEMA}, {"schema": "loopcheck.certificate/3"}, {}, []])
+def test_other_files_are_no_certificates(content: Any, tmp_path: Path) -> None:
+    path = tmp_path / "certificate.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(OutputError, match="must be a certificate of loopcheck"):
+        read_certificate(path)
+
+
+def test_unchecked_entries_are_named_as_such() -> None:
+    content = certificate().content
+    assert content["schema"] == SCHEMA
+    assert content["made_by"]["note"].startswith("unchecked")
+    assert not {"loopcheck", "original", "inertial", "held_out"} & content.keys()
+
+
+@pytest.mark.slow
+def test_claims_cannot_be_left_out_and_the_motion_cannot_change(loopcheck: Command, tmp_path: Path) -> None:
+    folder, motion = tmp_path / "tuned", motion_file(tmp_path / "m.csv", 3.0)
+    options = ("--motion", motion, "--configuration", "vertical", "--accuracy", "0.01", "--jobs", "1")
+    assert loopcheck("tune", FOUR_BAR, *options, "--out", folder)[0] == 0
+    whole = json.loads((folder / "certificate.json").read_text())
+
+    def verified(name: str, edit: Callable[[dict[str, Any], Path], None]) -> tuple[int, str]:
+        place = tmp_path / name
+        shutil.copytree(folder, place, ignore=shutil.ignore_patterns(".journal"))
+        content = json.loads(json.dumps(whole))
+        edit(content, place)
+        content["checksum"] = checksum(content)
+        (place / "certificate.json").write_text(json.dumps(content))
+        arguments = ("tune", place / "tuned.xml", "--verify", place / "certificate.json", "--jobs", "1")
+        status, out, _ = loopcheck(*arguments, "--out", place / "verified")
+        return status, out
+
+    assert verified("same", lambda *_: None)[0] == 0
+    for k, claim in enumerate(whole["claims"]):
+        status, out = verified(f"without {k}", lambda content, _, k=k: content["claims"].pop(k))
+        searched = claim["purpose"] == "random motion, seed 0"  # it is extra: only the search needs it
+        assert (status, claim["purpose"] in out) == ((0, False) if searched else (1, True)), claim["purpose"]
+        if k > 1:
+            break
+    status, out = verified("slower", lambda _, place: motion_file(place / "motion.csv", 2.9) and None)
+    assert (status, "file motion.csv" in out) == (1, True)
+    assert verified("settings", lambda content, _: content["settings"].popitem() and None)[0] == 1
