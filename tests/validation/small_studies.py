@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import loopcheck.engines.ladder
@@ -22,6 +23,8 @@ from loopcheck.validation.studies.control.runs import Settings
 from loopcheck.validation.studies.control.simulate import Task
 from loopcheck.validation.studies.errata import costs
 from loopcheck.validation.studies.errata.costs import cases_of
+from loopcheck.validation.studies.evidence import study as evidence
+from loopcheck.validation.studies.evidence.noisy_logs import Draws
 from loopcheck.validation.studies.free_motion import study as benchmarks
 from loopcheck.validation.studies.mutants import misreadings
 from loopcheck.validation.studies.mutants import study as mutants
@@ -52,6 +55,7 @@ def small() -> Iterator[pytest.MonkeyPatch]:
         patch.setattr(benchmarks, "ways", lambda: ["mujoco/default", "mujoco/tight"])
         patch.setattr(budget, "budget", budget_rows)
         patch.setattr(worlds, "rates", rate_rows)
+        patch.setattr(evidence, "judged_draws", no_draws)
         for rows in (robot_rows, few_rows, harness_rows, sample_rows, chain_rows, startup_rows):
             patch.setattr(bench, rows.__name__, rows)
         yield patch
@@ -66,6 +70,11 @@ def rate_rows(case: Case, engine: str, precision: str, *_: Any) -> list[dict[str
     """A rate that takes no time to measure."""
     figures = {"device": "CPU", "worlds": 1, "rate": 1.0, "rms": 1.0, "verdict": "measured", "note": ""}
     return [{**row, **figures} for row in unmeasured(case, engine, precision, "")]
+
+
+def no_draws(*_: Any) -> Draws:
+    """Draws that take no time."""
+    return Draws(rms=np.ones((1, 3)), floor=np.ones((1, 3)), false=0, caught=1)
 
 
 def bench_rows(subject: Case | Sequence[int], *_: Any) -> list[dict[str, Any]]:

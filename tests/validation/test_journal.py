@@ -65,7 +65,7 @@ def test_what_a_module_imports_matters_directly_or_not() -> None:
 
 
 def test_limits_and_known_issues_matter_to_results() -> None:
-    assert {REGISTER, LEDGER} <= journals._files("loopcheck.validation.judge.compare")
+    assert {REGISTER, LEDGER} <= journals.code_files("loopcheck.validation.judge.compare")
 
 
 def test_other_packages_matter_to_results_and_our_own_metadata_do_not(

@@ -278,9 +278,9 @@ def test_the_processor_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(study, "Path", path)
     monkeypatch.setattr(platform, "processor", lambda: "p")
-    assert study._cpu_model() == "p"
+    assert study.cpu_model() == "p"
     said.write_text("processor\t: 0\n", encoding="utf-8")
-    assert study._cpu_model() == "p"
+    assert study.cpu_model() == "p"
     said.write_text("flags\t: fpu\nmodel name\t: A: 3 GHz \nmodel name\t: B\n", encoding="utf-8")
-    assert study._cpu_model() == "A: 3 GHz"
+    assert study.cpu_model() == "A: 3 GHz"
     assert set(asked) == {"/proc/cpuinfo"}

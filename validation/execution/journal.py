@@ -183,7 +183,7 @@ def digest_of(argument: Any) -> str:
 def _code(module: str) -> str:
     """Digest of the files that a module's functions depend on."""
     digest = hashlib.sha256(_code_of_all())
-    for path in sorted(_files(module)):
+    for path in sorted(code_files(module)):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -197,8 +197,8 @@ def _code_of_all() -> bytes:
     return digest.digest()
 
 
-def _files(module: str) -> set[Path]:
-    """The files that a module's functions depend on besides."""
+def code_files(module: str) -> set[Path]:
+    """Files of `validation` that the functions of a module depend on."""
     if not module.startswith("loopcheck.validation."):
         return set()
     return {*map(_source, _imported(module)), *(ROOT / "validation/judge").glob("*.toml")}

@@ -19,6 +19,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from loopcheck.robots.errors import INTERNAL, OutputError
+from loopcheck.validation.execution.code_state import commit
 from loopcheck.validation.execution.environments import engine_versions, used_environments
 from loopcheck.validation.execution.errors import internal_errors
 from loopcheck.validation.execution.files import RECORD, locked
@@ -270,6 +271,7 @@ def _record(study: Study, command: Sequence[str], start: datetime, log: TaskLog)
     return {
         "study": study.name,
         "loopcheck": importlib.metadata.version("loopcheck"),
+        "commit": commit(),
         "command": list(command),
         "start": start.isoformat(timespec="seconds"),
         "duration_s": (datetime.now(UTC) - start).total_seconds(),

@@ -1,14 +1,7 @@
-"""How sure the floor of a noisy log is: seeded draws of encoders and torque sensors on logs whose truth is known.
+"""Seeded draws of encoders and torque sensors on logs with known efforts: false verdicts and missed faults."""
 
-    python -m tests.log_draws 3prr --seconds 4 --draws 200
-
-Twenty minutes a robot on one core, so no part of CI; what it gave stands in `validation/studies/judge/README.md`.
-"""
-
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-import click
 import numpy as np
 
 from loopcheck.analytic.dynamics.lagrange import Lagrange
@@ -17,13 +10,15 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.log import Instantaneous, Log
 from loopcheck.robots.motion import Drive, Motion
-from loopcheck.robots.robot import Case, load, representative_case
+from loopcheck.robots.robot import Case
 from loopcheck.validation.judge.logs import judge_log, verdicts
 
 DT = 0.02
 """Step of the logs [s]."""
 PERIOD = 2.0
 """Of the motion [s]."""
+SECONDS = 4.0
+"""Length of the logs [s]."""
 ENCODERS = (1e-4, 1e-5)
 """Deviations of the positions [m or rad]."""
 SENSORS = (0.005, 0.002)
@@ -125,28 +120,13 @@ def draws(case: Case, exact: Log, encoder: float, sensor: float, seeds: range) -
     return Draws(rms=np.array(rms), floor=np.array(floor), false=false, caught=caught)
 
 
-def in_words(found: Draws) -> Iterator[str]:
-    """Counts, and how often the floor over the truth is where it is to be."""
-    yield f"{len(found.rms)} draws: {found.false} false disagree, {found.caught} faults caught"
-    for name in ("expected", "realized", "best"):
-        ratio = getattr(found, name)
-        inside = ((ratio > WITHIN[0]) & (ratio < WITHIN[1])).mean()
-        yield f"{name} {100 * inside:.1f} % (median {np.median(ratio):.2f}, {ratio.min():.2f} to {ratio.max():.2f})"
+def judged_draws(case: Case, encoder: float, sensor: float, seeds: range) -> Draws:
+    """Draws of the motion of a case, forward and back; runs in a worker process.
 
-
-@click.command()
-@click.argument("robot")
-@click.option("--seconds", default=4.0, help="Length of the logs [s].")
-@click.option("--draws", "count", default=200, help="Draws of each combination.")
-def main(robot: str, seconds: float, count: int) -> None:
-    """Draw logs of a robot, in four combinations of encoders and torque sensors."""
-    case = representative_case(load(robot))
-    exact = back_and_forth(case, seconds)
-    for encoder in ENCODERS:
-        for sensor in SENSORS:
-            said = "; ".join(in_words(draws(case, exact, encoder, sensor, range(count))))
-            click.echo(f"{robot} {seconds:g} s, encoder {encoder:g}, torque {100 * sensor:g} %: {said}")
-
-
-if __name__ == "__main__":
-    main()
+    Args:
+        case: The case.
+        encoder: Deviation of the positions [m or rad].
+        sensor: Deviation of the efforts over their peaks [-].
+        seeds: A draw each.
+    """
+    return draws(case, back_and_forth(case, SECONDS), encoder, sensor, seeds)

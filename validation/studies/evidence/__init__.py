@@ -1,0 +1,1 @@
+"""All figures of the documents, computed again from one commit."""

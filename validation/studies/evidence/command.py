@@ -1,0 +1,55 @@
+"""`loopcheck study evidence`."""
+
+import sys
+from fnmatch import fnmatch
+
+import click
+
+from loopcheck.validation.studies.options import RESULTS, Command, Execution, execution_options, option
+
+PARTS = ("catalogue", "atlas", "logs", "known-issues")
+
+
+@click.command(cls=Command, short_help="All figures of the documents, computed again from one commit.")
+@click.argument("parts", metavar="[PART]...", nargs=-1, type=click.Choice(PARTS))
+@option("--only", metavar="PATTERN", default="*", show_default=True, help="Robots, models and known issues by name.")
+@option("--draws", default=200, show_default=True, type=click.IntRange(min=1), help="Noisy logs per kind of sensor.")
+@option("--remote", metavar="PREFIX", help="Address of the repositories of the atlas.  [default: GitHub]")
+@execution_options(RESULTS / "evidence")
+def command(parts: tuple[str, ...], only: str, draws: int, remote: str | None, execution: Execution) -> int:
+    """Compute all rows of the catalogue and the atlas, noisy logs and known issues again, from one state of the code.
+
+    run.json names the commit and a digest of the code. The folders catalogue and atlas contain the tables for the
+    documents. Known issues of an engine that is not installed are not run; use an environment with the engine. By
+    default all parts are computed: more than an hour. Run the same command again to resume.
+
+    \b
+    Examples:
+      loopcheck study evidence
+      loopcheck study evidence catalogue known-issues --only '3prr'
+    """
+    from loopcheck.robots.catalogue import names
+    from loopcheck.robots.robot import load, representative_case
+    from loopcheck.validation.judge.known_issues import known_issues
+    from loopcheck.validation.judge.targets import cases_of
+    from loopcheck.validation.studies.atlas.fetching import PUBLIC
+    from loopcheck.validation.studies.atlas.manifest import entries
+    from loopcheck.validation.studies.atlas.study import Atlas
+    from loopcheck.validation.studies.check.study import Check
+    from loopcheck.validation.studies.evidence.study import Evidence
+
+    selected = parts or PARTS
+    robots = [name for name in names() if fnmatch(name, only)]
+    issues = [issue for issue in known_issues() if fnmatch(issue.key, only)]
+    models = [entry for entry in entries() if fnmatch(entry.model.id, only)] if "atlas" in selected else []
+    catalogue = {"catalogue": Check(cases=cases_of(robots, variants=["default"]), draws=False)} if robots else {}
+    atlas = {"atlas": Atlas(entries=models, remote=remote or PUBLIC)} if models else {}
+    return execution.run(
+        Evidence(
+            studies={**(catalogue if "catalogue" in selected else {}), **atlas},
+            logged=[representative_case(load("3prr"))] if "logs" in selected else [],
+            draws=draws,
+            issues=issues if "known-issues" in selected else [],
+            command=sys.argv,
+        )
+    )
