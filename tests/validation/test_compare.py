@@ -117,6 +117,7 @@ def test_a_row_has_every_figure(reference: Outcome, candidate: Outcome) -> None:
         "max_error": 4 * LIMIT,
         "rms_error": pytest.approx(5 * LIMIT / np.sqrt(3), rel=1e-12),
         "relative_error": LIMIT / 4,
+        "peak_error": 4 * LIMIT / 6,
         "tolerance": LIMIT,
         "verdict": "agree",
         "closure_drift": 1e-6,
@@ -239,7 +240,7 @@ def test_without_a_reference_nothing_compares(reference: Outcome, candidate: Out
     assert summary["verdict"].tolist() == [*3 * ["not run"], *3 * ["not comparable"]]
     assert summary["note"].iloc[0] == "why"
     assert summary["note"].iloc[-1] == "the reference cannot be trusted: it did not run; said so"
-    numbers = ["peak", "case_peak", "scale", "max_error", "rms_error", "relative_error"]
+    numbers = ["peak", "case_peak", "scale", "max_error", "rms_error", "relative_error", "peak_error"]
     assert summary[numbers].isna().all(axis=None)
     unscaled = rows_of(replace(reference, required=None), candidate)[1]
     assert np.isnan([unscaled[name] for name in numbers]).all()
