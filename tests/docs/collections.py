@@ -30,6 +30,7 @@ def comparison(robot: str, source: str, error: float, verdict: str, **values: An
     numbers = {name: math.nan for name, spec in TABLES["summary"].columns.items() if spec.kind is float}
     names = {"variant": "default", "mode": "home", "configuration": "given", "reference": "analytic/noc"}
     told = {"actuator": "motor", "unit": "N m", "note": "", "relative_error": error, "scale": 2.0, "verdict": verdict}
+    told |= {"peak": 2.0, "max_error": 2.0 * error}
     return {**numbers, **names, **told, "robot": robot, "source": source, **values}
 
 
