@@ -161,7 +161,7 @@ def _series(closed: ClosedLog, most: int | None = None, start: float = -np.inf) 
     return series, judged.filter
 
 
-def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None) -> Settled:
+def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None, start: float = -np.inf) -> Settled:
     """What is left of the error of a run when its start is over.
 
     The run is started again from the exact state in the middle of the motion: how long the two differ by more than a
@@ -171,6 +171,7 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None) -> Se
         mechanism: Robot.
         as_is: The run.
         most: How many samples of each run are judged at most, evenly spread; by default all.
+        start: Samples before this time are not judged [s].
     """
     try:
         closed = closed_log(mechanism, as_is.log, as_is.log.q[0])
@@ -182,6 +183,7 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None) -> Se
         return _nothing(mechanism.na, "; ".join(reason for reason in reasons if reason))
     beside = _beside(closed, kernels, whole, second.t)
     window, lasts = start_window(beside, second.t, second.residual)
+    window = max(window, start - whole.t[0])
     judged = whole.t >= whole.t[0] + window
     reasons = [_not_followed(as_is), "" if judged.sum() >= FEWEST else _not_settled(as_is)]
     if judged.sum() < FEWEST:
@@ -269,7 +271,9 @@ def start_window(
     difference, error = whole.relative(residual - along), np.abs(whole.relative(along))
     few = len(difference) // 4 < FEWEST_DIFFERENCES
     noise = np.sqrt(2) * whole.relative(whole.chatter) if few else _round_off(difference)
-    difference = median_filter(np.abs(difference), (median, 1), mode="nearest")
+    smooth = median_filter(np.abs(difference), (median, 1), mode="nearest")
+    smooth[:MEDIAN] = np.abs(difference[:MEDIAN])  # a transient may be as short: forces of loops build up in one step
+    difference = smooth
     worst = _start_window(t, difference.max(axis=1), error.max(axis=1), float(noise.max(initial=0.0)), part)
     columns = zip(difference.T, error.T, noise, strict=True)
     own = np.array([_start_window(t, *column, part) for column in columns])

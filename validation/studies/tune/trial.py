@@ -17,8 +17,10 @@ from loopcheck.validation.execution.frames import loads
 from loopcheck.validation.judge.accuracy import Requirement
 from loopcheck.validation.judge.as_is import Settled, follows, settled
 from loopcheck.validation.studies.tune.engine import tuning_of
-from loopcheck.validation.studies.tune.purposes import Purpose
+from loopcheck.validation.studies.tune.purposes import PERTURBED, Purpose
 
+CAUGHT_UP = PERTURBED / 10
+"""Largest distance of a drive from its motion once a run from a perturbed start is judged, over the stroke [-]."""
 NOTHING_ACTS = "no load: no effort to judge"
 
 
@@ -123,7 +125,8 @@ class _Simulation:
         except HarnessError as error:
             return trial(reason=str(error))
         trial = partial(trial, ended=True, too_weak=bool(as_is.at_limits) and not follows(as_is))
-        left = settled(self.case.mechanism, as_is, most=most)
+        start = -np.inf if purpose.pose is None or whole.holds_itself else _caught_up(whole)
+        left = settled(self.case.mechanism, as_is, most=most, start=start)
         if left.reason:
             return trial(reason=left.reason, window=left.window)
         if not (purpose.required.divisor > 0).any():
@@ -157,6 +160,18 @@ def _figures(required: Requirement, left: Settled) -> dict[str, Any]:
     relative = {name: value[acting] / required.divisor[acting] for name, value in values.items()}
     worst = required.actuators[int(np.flatnonzero(acting)[np.argmax(relative["error"])])]
     return {**{name: float(value.max()) for name, value in relative.items()}, "actuator": worst}
+
+
+def _caught_up(record: Record) -> float:
+    """Time from which a run that begins beside its motion follows it [s]; infinite if it never does.
+
+    Until then the controller needs far more effort than the motion requires, and the error belongs to that effort.
+    """
+    aim, t = record.controller.q, record.controller.t
+    stroke = np.maximum(np.ptp(aim, axis=0), np.finfo(float).tiny)
+    behind = np.flatnonzero((np.abs(record.positions - aim) > CAUGHT_UP * stroke).any(axis=1))
+    last = int(behind[-1]) if behind.size else -1
+    return float(t[last + 1]) if last + 1 < len(t) else np.inf
 
 
 def _cost(settings: Settings, given: Given, iterations: float) -> float:
