@@ -237,7 +237,7 @@ def test_a_run_writes_its_figures(loopcheck: Command, tmp_path: Path) -> None:
         rows for name, rows in summary.groupby(["configuration", "source"]) if name == ("turned", "mujoco/as_is")
     ]
     (case,) = xml.iterfind(".//testcase[@classname='four_bar.default.home.turned'][@name='mujoco/as_is']")
-    for name in ("relative_error", "tolerance", "closure_drift", "tracking_error"):
+    for name in ("peak_error", "tolerance", "closure_drift", "tracking_error"):
         assert float(properties(case)[name]) == rows[name].iloc[0]
         assert float(properties(case)[f"motor.{name}"]) == rows[name].iloc[0]
     assert properties(case)["motor.unit"] == "N m"

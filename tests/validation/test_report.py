@@ -348,7 +348,7 @@ def test_text_of_a_note_stays_text(page: Page, folder: Path, markdown: str) -> N
     assert "<script" not in markdown
     line = next(line for line in markdown.splitlines() if line.startswith("| a/kkt ") and "lost" in line)
     assert r"&lt;script>" in line
-    assert len(re.findall(r"(?<!\\)\|", line)) == 15  # 14 columns
+    assert len(re.findall(r"(?<!\\)\|", line)) == 16  # 15 columns
 
 
 def test_page_loads_nothing(page: Page) -> None:

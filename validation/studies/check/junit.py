@@ -15,6 +15,7 @@ from junitparser import Error, Failure, JUnitXml, Properties, Property, Skipped,
 
 from loopcheck.robots.errors import OutputError
 from loopcheck.validation.judge.results import Results
+from loopcheck.validation.judge.sources import has_accuracy
 from loopcheck.validation.judge.verdicts import (
     CASE,
     JUDGED,
@@ -95,7 +96,7 @@ def _properties(finding: CaseVerdict, rows: pd.DataFrame) -> Iterator[tuple[str,
     """The verdict, the worst of the actuators, and the figures of each; what is not known is left out."""
     yield "verdict", finding.verdict
     worst = {
-        "relative_error": finding.error,
+        "peak_error" if has_accuracy(str(rows["source"].iloc[0])) else "relative_error": finding.error,
         "tolerance": finding.tolerance,
         "closure_drift": float(rows["closure_drift"].max()),
         "tracking_error": float(rows["tracking_error"].max()),
