@@ -420,13 +420,13 @@ def test_a_figure_that_is_wrong_though_well_signed_is_found(tuned: Path, loopche
 
     certificate = read_certificate(tuned / "certificate.json")
     claims = sorted(certificate.claims, key=lambda claim: claim.purpose != OWN)
-    claims[0] = claims[0].model_copy(update={"error": claims[0].error / 2, "floor": 0.0})
+    claims[0] = claims[0].model_copy(update={"gap": claims[0].gap / 2})  # half of the error is within its noise floor
     shutil.copytree(tuned, tmp_path / "forged", ignore=shutil.ignore_patterns(".journal"))
     forged = certificate.model_copy(update={"claims": claims}).with_checksum()
     (tmp_path / "forged/certificate.json").write_text(forged.model_dump_json(by_alias=True))
     arguments = (tmp_path / "forged/tuned.xml", "--verify", tmp_path / "forged/certificate.json", "--jobs", "1")
     status, out, _ = loopcheck("tune", *arguments, "--out", tmp_path / "out")
-    assert (status, "own motion: error" in out) == (1, True)
+    assert (status, "own motion: gap" in out) == (1, True)
 
 
 def test_a_users_own_parts_are_never_overwritten(tmp_path: Path) -> None:
