@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from docs.kept_tables import ROOT, keep
@@ -18,7 +17,7 @@ from docs.site.notes import KEPT_APART
 from loopcheck.robots.robot import load
 from loopcheck.validation.execution.tables import read_record, read_tables
 from loopcheck.validation.judge.results import TABLES
-from loopcheck.validation.judge.verdicts import JUDGED, shown_error, summary_verdicts, worst
+from loopcheck.validation.judge.verdicts import JUDGED, shown_errors, summary_verdicts, worst
 
 
 def main() -> None:
@@ -34,7 +33,6 @@ def _model(name: str, about: Mapping[str, Any], summary: pd.DataFrame, record: M
     rows = summary[summary["robot"] == name]
     verdicts = summary_verdicts(rows, {name: about})
     findings = [finding for of_case in verdicts.values() for finding in of_case.values() if finding.verdict in JUDGED]
-    errors = [shown_error(row) for row in rows[rows["source"] == "mujoco/as_is"].to_dict("records")]
     return {
         **dict.fromkeys(MODELS.columns, ""),
         **dict.fromkeys(("tuned_cost", "tuned_accuracy"), math.nan),
@@ -47,7 +45,7 @@ def _model(name: str, about: Mapping[str, Any], summary: pd.DataFrame, record: M
         "class": "loops",
         "start": ", ".join(mode for mode in rows["mode"].unique() if not mode.endswith("-random")),
         "verdict": worst(findings).verdict,
-        "as_is_error": np.nanmax([math.nan, *errors]),
+        "as_is_error": shown_errors(rows[rows["source"] == "mujoco/as_is"]).max(),
     }
 
 

@@ -12,7 +12,7 @@ from docs.site.entries import SPECS
 from docs.site.notes import apart
 from loopcheck.validation.execution.files import RECORD
 from loopcheck.validation.execution.tables import to_csv
-from loopcheck.validation.judge.verdicts import CASE, SEVERITY, shown_error
+from loopcheck.validation.judge.verdicts import CASE, SEVERITY, shown_errors
 
 ROOT = Path(__file__).parent.parent
 FOREIGN_PLACE = re.compile(r"(?:file://)?/.*")
@@ -52,8 +52,7 @@ def _rows_of(rows: pd.DataFrame) -> set[Any]:
     """Labels of the rows of a source with its worst verdict, its largest error, its limit, or a note of their own."""
     if "reference" in set(rows["verdict"]):
         return set(rows.index)
-    rank, acting = rows["verdict"].map(SEVERITY.index), rows[rows["scale"] != 0]
-    errors = pd.Series([shown_error(row) for row in acting.to_dict("records")], index=acting.index, dtype=float)
+    rank, errors = rows["verdict"].map(SEVERITY.index), shown_errors(rows[rows["scale"] != 0])
     telling = {rank.idxmin(), *rows.index[~rows["note"].duplicated()], *errors.index[errors.isna()][:1]}
     for ends in (errors.nlargest(1), rows["tolerance"].nsmallest(1)):
         telling.update(ends.index)

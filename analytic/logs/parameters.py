@@ -16,7 +16,6 @@ from loopcheck.analytic.logs.evaluation import Slopes, efforts_of_states, moving
 from loopcheck.analytic.logs.residual import Floor, Residual, acting_after
 from loopcheck.robots.arrays import AnyArray, Array
 from loopcheck.robots.errors import NotFoundError, ShapeError
-from loopcheck.robots.mechanism import Mechanism
 
 FRICTION, MASS = "friction", "mass:"
 """Parameters that can be fitted: the friction of all drives, or the mass of a body, as `mass:BODY`."""
@@ -270,14 +269,11 @@ def _filtered(residual: Residual, efforts: Array) -> Array:
 def _mass(closed: ClosedLog, residual: Residual, body: str) -> Parameter:
     """A mass at the mass centre of a body."""
     states = _states(residual, np.arange(len(residual.bases)))
-    heavier, same = (efforts_of_states(m, states) for m in (_with_mass(closed.mechanism, body, 1.0), closed.mechanism))
     (mass,) = (b.mass for b in closed.mechanism.bodies if b.name == body)
+    heavier, same = (
+        efforts_of_states(m, states) for m in (closed.mechanism.with_mass(body, mass + 1.0), closed.mechanism)
+    )
     return Parameter(name=f"mass of {body}", unit="kg", effect=heavier - same, model=mass)
-
-
-def _with_mass(mechanism: Mechanism, name: str, mass: float) -> Mechanism:
-    bodies = [replace(body, mass=body.mass + mass) if body.name == name else body for body in mechanism.bodies]
-    return replace(mechanism, bodies=tuple(bodies))
 
 
 def _states(residual: Residual, rows: AnyArray) -> States:

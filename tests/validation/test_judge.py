@@ -23,7 +23,6 @@ from loopcheck.validation.judge.logs import (
     fit_rows,
     judge_log,
     log_rows,
-    requirement_of,
     verdicts,
 )
 from loopcheck.validation.judge.targets import case_of
@@ -351,7 +350,7 @@ def test_an_unexplained_force_at_an_unactuated_joint_is_no_agreement(
     assert ("unexplained force" in first.note) is (verdict != "agree")
     assert ("at joint 'pendulum' along an unactuated dof" in first.note) is (verdict != "agree")
     left = np.sqrt((judged.residuals[0].unactuated ** 2).mean(axis=0)).max()
-    limit = accuracy * requirement_of(judged, judged.residuals[0]).divisor.max()
+    limit = accuracy * judged.required[0].divisor.max()
     assert (verdict == "agree") is bool(left < limit)
     assert left < 500 * limit  # a net a hundred times wider would miss it
 

@@ -14,10 +14,11 @@ from loopcheck.analytic.dynamics.noc import needed_efforts
 from loopcheck.analytic.dynamics.powers import effort_scale
 from loopcheck.analytic.kinematics.redundancy import shared_loads
 from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.logs.residual import evenly
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
-from loopcheck.validation.judge.verdicts import IDLE, LEAST_PEAK, NO_LOAD
+from loopcheck.validation.judge.verdicts import IDLE, NO_LOAD, accuracy_divisor
 
 CANCELLED = 0.1
 """Peak over scale below which the terms of an effort cancel [-]."""
@@ -59,7 +60,7 @@ class Requirement:
         The peak, and at least a thousandth of the scale. Actuators that share a load have a common ratio of this effort
         to the scale, the largest of their peaks: how they divide the load is a choice of the controller.
         """
-        divisor = np.maximum(self.peak, LEAST_PEAK * self.scale)
+        divisor = accuracy_divisor(self.peak, self.scale)
         for group in map(list, self.shared):
             scale = self.scale[group]
             divisor[group] = scale * np.divide(divisor[group], scale, out=np.zeros_like(scale), where=scale > 0).max()
@@ -159,7 +160,7 @@ def requirement(mechanism: Mechanism, motion: Motion, effort: Array, scale: Arra
 
 def _mass_sensitivities(mechanism: Mechanism, motion: Motion) -> Array:
     """Largest change over time of each effort per relative change of one mass [N or N m], shape (bodies, na)."""
-    rows = np.unique(np.linspace(0, len(motion.t) - 1, SAMPLES).astype(int))
+    rows = evenly(np.arange(len(motion.t)), SAMPLES)
     q, qd, qdd = motion.q[rows], motion.qd[rows], motion.qdd[rows]
 
     def efforts(changed: Mechanism) -> Array:

@@ -87,6 +87,8 @@ class JudgedLog:
     """Effect on each residual of positions half a step late, rms [N or N m], each of shape (na,)."""
     fits: tuple[Fit, ...] = ()
     """Fit for each assumption; the residuals are its remainders."""
+    required: tuple[Requirement, ...] = ()
+    """Efforts that the judged motion requires, for each of the residuals."""
     doubts: tuple[str, ...] = ()
     """Defects of the log, a phrase for each."""
     failure: str = ""
@@ -131,6 +133,7 @@ def judge_log(case: Case, log: Log, *, start: float = -np.inf, fitted: Sequence[
         case=own,
         log=log,
         residuals=tuple(left),
+        required=tuple(requirement(case.mechanism, one.motion, one.needed, one.scale) for one in left),
         lags=tuple(lags),
         fits=tuple(fits),
         doubts=doubts,
@@ -185,7 +188,7 @@ def verdicts(judged: JudgedLog, accuracy: float, internal_load: float = INTERNAL
     actuators = range(judged.case.mechanism.na)
     if judged.failure:
         return [Verdict("not comparable", judged.failure) for _ in actuators]
-    required = [requirement_of(judged, residual) for residual in judged.residuals]
+    required = judged.required
     by_assumption = [
         [one.judged(k, float(residual.largest[k]), float(residual.floor.largest[k]), accuracy) for k in actuators]
         for one, residual in zip(required, judged.residuals, strict=True)
@@ -222,16 +225,6 @@ def verdicts(judged: JudgedLog, accuracy: float, internal_load: float = INTERNAL
         )
         of_actuators.append(Verdict(verdict if is_decided else "not comparable", "; ".join(filter(None, parts))))
     return of_actuators
-
-
-def requirement_of(judged: JudgedLog, residual: Residual) -> Requirement:
-    """Efforts that the motion of a log requires over the judged window.
-
-    Args:
-        judged: The judged log.
-        residual: Its residual under one assumption of the time of the efforts.
-    """
-    return requirement(judged.case.mechanism, residual.motion, residual.needed, residual.scale)
 
 
 def summary_rows(judged: JudgedLog, asked: Asked) -> Iterator[Mapping[str, Any]]:
@@ -272,7 +265,7 @@ def log_rows(judged: JudgedLog) -> Iterator[Mapping[str, Any]]:
     robot, variant, mode, configuration = judged.case.key
     where = {"robot": robot, "variant": variant, "mode": mode, "configuration": configuration, "source": judged.source}
     for place, residual in enumerate(judged.residuals):
-        floor, divisors = residual.floor, requirement_of(judged, residual).divisor
+        floor, divisors = residual.floor, judged.required[place].divisor
         for k, actuator in enumerate(judged.case.mechanism.actuators):
             yield {
                 **where,

@@ -1,6 +1,5 @@
 """The registered tolerances: data in `tolerances.toml`, each with its measured noise, its margin and its reason."""
 
-import hashlib
 import math
 import tomllib
 from collections.abc import Mapping
@@ -10,6 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
 
 from loopcheck.robots.errors import NotFoundError, ToleranceError
+from loopcheck.robots.model_file import file_hash
 from loopcheck.validation.judge.sources import REFERENCE
 
 REGISTER = Path(__file__).with_name("tolerances.toml")
@@ -104,4 +104,4 @@ def with_own_limits(limits: Mapping[str, float]) -> Mapping[str, Tolerance]:
 
 def digest() -> str:
     """SHA-256 of the file of tolerances."""
-    return hashlib.sha256(REGISTER.read_bytes()).hexdigest()
+    return file_hash(REGISTER)

@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from loopcheck.robots.arrays import Array
 from loopcheck.validation.judge import sources
 
 if TYPE_CHECKING:
@@ -129,8 +131,25 @@ def shown_error(row: Mapping[Any, Any]) -> float:
     """
     if not sources.has_accuracy(str(row["source"])):
         return float(row["relative_error"])
-    divisor = max(float(row["peak"]), LEAST_PEAK * float(row["scale"]))
+    divisor = float(accuracy_divisor(row["peak"], row["scale"]))
     return float(row["max_error"]) / divisor if divisor > 0 else math.nan
+
+
+def shown_errors(rows: "pd.DataFrame") -> "pd.Series[float]":
+    """Errors of rows of the summary, each as in `shown_error` [-]."""
+    import pandas as pd
+
+    return pd.Series(list(map(shown_error, rows.to_dict("records"))), index=rows.index, dtype=float)
+
+
+def accuracy_divisor(peak: ArrayLike, scale: ArrayLike) -> Array:
+    """Efforts that an accuracy multiplies: the peak, and at least a part of the scale [N or N m], of the same shape.
+
+    Args:
+        peak: Largest required efforts [N or N m].
+        scale: Scales of the errors [N or N m].
+    """
+    return np.maximum(np.asarray(peak, dtype=np.float64), LEAST_PEAK * np.asarray(scale, dtype=np.float64))
 
 
 def verdict_of(rows: Sequence[Mapping[str, Any]]) -> CaseVerdict:

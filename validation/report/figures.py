@@ -15,7 +15,7 @@ import pandas as pd
 
 from loopcheck.robots.arrays import Array
 from loopcheck.validation.judge.sources import has_accuracy
-from loopcheck.validation.judge.verdicts import LEAST_PEAK, WORST_FIRST, CaseVerdict, gravest, reference_of
+from loopcheck.validation.judge.verdicts import WORST_FIRST, CaseVerdict, accuracy_divisor, gravest, reference_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -101,7 +101,7 @@ class Curves:
         Args:
             source: Name of the source.
         """
-        return np.maximum(self.peak, LEAST_PEAK * self.scale) if has_accuracy(source) else self.scale
+        return accuracy_divisor(self.peak, self.scale) if has_accuracy(source) else self.scale
 
     @property
     def errors(self) -> Mapping[str, Array]:

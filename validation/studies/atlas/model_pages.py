@@ -12,7 +12,7 @@ from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.robot import Case
 from loopcheck.validation.execution.user_folder import user_folder
 from loopcheck.validation.execution.workers import WorkerFailure
-from loopcheck.validation.judge.verdicts import shown_error
+from loopcheck.validation.judge.verdicts import shown_errors
 from loopcheck.validation.studies.atlas.fetching import FOLDER
 from loopcheck.validation.studies.atlas.manifest import Entry
 from loopcheck.validation.studies.atlas.reading import Reading
@@ -91,8 +91,7 @@ class Page:
         rows = summary[summary["robot"] == self.name]
         kinds = set(rows["verdict"])
         self.verdict = next((verdict for verdict in VERDICTS if verdict in kinds), "not comparable")
-        unmodified = rows[(rows["source"] == AS_IS) & (rows["scale"] > 0)].to_dict("records")
-        self.error = max(map(shown_error, unmodified), default=nan)
+        self.error = float(shown_errors(rows[(rows["source"] == AS_IS) & (rows["scale"] > 0)]).max())
         self.counts = record["robots"][self.name]["mechanism"]
         if self.verdict != "agree":
             reasons = rows.loc[rows["verdict"] == self.verdict, "note"].dropna().unique()

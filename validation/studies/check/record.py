@@ -1,6 +1,5 @@
 """What another engineer needs to repeat a run: `run.json`."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -8,6 +7,7 @@ from typing import Any, NamedTuple
 
 from loopcheck import engines
 from loopcheck.analytic.papers import paper_model
+from loopcheck.robots.model_file import file_hash
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, WrenchSpec
 from loopcheck.validation.execution.environments import is_there
@@ -130,7 +130,7 @@ def _is_there(source: str) -> bool:
 
 def _model_record(case: Case) -> Mapping[str, str]:
     path = case.mechanism.model.path
-    return {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    return {"file": path.name, "sha256": file_hash(path)}
 
 
 def robot_record(case: Case) -> Mapping[str, Any]:

@@ -1,6 +1,5 @@
 """Computed torque with sensed passive joints: does it withstand wrong parameters better?"""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -11,6 +10,7 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from loopcheck.robots.errors import NotFoundError
+from loopcheck.robots.model_file import file_hash
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec
 from loopcheck.validation.execution.workers import WorkerPool
@@ -112,7 +112,7 @@ def _held(settings: Settings) -> dict[str, Any]:
         "Kp [1/s²]": settings.gains.Kp,
         "Kv [1/s]": settings.gains.Kv,
         **{f"task: {name}": value for name, value in asdict(settings.task).items()},
-        "model": hashlib.sha256(settings.case(REGULAR[0]).mechanism.model.path.read_bytes()).hexdigest(),
+        "model": file_hash(settings.case(REGULAR[0]).mechanism.model.path),
     }
 
 

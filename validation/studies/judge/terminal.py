@@ -11,7 +11,7 @@ from rich.text import Text
 
 from loopcheck.validation.judge import sources
 from loopcheck.validation.judge.results import Results
-from loopcheck.validation.judge.verdicts import SEVERITY, shown_error
+from loopcheck.validation.judge.verdicts import SEVERITY, shown_errors
 from loopcheck.validation.report.terminal import coloured, table
 from loopcheck.validation.studies.check.closing import VERBS, Line
 
@@ -76,8 +76,7 @@ def _judged(results: Results) -> pd.DataFrame:
 def _worst_rows(judged: pd.DataFrame) -> Sequence[Mapping[Any, Any]]:
     """The worst actuator of each log, worst log first."""
     rank = judged["verdict"].map(SEVERITY.index)
-    errors = [shown_error(row) for row in judged.to_dict("records")]
-    ordered = judged.assign(rank=rank, error=errors, note=judged["note"].fillna("")).sort_values(
+    ordered = judged.assign(rank=rank, error=shown_errors(judged), note=judged["note"].fillna("")).sort_values(
         ["rank", "error"], ascending=[True, False], kind="stable"
     )
     return ordered.drop_duplicates("source").to_dict("records")

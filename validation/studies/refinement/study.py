@@ -1,6 +1,5 @@
 """Runs the refinement ladders of all routes: what steps and solver settings cost and give."""
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +12,7 @@ from loopcheck import engines
 from loopcheck.engines import ladder as declared
 from loopcheck.engines.ladder import Ladder
 from loopcheck.robots.errors import NotFoundError
+from loopcheck.robots.model_file import file_hash
 from loopcheck.robots.robot import Case
 from loopcheck.validation.execution.environments import environment_of, used_environments
 from loopcheck.validation.execution.journal import Task
@@ -92,10 +92,7 @@ STUDY = Refinement
 def _models(cases: Sequence[Case]) -> Mapping[str, Any]:
     """The file of each robot, with its digest."""
     files = {case.robot.name: case.mechanism.model.path for case in cases}
-    return {
-        name: {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
-        for name, path in files.items()
-    }
+    return {name: {"file": path.name, "sha256": file_hash(path)} for name, path in files.items()}
 
 
 def _want_known(sources: Sequence[str]) -> None:

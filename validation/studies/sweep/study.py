@@ -1,6 +1,5 @@
 """Computes thousands of cases of a robot: wrong parameters, random motions, random poses."""
 
-import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -12,6 +11,7 @@ import pandas as pd
 from pydantic import TypeAdapter
 
 from loopcheck.robots.errors import MechanismError, NotFoundError
+from loopcheck.robots.model_file import file_hash
 from loopcheck.validation.execution.cluster import on_cluster
 from loopcheck.validation.execution.environments import environment_of
 from loopcheck.validation.execution.errors import internal_errors
@@ -145,5 +145,5 @@ def _settled(variation: Variation) -> Mapping[str, Any]:
     case = nominal(variation).case
     return {
         "variation": asdict(variation) | {"mode": case.mode, "configuration": case.configuration},
-        "model": hashlib.sha256(case.mechanism.model.path.read_bytes()).hexdigest(),
+        "model": file_hash(case.mechanism.model.path),
     }

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from loopcheck.robots.errors import OutputError
+from loopcheck.robots.model_file import file_hash
 from loopcheck.robots.schema import reason_of
 from loopcheck.validation.studies.tune.trial import Trial
 
@@ -174,10 +175,7 @@ def hashes(files: Iterable[Path], home: Path) -> dict[str, str]:
         home: The folder.
     """
     existing = sorted({file.absolute() for file in files if file.is_file()})
-    return {
-        Path(os.path.relpath(file, home.absolute())).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()
-        for file in existing
-    }
+    return {Path(os.path.relpath(file, home.absolute())).as_posix(): file_hash(file) for file in existing}
 
 
 def settings_in(own: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
