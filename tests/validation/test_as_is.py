@@ -239,6 +239,25 @@ def test_a_step_without_convergence_does_not_move_the_window(step: int) -> None:
     assert window == pytest.approx(0.05 * np.log(0.1 / (0.1 * left)), rel=0.1)
 
 
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_a_transient_of_a_few_steps_is_not_judged(steps: int) -> None:
+    """The force of a stiff loop builds up in a step or two, as few as a solver may take without convergence."""
+    t, error = np.arange(0, 2, 1e-3), 0.01 * np.ones(2000)
+    second = error[1000:].copy()
+    second[:steps] += 0.5
+    assert start_window(series(t, error), t[1000:], second[:, None])[0] == pytest.approx(1e-3 * steps)
+
+
+def test_samples_before_a_given_time_are_not_judged(four_bar: tuple[Case, Motion]) -> None:
+    case, motion = four_bar
+    route = run(case, motion)
+    first, last = route.log.t[0], route.log.t[-1]
+    later = settled(case.mechanism, route, start=first + 0.8 * (last - first))
+    assert not later.reason
+    assert later.window == pytest.approx(0.8 * (last - first), abs=route.log.dt)
+    assert settled(case.mechanism, route, start=np.inf).reason.startswith("not settled")
+
+
 def test_a_transient_that_is_not_separable_gives_both_figures(four_bar: tuple[Case, Motion]) -> None:
     """A step of one run lacks convergence, and a later one of the other: is it a part of the start?"""
     case, motion = four_bar

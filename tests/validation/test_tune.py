@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -375,6 +376,18 @@ def test_a_target_is_lowered_only_where_the_search_has_seen_the_motion(
     run_study(Tune(case=case_of(FOUR_BAR), accuracy=1e-2), tmp_path, workers=ALONE)
     assert targets[:2] == [1e-2, 1e-2]
     assert targets[2] == pytest.approx(0.45e-2)
+
+
+@pytest.mark.parametrize(("first", "wanted"), [(0.05, 0.3), (0.004, 0.0), (np.nan, np.inf)])
+def test_a_run_beside_its_motion_is_judged_once_it_follows(first: float, wanted: float) -> None:
+    """The second drive is off by a part of its stroke of 2 for 0.3 s; by as much to the end if no number is given."""
+    t = 0.1 * np.arange(11)
+    aim = np.stack([t, 2 * t], axis=1)
+    off = np.where(t < 0.25, 2 * np.nan_to_num(first, nan=0.05), 2 * 0.05 * np.isnan(first))
+    record: Any = SimpleNamespace(
+        controller=SimpleNamespace(q=aim, t=t), positions=aim + np.stack([0 * t, off], axis=1)
+    )
+    assert trial._caught_up(record) == pytest.approx(wanted)
 
 
 @pytest.mark.slow

@@ -271,9 +271,8 @@ def start_window(
     difference, error = whole.relative(residual - along), np.abs(whole.relative(along))
     few = len(difference) // 4 < FEWEST_DIFFERENCES
     noise = np.sqrt(2) * whole.relative(whole.chatter) if few else _round_off(difference)
-    smooth = median_filter(np.abs(difference), (median, 1), mode="nearest")
-    smooth[:MEDIAN] = np.abs(difference[:MEDIAN])  # a transient may be as short: forces of loops build up in one step
-    difference = smooth
+    # its edge repeats the first sample, so that a transient of one step stays: forces of loops build up in one step
+    difference = median_filter(np.abs(difference), (median, 1), mode="nearest")
     worst = _start_window(t, difference.max(axis=1), error.max(axis=1), float(noise.max(initial=0.0)), part)
     columns = zip(difference.T, error.T, noise, strict=True)
     own = np.array([_start_window(t, *column, part) for column in columns])
