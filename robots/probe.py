@@ -39,7 +39,10 @@ def want_readable(path: Path, actuated: tuple[str, ...] = (), context: Any = Non
     context = context or multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     reader = context.Process(target=_read, args=(path, actuated, sender), daemon=True)
-    with main_left_out():
+    with (
+        main_left_out(),
+        patch.dict(os.environ, MUJOCO_GL="disable"),
+    ):  # a reader draws nothing, and OpenGL loads slowly
         reader.start()
     sender.close()  # so that a crash of the reader ends the pipe
     try:

@@ -81,9 +81,10 @@ def command(
     want_targets(targets)
     want_files([selection["motion"]] if isinstance(selection["motion"], Path) else [])
     own_limits = numbers_of(tolerances, "--tolerance")
-    from loopcheck.validation.judge.sources import groups
+    if sources:
+        from loopcheck.validation.judge.sources import groups
 
-    groups(sources)  # refuses unknown names
+        groups(sources)  # refuses unknown names
     from loopcheck.validation.execution.files import want_writable
     from loopcheck.validation.judge.targets import cases_of
 
