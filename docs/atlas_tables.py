@@ -1,6 +1,6 @@
-"""Keep what the site shows of an atlas: `python -m docs.atlas_tables DIR [REMOTE]`, where DIR holds its results.
+"""Keep the tables of an atlas for the site: `python -m docs.atlas_tables DIR [REMOTE]`, with its results in DIR.
 
-Writes `docs/atlas`: its tables, and `points.csv`, from which the site draws all models that no other stands for.
+Writes `docs/atlas`: its tables, and `points.csv`, the points of the drawings of all models that are not copies.
 """
 
 import sys
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def _rows(entry: Entry, remote: str) -> Iterator[Mapping[str, Any]]:
-    """Of a model; none if it cannot be had or read."""
+    """Points of a model; empty if it cannot be fetched or read."""
     try:
         case = read_model(entry.model, fetched(entry, remote)).case
     except HarnessError as error:

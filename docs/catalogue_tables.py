@@ -1,6 +1,6 @@
-"""Keep what the site shows of our own robots: `python -m docs.catalogue_tables DIR`, where DIR holds a run of them.
+"""Keep the tables of our robots for the site: `python -m docs.catalogue_tables DIR`, with DIR the results of a check.
 
-Writes `docs/catalogue`: the tables of the run from which pages are made, and a table of models like the atlas's.
+Writes `docs/catalogue`: the tables of the pages, and a table of models like that of the atlas.
 """
 
 import math

@@ -1,6 +1,6 @@
 """The site: tutorial, guides, reference, background, the atlas and the gallery from tables, and README files.
 
-`CONTRIBUTING.md` says how to build it.
+See `CONTRIBUTING.md` for the build.
 """
 
 import importlib.metadata
@@ -102,14 +102,14 @@ def setup(app: Sphinx) -> None:
 
 
 def _escape_bars(app: Sphinx, kind: str, name: str, thing: object, options: Any, lines: list[str]) -> None:
-    """Let bars be those of a magnitude: in reStructuredText they name a substitution."""
+    """Escape bars of magnitudes: in reStructuredText they enclose a substitution."""
     lines[:] = [re.sub(r"(`[^`]*`)|\|", lambda match: match[1] or r"\|", line) for line in lines]
     if kind in CONSTANTS:
         constants[name] = list(lines)
 
 
 def _restore_constants(app: Sphinx, kind: str, name: str, thing: object, options: Any, lines: list[str]) -> None:
-    """Take back what napoleon makes of the docstring of a constant: a type of all that stands before a colon."""
+    """Restore the docstring of a constant: napoleon takes the text before a colon for a type."""
     if kind in CONSTANTS:
         lines[:] = constants.pop(name)
 

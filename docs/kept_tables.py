@@ -1,4 +1,4 @@
-"""What the site keeps of a study: its tables and record, without what a page does not need and where they were made."""
+"""Tables and record of a study for the site, without unused rows and local paths."""
 
 import json
 import re
@@ -38,12 +38,12 @@ def keep(folder: Path, tables: Mapping[str, pd.DataFrame], record: Mapping[str, 
 
 
 def _portable(table: pd.DataFrame) -> pd.DataFrame:
-    """A table whose notes name files from the root of the repository on, wherever that was."""
+    """A table with file names in its notes relative to the root of the repository."""
     return table.assign(note=table["note"].str.replace(f"{ROOT}/", "", regex=False)) if "note" in table else table
 
 
 def _telling(summary: pd.DataFrame) -> pd.DataFrame:
-    """The rows that the verdict on a source rests on, and all of the reference, which say what each actuator needs."""
+    """The decisive rows of each source, and all rows of the reference, with the required effort of each actuator."""
     rows = [row for _, of_source in summary.groupby([*CASE, "source"], sort=False) for row in _rows_of(of_source)]
     return summary.loc[sorted(rows)]
 
@@ -60,6 +60,6 @@ def _rows_of(rows: pd.DataFrame) -> set[Any]:
 
 
 def _needed(audit: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the audit that pages need: where an engine has something else, and one of each robot and tier."""
+    """The audit rows for the pages: differences from the model, and one row of each robot and tier."""
     before = audit[audit["tier"] != "trajectory"]  # what is in there is in the summary
     return before[(before["verdict"] != "agree") | ~before.duplicated(["robot", "engine", "tier"])]

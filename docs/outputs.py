@@ -122,7 +122,7 @@ def _commit() -> str:
 
 
 def main() -> None:
-    """Keep the outputs of all commands, or of those with the given names, and write README.md."""
+    """Keep the outputs of all commands, or of the commands with the given names, and write README.md."""
     names = sys.argv[1:]
     for name, command, _ in marked(README.read_text(encoding="utf-8")):
         if not names or name in names:

@@ -1,4 +1,4 @@
-"""Copies of a model and of the parts and meshes that belong to it, which lie to each other as the originals do."""
+"""Copies of a model with its parts and meshes, in the same relative places."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -8,15 +8,15 @@ from loopcheck.robots.errors import MechanismError
 
 
 def places_of_copies(files: Iterable[Path], home: Path, folder: Path) -> dict[Path, Path]:
-    """Where copies of files go, as far from a folder as they are from their home.
+    """Paths of copies of files, relative to a folder as the files are to their home.
 
     Args:
-        files: The files; they need not be there.
-        home: The folder in which all of them lie.
-        folder: Where they go.
+        files: The files; they need not exist.
+        home: The folder that contains all of them.
+        folder: The folder of the copies.
 
     Raises:
-        MechanismError: If one does not lie in their home.
+        MechanismError: If a file lies outside of their home.
     """
     places = {}
     for file in files:
@@ -28,14 +28,14 @@ def places_of_copies(files: Iterable[Path], home: Path, folder: Path) -> dict[Pa
 
 
 def write_copies(places: Mapping[Path, Path], changed: Mapping[Path, bytes]) -> None:
-    """Write files, as they are or as they are to be; none over itself.
+    """Copy files, or write their new contents; a file is never copied onto itself.
 
     Args:
-        places: Where each goes.
-        changed: Contents of those that are to be others.
+        places: New path of each file.
+        changed: New contents by file.
 
     Raises:
-        OSError: If one cannot be read or written.
+        OSError: If a file cannot be read or written.
     """
     for file, place in places.items():
         if place.resolve() != file.resolve():

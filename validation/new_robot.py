@@ -1,4 +1,4 @@
-"""Adds a robot to a catalogue: its MJCF as it is, a robot.toml, and a README with what is left to fill in."""
+"""Adding a robot to a catalogue: its unchanged MJCF, a robot.toml, and a README with gaps to fill in."""
 
 import json
 import os
@@ -22,19 +22,16 @@ SOURCE = "fill in: source of every number, for example a paper, a drawing or a r
 
 
 def add_robot(name: str, path: Path, *, catalogue: Path, actuated: tuple[str, ...] = ()) -> Path:
-    """Add a robot to a catalogue. Nothing is left behind if the model is refused.
+    """Add a robot to a catalogue, and return its folder. A refused model leaves no files.
 
     Args:
         name: Name of the robot and of its folder.
-        path: The MJCF; it is copied with the parts it includes, and with its meshes only if inertias come from them.
+        path: The MJCF; it is copied with its included parts, and with its meshes only if inertias come from them.
         catalogue: Folder of the robots.
         actuated: Joints that get a motor each, instead of the file's actuators.
 
-    Returns:
-        The new folder.
-
     Raises:
-        MechanismError: If the name is taken or cannot be one, or the model cannot be read or moved in one of its modes.
+        MechanismError: If the name is taken or invalid, or the model cannot be read or moved in one of its modes.
         OutputError: If the catalogue cannot be written.
     """
     folder = catalogue / name
@@ -105,5 +102,5 @@ def _write_toml(robot: Robot) -> None:
 
 
 def _quoted(value: str) -> str:
-    """A basic string of TOML, which JSON's strings are but for one character."""
+    """A basic string of TOML: a string of JSON, except for one character."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""Genesis 1.4.5 gives a hinge a rotor of 0.1 kg m² where an MJCF has none: a rod becomes six times as heavy."""
+"""Genesis 1.4.5 adds a rotor of 0.1 kg m² to a hinge without armature in the MJCF: a rod becomes six times as heavy."""
 
 import tempfile
 from pathlib import Path
@@ -16,7 +16,7 @@ path.write_text(ROD, encoding="utf-8")
 
 
 def inertia(**options: float | None) -> float:
-    """What the loaded robot opposes to an acceleration of its hinge [kg m²]."""
+    """Inertia of the loaded robot about its hinge [kg m²]."""
     scene = gs.Scene(show_viewer=False)
     robot = scene.add_entity(gs.morphs.MJCF(file=str(path), **options))
     scene.build()

@@ -1,4 +1,4 @@
-"""Genesis 1.4.5 refuses an MJCF whose equality joins a site to one of the world; inside a fixed body it loads."""
+"""Genesis 1.4.5 refuses an MJCF with an equality between a site and a site of the world; in a fixed body it loads."""
 
 import tempfile
 from pathlib import Path
@@ -15,7 +15,7 @@ gs.init(backend=gs.cpu, precision="64", logging_level="error")
 
 
 def loads(world: str) -> bool:
-    """Whether a scene with it can be built."""
+    """Return whether a scene with it can be built."""
     path = Path(tempfile.mkdtemp()) / "loop.xml"
     path.write_text(MODEL.format(world), encoding="utf-8")
     scene = gs.Scene(show_viewer=False)

@@ -1,4 +1,4 @@
-"""MuJoCo 4.0: a joint equality lacks the curvature of its polynomial in the acceleration that it asks for."""
+"""MuJoCo 4.0: the acceleration of a joint equality lacks the curvature of its polynomial."""
 
 import mujoco
 

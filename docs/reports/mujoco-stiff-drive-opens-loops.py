@@ -18,7 +18,7 @@ CLOSED = [0.5, 0.021341945343874125, 1.1797837644701707]
 
 
 def gap(kv: float) -> float:
-    """How far the loop opens in 0.25 s while the servo turns the crank by 0.2 sin(2 pi t) rad [m]."""
+    """Gap of the loop after 0.25 s in which the servo turns the crank by 0.2 sin(2 pi t) rad [m]."""
     model = mujoco.MjModel.from_xml_string(MODEL.format(kv=kv))
     data, widest = mujoco.MjData(model), 0.0
     data.qpos[:] = CLOSED

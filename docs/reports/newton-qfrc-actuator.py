@@ -1,4 +1,4 @@
-"""Newton 1.8.0, SolverMuJoCo: the observable qfrc_actuator is the drive's law where the step begins, not what acted."""
+"""Newton 1.8.0, SolverMuJoCo: the observable qfrc_actuator is the drive's law at the begin of the step."""
 
 import warp as wp
 

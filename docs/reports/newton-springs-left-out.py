@@ -1,4 +1,4 @@
-"""Newton 1.8.0, SolverSteel and SolverKamino: the spring of a joint (`stiffness`, `rest_q`) does nothing, silently."""
+"""Newton 1.8.0, SolverSteel and SolverKamino: the spring of a joint (`stiffness`, `rest_q`) is ignored silently."""
 
 import warnings
 

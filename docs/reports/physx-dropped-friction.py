@@ -11,7 +11,7 @@ physx.set_scene_config(config)
 
 
 def mean_law(mended: bool) -> float:
-    """Law of the drive that turns a hanging arm of two links by 0.004 rad, which lifts next to nothing [N m]."""
+    """Law of the drive that turns a hanging arm of two links by 0.004 rad, almost without load [N m]."""
     scene = sapien.Scene([physx.PhysxCpuSystem()])
     scene.set_timestep(0.002)
     builder = scene.create_articulation_builder()

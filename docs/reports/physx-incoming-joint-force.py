@@ -11,7 +11,7 @@ physx.set_scene_config(config)
 
 
 def moments(feet: list[list[float]]) -> list[float]:
-    """What the free hinges of two posts that lean on each other pass on; a list of feet is an articulation [N m]."""
+    """Moments in the free hinges of two posts that lean on each other; a list of feet is an articulation [N m]."""
     scene, posts, arms = sapien.Scene([physx.PhysxCpuSystem()]), [], []
     for of_one in feet:
         builder = scene.create_articulation_builder()

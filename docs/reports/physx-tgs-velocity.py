@@ -8,7 +8,7 @@ TURNED = sapien.Pose(q=[0.5**0.5, 0, 0, -(0.5**0.5)])  # the axis of a joint is 
 
 
 def law_off(tgs: bool) -> float:
-    """Law of the drive that holds a four-bar still over the torque that its joint passes on, less one [-]."""
+    """Law of the drive that holds a four-bar still over the torque through its joint, minus 1 [-]."""
     config = physx.PhysxSceneConfig()
     config.enable_tgs = tgs
     physx.set_scene_config(config)

@@ -16,7 +16,7 @@ BLUE, ORANGE, GREY = "#00629b", "#a84300", "#5c6370"
 
 
 def badge_text(entry: Entry) -> str:
-    """What the badge says after its label: the error as is, or what there is in place of one."""
+    """Text of the badge after its label: the error of the unmodified simulation, or the reason for its absence."""
     version = ".".join(entry.versions.get(ENGINE, "").split(".")[:2])
     error = entry.model["as_is_error"]
     if math.isfinite(error):

@@ -1,4 +1,4 @@
-"""What the site shows of each engine: every robot it computed, the worst first, and what is known of its errors."""
+"""Entries of the engines: every computed robot, the worst first, and the known issues."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from loopcheck.validation.judge.verdicts import CaseVerdict
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineEntry:
-    """An engine, and all that the collections say of it."""
+    """An engine with its results on all robots."""
 
     name: str
     """Name of its folder."""
@@ -31,12 +31,12 @@ class EngineEntry:
 
     @property
     def robots(self) -> int:
-        """How many robots it was asked for."""
+        """Number of its robots."""
         return len({entry.name for entry, _, _ in self.results})
 
     @property
     def largest_as_is(self) -> tuple[Entry, CaseVerdict] | None:
-        """The robot whose file as it is it simulates worst, None if none is judged."""
+        """The robot with the largest error of the unmodified simulation, or None without a judged robot."""
         errors = [
             (entry, finding)
             for entry, source, finding in self.results
@@ -45,12 +45,12 @@ class EngineEntry:
         return max(errors, key=lambda each: each[1].error, default=None)
 
     def count(self, verdict: str) -> int:
-        """How many of its results have a verdict."""
+        """Number of its results with a verdict."""
         return sum(finding.verdict == verdict for _, _, finding in self.results)
 
 
 def engine_entries(entries: Sequence[Entry]) -> Iterator[EngineEntry]:
-    """What the collections say of each engine, in the order of their names.
+    """Entries of all engines in the order of their names.
 
     Args:
         entries: All robots.

@@ -1,4 +1,4 @@
-"""What the site shows: the robots of some collections, each a folder with the tables of one study."""
+"""Entries of the robots of some collections, each a folder with the tables of one study."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ SPECS: Mapping[str, TableSpec] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A robot, and all that a collection says of it."""
+    """A robot with its tables."""
 
     collection: str
     """Name of the collection folder."""
@@ -62,12 +62,12 @@ class Entry:
 
     @property
     def title(self) -> str:
-        """What it is called, its name where it has no other."""
+        """Title of the robot, or its name."""
         return str(self.about.get("title") or self.name)
 
     @property
     def findings(self) -> Mapping[str, Sequence[CaseVerdict]]:
-        """What was found in each case, by source, without the reference."""
+        """Verdicts in each case, by source, without the reference."""
         by_source: dict[str, list[CaseVerdict]] = {}
         for of_case in self.verdicts.values():
             for source, finding in of_case.items():
@@ -77,12 +77,12 @@ class Entry:
 
     @property
     def of_sources(self) -> Mapping[str, CaseVerdict]:
-        """What is found about each source: its worst verdict, and the largest error with it."""
+        """The worst verdict of each source, and the largest error with it."""
         return {source: gravest(findings) for source, findings in self.findings.items()}
 
     @property
     def losses(self) -> Mapping[str, Sequence[str]]:
-        """What each engine has otherwise than the model or cannot carry, by engine, each once."""
+        """Differences of each engine from the model and unsupported elements, by engine, each once."""
         sentences: dict[str, dict[str, None]] = {}
         expected = self.about.get("expected") or {}
         beyond = self.audit[
@@ -102,13 +102,13 @@ class Entry:
 
 
 def read_collections(folders: Iterable[Path]) -> tuple[Entry, ...]:
-    """The robots of all folders that hold a table of models, by collection and name.
+    """The robots of all folders with a table of models, by collection and name.
 
     Args:
-        folders: Of the collections; one that is not there has no robots.
+        folders: Folders of the collections; a missing folder has no robots.
 
     Raises:
-        OutputError: If a table is not what it should be, or two robots share a name.
+        OutputError: If a table is invalid, or two robots share a name.
     """
     entries: dict[str, Entry] = {}
     for folder in folders:
@@ -150,7 +150,7 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _loss(row: Mapping[str, Any]) -> str:
-    """What an engine has otherwise than the model, in one line."""
+    """Difference of an engine from the model, in one line."""
     if row["quantity"] == "all" and row["note"]:
         return f"{row['verdict']}: {row['note']}"
     subject = f"{row['quantity']} of {row['element']}"
@@ -161,6 +161,6 @@ def _loss(row: Mapping[str, Any]) -> str:
 
 
 def worst_as_is(entry: Entry, engine: str) -> CaseVerdict | None:
-    """What is found about an engine that simulates the file as it is, None if nothing is."""
+    """Verdict on the unmodified simulations of an engine, or None."""
     findings = entry.findings.get(f"{engine}/as_is")
     return worst(findings) if findings else None

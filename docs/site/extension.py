@@ -16,7 +16,7 @@ STATIC = Path(__file__).parent / "static"
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Connect what makes the pages."""
+    """Connect the builders of the pages."""
     app.add_config_value("collections", ["docs/catalogue", "docs/atlas"], "env", list)
     app.connect("config-inited", _write_pages)
     app.connect("html-page-context", _add_assets)
@@ -39,7 +39,7 @@ def _write_pages(app: Sphinx, config: Config) -> None:
 
 
 def _add_assets(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object) -> None:
-    """Give the pages of the atlas their style, and those with large tables what searches them."""
+    """Add the style to the pages of the atlas, and the search to pages with large tables."""
     if not page.startswith(PAGES.as_posix()):
         return
     app.add_css_file("atlas.css")

@@ -30,10 +30,10 @@ def as_is_errors(entries: Sequence[Entry]) -> dict[str, list[float]]:
 
 @as_svg
 def as_is_figure(errors: dict[str, list[float]]) -> Figure | None:
-    """How many robots are further off than an error, by engine, on a logarithmic axis.
+    """Number of robots with an error above a value, by engine, on a logarithmic axis.
 
     Args:
-        errors: Of the files as they are [-], by engine, sorted.
+        errors: Errors of unmodified simulations [-], by engine, sorted.
     """
     if not errors:
         return None

@@ -12,18 +12,18 @@ UNITS = {"as_is_error": "-", "tuned_cost": "-", "tuned_accuracy": "-", "error": 
 
 
 def index(entries: Sequence[Entry], version: str) -> Mapping[str, Any]:
-    """What the index holds.
+    """Content of the index.
 
     Args:
         entries: All robots.
-        version: Of loopcheck.
+        version: Version of loopcheck.
     """
     robots = [{**_short(entry), "json": f"{entry.name}.json", "badge": f"{entry.name}.badge.svg"} for entry in entries]
     return {"loopcheck": version, "units": UNITS, "robots": robots}
 
 
 def record(entry: Entry) -> Mapping[str, Any]:
-    """What the file of a robot holds: its model, every source in every case, and what engines have otherwise."""
+    """Content of the file of a robot: its model, every source in every case, and the differences of engines."""
     comparisons = [
         {
             **dict(zip(("variant", "mode", "configuration"), key[1:], strict=True)),

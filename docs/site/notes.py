@@ -43,6 +43,6 @@ def together(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
 
 
 def _with_notes(tables: Mapping[str, pd.DataFrame], other: Mapping[str, str]) -> dict[str, pd.DataFrame]:
-    """Tables with something else in the place of each note; what is no note becomes empty."""
+    """Tables with each note replaced; unknown notes become empty."""
     changed = {name: [other.get(note, "") for note in tables[name]["note"]] for name in KEPT_APART}
     return {**tables, **{name: tables[name].assign(note=notes) for name, notes in changed.items()}}

@@ -1,4 +1,4 @@
-"""Writes the pages, which Sphinx then reads like any document, and the files that stand beside them."""
+"""Output of the pages for Sphinx, and of the files beside them."""
 
 import json
 import re
@@ -32,8 +32,8 @@ def write_site(entries: Sequence[Entry], root: Path, version: str) -> None:
 
     Args:
         entries: All robots.
-        root: Of the sources; what is there of an earlier site is replaced, unless it is the same.
-        version: Of loopcheck.
+        root: Folder of the sources; changed and obsolete files of an earlier site are replaced.
+        version: Version of loopcheck.
     """
     folder = root / FILES / "atlas"
     drawings = {entry.name for entry in entries if _draw(entry, root, folder)}
@@ -69,7 +69,7 @@ def write_site(entries: Sequence[Entry], root: Path, version: str) -> None:
 
 
 def _environment() -> jinja2.Environment:
-    """Templates in which whatever comes from tables is escaped, and stays within its line."""
+    """Templates that escape texts from tables, and keep each text within its line."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
@@ -94,12 +94,12 @@ def _environment() -> jinja2.Environment:
 
 
 def _in_a_line(value: object) -> object:
-    """A text of the tables without what would end a line, and with it the block that it stands in."""
+    """A text of the tables without line ends, which would end its block."""
     return re.sub(r"\s+", " ", value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _of_robot(entry: Entry, root: Path) -> Mapping[str, Any]:
-    """What the page of a robot is made from."""
+    """Data of the page of a robot."""
     rows = sorted(
         entry.of_sources.items(), key=lambda item: (not item[0].endswith("/as_is"), *texts.worst_first(item[1]))
     )
@@ -121,7 +121,7 @@ def _of_robot(entry: Entry, root: Path) -> Mapping[str, Any]:
 
 
 def _of_engine(each: EngineEntry, root: Path) -> Mapping[str, Any]:
-    """What the page of an engine is made from."""
+    """Data of the page of an engine."""
     as_is = [row for row in each.results if row[1].endswith("/as_is")]
     return {
         "each": each,
@@ -133,13 +133,13 @@ def _of_engine(each: EngineEntry, root: Path) -> Mapping[str, Any]:
 
 
 def _table(environment: jinja2.Environment) -> Any:
-    """Makes the table of an engine's results, of what is judged with routes and reasons."""
+    """Function that makes the table of an engine's results, with routes and reasons for judged results."""
     template = environment.get_template("results.html")
     return lambda rows, judged: Markup(template.render(rows=rows, judged=judged, root="../../../"))
 
 
 def _draw(entry: Entry, root: Path, folder: Path) -> bool:
-    """Put the drawing of a robot into a folder, unless there is none; our own ones stand beside their READMEs."""
+    """Put the drawing of a robot into a folder, if it exists; those of our robots are beside their READMEs."""
     own = root / "robots" / entry.name / "linkage.svg"
     if entry.collection == CATALOGUE and own.exists():
         svg: str | None = own.read_text(encoding="utf-8")
@@ -151,7 +151,7 @@ def _draw(entry: Entry, root: Path, folder: Path) -> bool:
 
 
 def _in_words(errors: Mapping[str, Sequence[float]]) -> str:
-    """What the figure of all files as they are shows."""
+    """Description of the figure of all unmodified simulations."""
     if not errors:
         return ""
     halves = [f"{engine} {percent(values[len(values) // 2])}" for engine, values in errors.items()]
@@ -170,14 +170,14 @@ def _file_names(entries: Iterable[Entry]) -> set[str]:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file unless it is there already, so that Sphinx reads only what has changed."""
+    """Write a file if its content has changed, so that Sphinx reads only changed files."""
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
 
 
 def _remove_others(folder: Path, names: set[str]) -> None:
-    """Remove what an earlier site had in a folder and this one has not."""
+    """Remove obsolete files of an earlier site from a folder."""
     for path in folder.iterdir() if folder.exists() else ():
         if path.name not in names:
             path.unlink()

@@ -1,4 +1,4 @@
-"""What pages and files say in words and addresses, and where marks stand on their logarithmic axis."""
+"""Words and addresses in pages and files, and positions of marks on their logarithmic axis."""
 
 import math
 import re
@@ -35,7 +35,7 @@ CLASSES: Mapping[str, str] = {
 
 
 def place(error: float) -> float:
-    """Where an error stands on the axis, from 0 to 100 [%]; NaN where there is none."""
+    """Position of an error on the axis, from 0 to 100 [%]; NaN without an error."""
     if math.isnan(error):
         return math.nan
     decade = math.log10(max(error, 1e-300)) if math.isfinite(error) else HIGHEST
@@ -48,12 +48,12 @@ def shortened(note: str, length: int = LONG) -> str:
 
 
 def literal(line: str) -> str:
-    """A line in which nothing is markup of Markdown."""
+    """A line without markup of Markdown."""
     return re.sub(r"([\\`*_{}\[\]()#+.!|~$@-])", r"\\\1", line)
 
 
 def source_address(entry: Entry) -> str:
-    """Where the model is, at the commit that was computed; empty for our own."""
+    """Address of the model, at the computed commit; empty for our robots."""
     model = entry.model
     if not model["repository"]:
         return ""
@@ -61,7 +61,7 @@ def source_address(entry: Entry) -> str:
 
 
 def answer(entry: Entry) -> str:
-    """What comes of a robot, in a few sentences."""
+    """Results of a robot, in a few sentences."""
     model = entry.model
     if model["copies_of"]:
         return f"The same mechanism as {model['copies_of']}; see its page for the results."
@@ -97,12 +97,12 @@ def what_it_is(entry: Entry) -> str:
 
 
 def worst_first(finding: CaseVerdict) -> tuple[int, float]:
-    """Key by which findings are sorted: the worst verdict, and in it the largest error, first."""
+    """Sort key of verdicts: the worst verdict first, and within it the largest error."""
     return WORST_FIRST.index(finding.verdict), -finding.error if math.isfinite(finding.error) else math.inf
 
 
 def known(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values as JSON can hold them: what is not known, or not finite, is null."""
+    """Values as JSON can represent them: missing and infinite values are null."""
     return {
         name: None if value == "" or (isinstance(value, float) and not math.isfinite(value)) else value
         for name, value in values.items()
@@ -110,7 +110,7 @@ def known(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _but(patches: str) -> str:
-    """How the model that is computed differs from its file, if it does."""
+    """Difference between the computed model and its file, if any."""
     return f", but {patches}" if patches else ""
 
 

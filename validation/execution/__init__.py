@@ -1,1 +1,1 @@
-"""How tasks are computed and their results kept; knows no physics and no study."""
+"""Computation of tasks and storage of their results, independent of physics and studies."""

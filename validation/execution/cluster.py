@@ -1,6 +1,6 @@
-"""Tasks on the workers of a Dask cluster; one that takes too long or that workers die over is lost, and harms no other.
+"""Tasks on the workers of a Dask cluster; a task that times out or kills workers is lost alone.
 
-A worker has each task computed by a process of its own, in the environment of the task's engine where it has one.
+A worker starts a process for each task, in the environment of the task's engine if there is such an environment.
 """
 
 import importlib.metadata
@@ -49,11 +49,11 @@ class ClusterExecutor:
 
 
 def computed(task: Task, time_limit: float) -> Any:
-    """What a task gives, or why it gives nothing; runs on a worker.
+    """Return the result of a task or the reason for its absence; runs on a worker.
 
     Args:
-        task: What to compute.
-        time_limit: How long it may take [s].
+        task: Function and arguments.
+        time_limit: Longest duration [s].
     """
     environment = environment_of(task.engine)
     python = HERE if environment is None else environment.interpreter
@@ -122,7 +122,7 @@ def cluster(address: str) -> Iterator[ClusterExecutor]:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what computes."""
+    """Versions of the computing packages."""
     return {name: importlib.metadata.version(name) for name in ("loopcheck", "numpy", "scipy")} | dict(
         engines.versions()
     )

@@ -56,5 +56,5 @@ def behaviour(source: bytes) -> bytes:
 
 
 def _is_text(node: ast.AST) -> bool:
-    """Whether a statement is a string alone: a docstring, or the description of a field."""
+    """Return whether a statement is a bare string: a docstring, or the description of a field."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

@@ -1,4 +1,4 @@
-"""Makes, renews and removes the environments of engines, by uv; what is cut short is made anew the next time."""
+"""Making, update and removal of engine environments by uv; an incomplete environment is made anew the next time."""
 
 import importlib
 import importlib.metadata
@@ -35,16 +35,16 @@ FIRST_CALL = 600.0
 
 
 def add(requirement: str, *, python: str = "", find_links: str = "") -> Environment:
-    """Make the environment of an engine, instead of one of the same name; others of the engine stay.
+    """Make the environment of an engine, and replace an environment of the same name.
 
     Args:
         requirement: Name of the engine, with a version as `pybullet==3.2.7` or without.
-        python: Interpreter, or version of Python; by default this one, or another that the engine has wheels for.
-        find_links: Folder of wheels, to do without a network.
+        python: Interpreter, or version of Python; by default the running one, or another with wheels of the engine.
+        find_links: Folder of wheels, for use without a network.
 
     Raises:
-        NotFoundError: If there is no such engine.
-        HarnessError: If the environment cannot be made; the message says what mends that.
+        NotFoundError: If the engine is unknown.
+        HarnessError: If the environment cannot be made; the message names the remedy.
     """
     engine, version = parsed(requirement)
     request = {"version": version, "python": _absolute(python), "find_links": _absolute(find_links)}
@@ -53,13 +53,10 @@ def add(requirement: str, *, python: str = "", find_links: str = "") -> Environm
 
 
 def update(environment: Environment) -> Environment:
-    """Make an environment again as it was asked for, with the newest packages that allow for it; the old one goes.
-
-    Args:
-        environment: The old one.
+    """Make an environment again from its original request, with the newest allowed packages.
 
     Raises:
-        HarnessError: If it cannot be made; the old one stays.
+        HarnessError: If it cannot be made; the old environment stays.
     """
     with _locked() as folder:
         renewed = _made(folder, environment.engine, environment.request)
@@ -69,16 +66,13 @@ def update(environment: Environment) -> Environment:
 
 
 def remove(requirement: str) -> list[str]:
-    """Remove the environments of an engine, those cut short too.
+    """Remove the environments of an engine, incomplete environments included, and return their names.
 
     Args:
         requirement: Name of the engine, with a version as `pybullet==3.2.7` or without.
 
-    Returns:
-        Names of what was removed.
-
     Raises:
-        NotFoundError: If there is no such engine, or no environment of it.
+        NotFoundError: If the engine or its environment is unknown.
     """
     engine, version = parsed(requirement)
     with _locked():
@@ -95,10 +89,10 @@ def asked_for(requirement: str) -> list[Environment]:
     """The environments of an engine, or of one of its versions.
 
     Args:
-        requirement: Name of the engine, with a version or without; empty for all.
+        requirement: Name of the engine, with a version or without; empty for all engines.
 
     Raises:
-        NotFoundError: If there is no such engine.
+        NotFoundError: If the engine is unknown.
     """
     engine, version = parsed(requirement) if requirement else ("", "")
     whole = [environment for environment in environments() if engine in ("", environment.engine)]
@@ -106,11 +100,11 @@ def asked_for(requirement: str) -> list[Environment]:
 
 
 def parsed(requirement: str) -> tuple[str, str]:
-    """Engine and version of what is asked for, by its own name or its package's; without a version it is empty.
+    """Engine and version in a requirement by the name of the engine or its package; the version may be empty.
 
     Raises:
-        NotFoundError: If there is no such engine.
-        HarnessError: If it is neither ENGINE nor ENGINE==VERSION.
+        NotFoundError: If the engine is unknown.
+        HarnessError: If the text is neither ENGINE nor ENGINE==VERSION.
     """
     try:
         want = Requirement(requirement)
@@ -132,23 +126,23 @@ def engine_of_folder(folder: Path) -> str:
 
 
 def package(engine: str, version: str) -> str:
-    """What brings an engine, as it is asked for: the version named, or the range that its adapter is written for.
+    """Requirement of an engine's package: the named version, or the supported range.
 
     Args:
         engine: Name of the engine.
-        version: Of its package; empty for the newest.
+        version: Version of its package; empty for the newest.
     """
     distribution = engines.distribution(engine)
     return f"{distribution}=={version}" if version else f"{distribution}{_own_range(distribution)}"
 
 
 def packages_with(engine: str, version: str, needs: Iterable[str]) -> list[str]:
-    """What is installed: an engine, what that does not ask for, and what is needed, in versions that run with it.
+    """Requirements to install: an engine, its undeclared requirements and further packages, in compatible versions.
 
     Args:
         engine: Name of the engine.
-        version: Of its package; empty for the newest.
-        needs: What else is needed.
+        version: Version of its package; empty for the newest.
+        needs: Requirements of the further packages.
     """
     unstated = {Requirement(need).name: need for need in unstated_needs(engine, version)}
     names = {Requirement(need).name: need for need in needs}
@@ -158,11 +152,11 @@ def packages_with(engine: str, version: str, needs: Iterable[str]) -> list[str]:
 
 
 def unstated_needs(engine: str, version: str) -> list[str]:
-    """Versions of other packages beside which alone a release runs, where it does not say so.
+    """Undeclared requirements of a release: the only versions of other packages that it runs with.
 
     Args:
         engine: Name of the engine.
-        version: Of its package; empty for the newest, which says all.
+        version: Version of its package; empty for the newest, without undeclared requirements.
     """
     return [
         need
@@ -173,16 +167,16 @@ def unstated_needs(engine: str, version: str) -> list[str]:
 
 
 def chosen_python(engine: str, version: str, options: Sequence[str], folder: Path) -> str:
-    """An interpreter that an engine has wheels for: this one, or another of this machine, or one that uv brings.
+    """An interpreter with wheels of an engine: the running one, another of this machine, or a version that uv installs.
 
     Args:
         engine: Name of the engine.
-        version: Of its package; empty for the newest.
-        options: Where uv finds packages.
-        folder: Where uv runs.
+        version: Version of its package; empty for the newest.
+        options: Package sources for uv.
+        folder: Working folder of uv.
 
     Raises:
-        HarnessError: If there is none, or it cannot be found out.
+        HarnessError: If no interpreter has wheels, or uv cannot find out.
     """
     want = package(engine, version)
     suited = []
@@ -202,7 +196,7 @@ def chosen_python(engine: str, version: str, options: Sequence[str], folder: Pat
 
 
 def imported(engine: str) -> tuple[str, str, str]:
-    """Versions of an engine, of Python and of numpy where this runs, once the engine is imported."""
+    """Import an engine, and return its version and the versions of Python and numpy."""
     importlib.import_module(engines.engine(engine).requires)
     return engines.versions()[engine], platform.python_version(), np.__version__
 
@@ -225,10 +219,10 @@ def _made(folder: Path, engine: str, request: Mapping[str, str]) -> Environment:
 
 
 def _options(request: Mapping[str, str]) -> list[str]:
-    """Where uv finds packages.
+    """Options of uv for its package sources.
 
     Raises:
-        HarnessError: If the folder of wheels is none.
+        HarnessError: If the folder of wheels does not exist.
     """
     if not request["find_links"]:
         return []
@@ -238,7 +232,7 @@ def _options(request: Mapping[str, str]) -> list[str]:
 
 
 def _absolute(text: str) -> str:
-    """A path as it is named from everywhere; what is no path, as a version of Python, as it is."""
+    """A path made absolute; any other text, such as a version of Python, unchanged."""
     path = Path(text).expanduser()
     return str(path.absolute()) if text and path.exists() else text
 
@@ -266,7 +260,7 @@ def _install(draft: Path, engine: str, python: str, request: Mapping[str, str], 
 
 
 def _imported_in(draft: Path, engine: str) -> tuple[str, str, str]:
-    """What `imported` says there: that our workers and the engine can be imported at all."""
+    """Versions by `imported` in the new environment: a check that workers and engine can be imported."""
     python = interpreter_in(draft)
     try:
         versions: tuple[str, str, str] = call(python, imported, (engine,), FIRST_CALL)
@@ -286,7 +280,7 @@ def _described(draft: Path, engine: str, versions: tuple[str, str, str], request
 
 
 def _in_place(environment: Environment, folder: Path) -> Environment:
-    """The environment under its own name, instead of one that is there."""
+    """The environment under its final name; an older one of that name is removed."""
     parts = environment.python.split(".")
     place = folder / f"{environment.engine}-{environment.version}-py{parts[0]}{parts[1]}"
     if place.exists():
@@ -297,7 +291,7 @@ def _in_place(environment: Environment, folder: Path) -> Environment:
 
 
 def _needs() -> Iterator[str]:
-    """What our workers need, as we ask for it ourselves, but no engine; MuJoCo is the compiler that reads models."""
+    """Requirements of worker processes without engines, except MuJoCo, the compiler of models."""
     unneeded = UNNEEDED | {engines.distribution(name) for name in engines.engine_names()} - {"mujoco"}
     return (str(need) for need in _requirements("") if need.name not in unneeded)
 
@@ -310,7 +304,7 @@ def _own_range(distribution: str) -> str:
 
 
 def _requirements(extra: str) -> Iterator[Requirement]:
-    """What we need ourselves, or with an extra, on any Python."""
+    """Requirements of loopcheck, or of one of its extras, on any Python."""
     for need in map(Requirement, importlib.metadata.requires("loopcheck") or ()):
         marker = need.marker
         if marker is None or "extra" not in str(marker):
@@ -322,12 +316,12 @@ def _requirements(extra: str) -> Iterator[Requirement]:
 
 
 def _begin(error: uv.UvError) -> str:
-    """What uv says first; then come the causes of causes."""
+    """First message of uv, without the chain of causes."""
     return str(error).split(" cause: ")[0]
 
 
 def _without(engine: str, version: str, reason: str, option: str) -> HarnessError:
-    """Why there is no environment, and the command that mends it."""
+    """Error with the reason for a missing environment and the command that makes it."""
     asked = f"{engine}=={version}" if version else engine
     return HarnessError(f"{reason}; remedy: loopcheck engines add {asked} {option}")
 
@@ -338,7 +332,7 @@ def _as_asked(environment: Environment) -> str:
 
 @contextmanager
 def _locked() -> Iterator[Path]:
-    """The folder of environments, in which nobody else makes or removes any meanwhile."""
+    """The folder of environments, locked against other processes that make or remove environments."""
     try:
         folder = environments_folder()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

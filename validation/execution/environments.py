@@ -1,7 +1,7 @@
-"""Where an engine computes: in the Python that runs now, or in an environment of its own that `loopcheck engines` made.
+"""Environments of engines made by `loopcheck engines`, used for engines that the running Python cannot import.
 
-An environment is a folder named for what it holds, as `pybullet-3.2.7-py311`. What describes it is written last, so
-that one whose making was cut short is told from a whole one.
+An environment is a folder with a name such as `pybullet-3.2.7-py311`. Its description is written last, as the mark of
+a complete environment.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ METADATA = ("*.dist-info", "*.egg-info")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """A Python of its own with an engine and what our workers need."""
+    """A Python with an engine and the requirements of workers."""
 
     folder: Path
     engine: str
@@ -58,7 +58,7 @@ class Environment:
         return self.folder / MARKER
 
     def write(self) -> None:
-        """Say that it is whole.
+        """Write the description, the mark of a complete environment.
 
         Raises:
             OSError: If it cannot be written.
@@ -67,26 +67,26 @@ class Environment:
         self.description.write_text(json.dumps(content, indent=2), encoding="utf-8")
 
     def packages(self) -> str:
-        """Digest of the versions of all that it holds: what is computed there rests on nothing else of it."""
+        """Digest of the versions of all packages; results computed here depend on no other property of it."""
         return digest_of_packages([*self.folder.glob("lib/*/site-packages"), self.folder / "Lib/site-packages"])
 
 
 def interpreter_in(folder: Path) -> Path:
-    """Where the Python of an environment is.
+    """Path of the Python of an environment.
 
     Args:
-        folder: Of the environment.
+        folder: Folder of the environment.
     """
     return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
 def digest_of_packages(folders: Iterable[Path]) -> str:
-    """Digest of the versions of all packages but this one, which the names of their metadata hold.
+    """Digest of the names and versions of all installed packages except loopcheck, from the names of their metadata.
 
-    This one's metadata come and go beside its sources when it is built, and its code is part of every key anyway.
+    The metadata of loopcheck change with each build, and its code is part of every key anyway.
 
     Args:
-        folders: Where packages are.
+        folders: Folders of packages.
     """
     names = {path.name for folder in folders for kind in METADATA for path in folder.glob(kind)}
     packages = {name for name in names if not name.startswith("loopcheck")}
@@ -94,7 +94,7 @@ def digest_of_packages(folders: Iterable[Path]) -> str:
 
 
 def environments_folder() -> Path:
-    """Where environments are, once there is one."""
+    """Folder of all environments; it may not exist yet."""
     place = os.environ.get(PLACE)
     return Path(place).absolute() if place else data_folder("engines")
 
@@ -107,15 +107,15 @@ def environments() -> tuple[Environment, ...]:
 
 
 def broken_environments() -> tuple[Path, ...]:
-    """Folders of environments that were not made to the end, or whose Python is gone."""
+    """Folders of incomplete environments and of environments without their Python."""
     return tuple(folder for folder in _folders() if _read(folder) is None)
 
 
 def environment_of(engine: str) -> Environment | None:
-    """Where an engine computes if it is not importable here; None if it is, or there is no environment for it.
+    """The environment that computes an engine; None if the engine is importable here or has no environment.
 
     Args:
-        engine: Name of the engine; of anything else there is none.
+        engine: Name of the engine; None for any other text.
     """
     if engine not in engines.engine_names() or engines.installed(engine):
         return None
@@ -123,7 +123,7 @@ def environment_of(engine: str) -> Environment | None:
 
 
 def is_there(engine: str) -> bool:
-    """Whether an engine can compute, here or in an environment of its own."""
+    """Return whether an engine can compute, here or in an environment."""
     return engines.installed(engine) or environment_of(engine) is not None
 
 
@@ -134,7 +134,7 @@ def engine_versions() -> Mapping[str, str]:
 
 
 def used_environments() -> Mapping[str, Environment]:
-    """The environments in which engines compute, by engine."""
+    """The environments of all engines that are not importable here, by engine."""
     newest = {environment.engine: environment for environment in reversed(environments())}
     return {
         name: newest[name] for name in sorted(newest) if name in engines.engine_names() and not engines.installed(name)

@@ -1,4 +1,4 @@
-"""Errors of our own: one line for whoever reads a table or a terminal, the whole in a file of the user's."""
+"""Internal errors: one line for tables and the terminal, and the traceback in a file of the user."""
 
 import hashlib
 import re
@@ -13,10 +13,10 @@ WHOLE = "traceback"
 
 
 def internal_error(error: BaseException) -> str:
-    """One line on an error of our own; the whole of it is written into the user's folder, once for all that are alike.
+    """One line on an internal error; its traceback is written to the user's folder, once per distinct traceback.
 
     Args:
-        error: What was raised, here or in a worker process.
+        error: Exception raised here or in a worker process.
     """
     line = f"{INTERNAL}: {' '.join(f'{type(error).__name__}: {error}'.split())}".encode(errors="replace").decode()
     whole = "".join(traceback.format_exception(error)).encode(errors="replace")  # a file's name may be no UTF-8
@@ -29,10 +29,6 @@ def internal_error(error: BaseException) -> str:
 
 
 def internal_errors(notes: Iterable[str]) -> list[str]:
-    """What notes say of errors of our own, each line once.
-
-    Args:
-        notes: Of the rows of tables.
-    """
+    """Internal errors in the notes of tables, each line once."""
     lines = (re.search(rf"{INTERNAL}: .*?; {WHOLE}[^;]*", note) for note in notes)
     return list(dict.fromkeys(line[0] for line in lines if line))

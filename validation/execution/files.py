@@ -1,4 +1,4 @@
-"""Folders locked by one command, and files that are written whole or not at all."""
+"""Folders locked by a command, and files that are replaced completely or not at all."""
 
 import shutil
 import sqlite3
@@ -19,13 +19,10 @@ DRAFTS = ".writing"
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep other commands out of a folder of results.
-
-    Args:
-        folder: Where the results go; made if it is not there.
+    """Lock a folder of results against other commands; the folder is made if necessary.
 
     Raises:
-        OutputError: If the folder cannot be written, or another command is writing there.
+        OutputError: If the folder is not writable, or another command writes there.
     """
     want_writable(folder)
     made = [path for path in (folder, *folder.parents) if not path.exists()]
@@ -61,10 +58,10 @@ def want_writable(folder: Path) -> None:
 
 @contextmanager
 def drafts(folder: Path) -> Iterator[Path]:
-    """A folder for files that take their places together at the end, the record last; on an error none does.
+    """A folder for new files that replace the old files together at the end, the record last, and not after an error.
 
     Args:
-        folder: Where they go; made if it is not there. What a killed command left half-written there is removed.
+        folder: Final folder of the files, made if necessary. Drafts of a killed command are removed.
     """
     draft = folder / DRAFTS
     shutil.rmtree(draft, ignore_errors=True)
@@ -78,7 +75,7 @@ def drafts(folder: Path) -> Iterator[Path]:
 
 
 def _remove_empty(folders: Sequence[Path]) -> None:
-    """Remove folders that were made for nothing, the innermost first."""
+    """Remove folders that stayed empty, the innermost first."""
     for folder in folders:
         if folder.exists() and not any(folder.iterdir()):
             folder.rmdir()

@@ -1,6 +1,6 @@
-"""The process that workers are forked from, which has imported what all of them need.
+"""The process that workers are forked from, with the modules of all workers imported.
 
-It imports in the background: a command starts it first, and imports what it needs itself meanwhile.
+It imports in the background, while the command that started it imports its own modules.
 """
 
 import multiprocessing
@@ -22,10 +22,10 @@ ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_
 
 
 def worker_context(preload: Sequence[str] = ()) -> Any:
-    """How worker processes are started; starts the process that they are forked from, if it is not there yet.
+    """Start method of worker processes; starts the process that they are forked from.
 
     Args:
-        preload: Names of the modules that it imports once for all of them, where the system can fork.
+        preload: Modules that this process imports once for all workers, on systems with fork.
     """
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
@@ -43,7 +43,7 @@ def worker_context(preload: Sequence[str] = ()) -> Any:
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Start processes that Ctrl-C does not reach: this one ends them, and theirs would be a traceback of an import."""
+    """Start processes that ignore Ctrl-C: this process ends them, without the traceback of an interrupted import."""
     resource_tracker.ensure_running()  # which lets interrupts through again when it has begun
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:

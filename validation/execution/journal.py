@@ -1,8 +1,8 @@
-"""Results of tasks on disk, found again by what they depend on: the function, its arguments, files, code and packages.
+"""Results of tasks on disk, keyed by everything they depend on: function, arguments, files, code and packages.
 
-The journal of a folder is always kept, so that the same command goes on after a kill, and a larger study computes only
-what a smaller one has not. Files count by content: a path among the arguments of a task, at any depth, stands for the
-content of its file, and models and cases contain the hashes of the files that they are read from. Times do not matter.
+The journal of a folder is always kept: the same command resumes after a kill, and a larger study reuses the results of
+a smaller study. Files count by content: a path among the arguments of a task, at any depth, stands for the content of
+its file. Models and cases contain the hashes of their files. Times do not matter.
 """
 
 import ast
@@ -44,12 +44,12 @@ DATA = frozenset({".py", ".toml", ".xml"})
 
 
 def is_no_error(result: Any) -> bool:
-    """Whether a result is none of our errors, returned instead of raised."""
+    """Return whether a result is not a returned `HarnessError`."""
     return not isinstance(result, Exception)
 
 
 class Task(NamedTuple):
-    """A function of a module and its arguments; both, and what it returns, must be picklable."""
+    """A function of a module and its arguments; both, and the result, must be picklable."""
 
     function: Callable[..., Any]
     args: tuple[Any, ...]
@@ -64,7 +64,7 @@ class Task(NamedTuple):
 
 
 class NoPickles(Disk):  # type: ignore[misc]
-    """What a cache keeps, where a pickle of its own, which could call anything, is never read."""
+    """Storage of a cache that never reads the cache's own pickles, as a pickle can call any function."""
 
     def fetch(self, mode: int, filename: str, value: Any, read: bool) -> Any:
         """The content of an entry, None if it is a pickle."""
@@ -72,17 +72,17 @@ class NoPickles(Disk):  # type: ignore[misc]
 
 
 class Journal:
-    """Results of tasks by key, safe on disk from the moment they are there.
+    """Results of tasks by key, on disk as soon as they are computed.
 
-    Results are pickles, and a folder of results may be somebody else's. Each is signed with a secret of the user;
-    nothing without that signature is read, it is computed again.
+    Results are pickles, and a folder of results may come from another user. Each result is signed with a secret of the
+    user; a result without this signature is computed again.
     """
 
     def __init__(self, cache: Cache) -> None:
         self._cache, self._secret = cache, _secret()
 
     def known(self, keys: Sequence[str]) -> Iterator[tuple[int, Any]]:
-        """Number and result of each key whose result is there and is the user's own."""
+        """Number and result of each key with a stored result of this user."""
         for k, key in enumerate(keys):
             content = self._cache.get(key)
             if not self._is_own(key, content):
@@ -115,7 +115,7 @@ class Journal:
 
 
 def _secret() -> bytes:
-    """What only the user can sign with; where it cannot be kept, only this process can."""
+    """Secret key of the user; valid only for this process if it cannot be stored."""
     try:
         path = user_folder("journal") / "secret"
         with NamedTemporaryFile(dir=path.parent) as file:  # which nobody else may read
@@ -145,7 +145,7 @@ def journal_in(folder: Path) -> Iterator[Journal]:
 
 
 def keys(tasks: Sequence[Task]) -> list[str]:
-    """What tells the result of each task from all others."""
+    """Keys of the results of tasks."""
     arguments = {id(argument): argument for task in tasks for argument in task.args}  # many share the same motion
     digests = {identity: digest_of(argument) for identity, argument in arguments.items()}
     packages = {engine: _packages_of(engine) for engine in {task.engine for task in tasks}}
@@ -167,7 +167,7 @@ def keys(tasks: Sequence[Task]) -> list[str]:
 
 
 class _WithContents(NumpyHasher):  # type: ignore[misc]
-    """A hash of an argument in which the path of a file stands for its content too."""
+    """Hash of an argument, with the content of each file in place of its path."""
 
     def save(self, obj: Any) -> None:
         """Hash a part of the argument."""
@@ -218,7 +218,7 @@ def _imported(module: str) -> set[str]:
 
 @cache
 def _imports(module: str) -> list[str]:
-    """The modules of `validation` that one of them imports itself, wherever it does."""
+    """Modules of `validation` that a module imports at any place in its code."""
     names = []
     for node in ast.walk(ast.parse(_source(module).read_bytes())):
         if isinstance(node, ast.Import):
@@ -229,13 +229,13 @@ def _imports(module: str) -> list[str]:
 
 
 def _source(module: str) -> Path:
-    """The file of a module or package; it is not there where the name is that of a function or class."""
+    """File of a module or package; it does not exist if the name belongs to a function or class."""
     path = ROOT.joinpath(*module.split(".")[1:])
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
 def _packages_of(engine: str) -> str:
-    """Digest of what computes a task that needs an engine: the packages here, or those of its environment."""
+    """Digest of the packages that compute a task of an engine, here or in an environment."""
     environment = environment_of(engine)
     return _packages() if environment is None else environment.packages()
 

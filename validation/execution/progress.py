@@ -1,4 +1,4 @@
-"""Progress of a study: bars on a terminal, else a line every two minutes, so that no log is silent for long.
+"""Progress of a study: bars on a terminal, otherwise a line every two minutes, so that a log shows activity.
 
 Texts and bars share one console: rich prints texts above the bars only if both belong to the same console.
 """
@@ -33,10 +33,10 @@ class Display(Protocol):
 
     @property
     def is_live(self) -> bool:
-        """Whether the display can replace the results that it shows."""
+        """Return whether the display can replace the results that it shows."""
 
     def track(self, sequence: Iterable[T], *, total: float, description: str) -> Iterable[T]:
-        """What comes, counted."""
+        """The items of a sequence, counted."""
 
     def show(self, results: RenderableType | None) -> None:
         """Replace the results below the bars; a display that is not live ignores them."""
@@ -49,7 +49,7 @@ class Bars(Progress):
     results: RenderableType | None = None
 
     def get_renderables(self) -> Iterable[RenderableType]:
-        """Return the bars of unfinished work and the results, of which a low terminal shows the first lines."""
+        """Return the bars of unfinished work and the first lines of the results that fit on the terminal."""
         yield self.make_tasks_table([task for task in self.tasks if not task.finished] or self.tasks[-1:])
         if self.results:
             yield self.results
@@ -66,7 +66,7 @@ class Bars(Progress):
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """A line now and then: what is counted, and for how long."""
+    """A line at intervals with the description, the count and the elapsed time."""
 
     console: Console
     period: float
@@ -97,7 +97,7 @@ class Lines:
 
 
 class NoDisplay:
-    """Shows nothing."""
+    """Display without output."""
 
     is_live = False
 
@@ -111,7 +111,7 @@ class NoDisplay:
 
 @contextmanager
 def display() -> Iterator[Display]:
-    """Bars on the terminal of stdout, else on that of stderr, else lines on stderr."""
+    """Bars on the terminal of stdout, otherwise on that of stderr, otherwise lines on stderr."""
     consoles = (text_console(), Console(stderr=True))
     live = next((console for console in consoles if console.file.isatty() and not console.is_dumb_terminal), None)
     if live is None:

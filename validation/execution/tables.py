@@ -20,7 +20,7 @@ FORMULA = r"'*(?:[=+@\t\r]|-.)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """What stands in a column."""
+    """Type and unit of a column."""
 
     kind: type
     """Type of its entries."""
@@ -34,7 +34,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSpec:
-    """What a table is."""
+    """Columns and formats of a table."""
 
     columns: Mapping[str, Column]
     """Columns by name, in order."""
@@ -45,7 +45,7 @@ class TableSpec:
 
     @property
     def units(self) -> Mapping[str, str]:
-        """Unit of each number, `[-]` for one without."""
+        """Unit of each number, `[-]` for a number without unit."""
         return {name: column.unit for name, column in self.columns.items() if column.unit}
 
     @property
@@ -66,7 +66,7 @@ class TableSpec:
 
 
 def _converted(values: "pd.Series[Any]", column: Column) -> "pd.Series[Any]":
-    """Entries in the type of their column; missing ones stay missing."""
+    """Entries in the type of their column; missing entries stay missing."""
     missing = values.isna()
     if missing.any() and not column.nullable:
         raise ValueError(f"column '{values.name}' must have an entry in each row, row {missing.argmax() + 1} is empty")
@@ -81,12 +81,12 @@ def _converted(values: "pd.Series[Any]", column: Column) -> "pd.Series[Any]":
 
 
 def parquet_is_installed() -> bool:
-    """Whether Parquet can be read and written: with the extra `parquet`."""
+    """Return whether Parquet can be read and written: with the extra `parquet`."""
     return find_spec("pyarrow") is not None
 
 
 def bulk_format() -> str:
-    """Format of large data sets: Parquet where it is installed, CSV otherwise."""
+    """Format of large data sets: Parquet if installed, otherwise CSV."""
     return PARQUET if parquet_is_installed() else CSV
 
 
@@ -94,19 +94,19 @@ def table_of(columns: Mapping[str, Column], *, parquet: bool = False) -> TableSp
     """A table with these columns, in this order.
 
     Args:
-        columns: By name, as `text` and the like make them.
-        parquet: Whether it is also written as Parquet where pyarrow is installed.
+        columns: Columns by name, from `text`, `number` and the other constructors.
+        parquet: Whether it is also written as Parquet if pyarrow is installed.
     """
     return TableSpec(columns=columns, parquet=parquet)
 
 
 def text(known: Sequence[str] = (), *, nullable: bool = False) -> Column:
-    """A column of texts, only of the known ones where there are some."""
+    """A column of texts; with `known`, of these texts only."""
     return Column(kind=str, known=tuple(known), nullable=nullable)
 
 
 def number(unit: str = "-", *, always: bool = False) -> Column:
-    """A column of numbers with a unit; NaN where there is none, unless there always is one."""
+    """A column of numbers with a unit; NaN for a missing number, unless `always`."""
     return Column(kind=float, nullable=not always, unit=unit)
 
 
@@ -123,7 +123,7 @@ def flag() -> Column:
 def write_tables(
     folder: Path, specs: Mapping[str, TableSpec], frames: Mapping[str, pd.DataFrame], record: Mapping[str, Any]
 ) -> None:
-    """Write tables and their record into a folder; either all of them are replaced or, on an error, none.
+    """Write tables and their record into a folder; after an error no file is replaced.
 
     Raises:
         OutputError: If the folder cannot be written.
@@ -143,7 +143,7 @@ def write_tables(
 
 
 def write_csv(folder: Path, frames: Mapping[str, pd.DataFrame]) -> None:
-    """Write tables by name into a folder; either all of them are replaced or, on an error, none.
+    """Write tables by name into a folder; after an error no file is replaced.
 
     Raises:
         OutputError: If the folder cannot be written.
@@ -157,13 +157,9 @@ def write_csv(folder: Path, frames: Mapping[str, pd.DataFrame]) -> None:
 
 
 def to_csv(frame: pd.DataFrame, path: Path) -> None:
-    """Write a table; a text that a spreadsheet would take for a formula gets an apostrophe before it.
+    """Write a table; a text that a spreadsheet would read as a formula is preceded by an apostrophe.
 
-    Names and messages come from models and engines of others. `read_csv` takes the apostrophe away again.
-
-    Args:
-        frame: The table.
-        path: The file.
+    Names and messages come from foreign models and engines. `read_csv` removes the apostrophe.
     """
     _with_texts(frame, rf"(?={FORMULA})", "'").to_csv(path, index=False, float_format="%.17g")
 
@@ -190,10 +186,10 @@ def _with_texts(frame: pd.DataFrame, pattern: str, start: str) -> pd.DataFrame:
 
 
 def read_record(folder: Path) -> Mapping[str, Any]:
-    """The record of what a study has written into a folder.
+    """The record that a study has written into a folder.
 
     Raises:
-        OutputError: If there is none, or it is not what it should be.
+        OutputError: If the record is missing or invalid.
     """
     path = folder / RECORD
     try:
@@ -209,7 +205,7 @@ def read_tables(folder: Path, specs: Mapping[str, TableSpec]) -> dict[str, pd.Da
     """The tables that a study has written into a folder.
 
     Raises:
-        OutputError: If a table is missing or not what it should be.
+        OutputError: If a table is missing or invalid.
     """
     return {name: read_table(folder / f"{name}.{CSV}", spec) for name, spec in specs.items()}
 
@@ -244,7 +240,7 @@ def read_table(path: Path, spec: TableSpec) -> pd.DataFrame:
 
 
 def _read_csv(path: Path, spec: TableSpec) -> pd.DataFrame:
-    """What a CSV holds: an empty cell is NaN among numbers, and no text among texts."""
+    """Content of a CSV: an empty cell is NaN in a column of numbers and an empty text in a column of texts."""
     numbers = [name for name, column in spec.columns.items() if column.kind is float]
     types: dict[str, Any] = dict.fromkeys(numbers, float)
     types |= {name: str for name, column in spec.columns.items() if column.kind is str}

@@ -1,4 +1,4 @@
-"""The folders of a user, which nobody else may read or write."""
+"""The folders of a user, inaccessible to other users."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ def user_folder(name: str) -> Path:
 
 
 def data_folder(name: str) -> Path:
-    """Where a folder is among the user's data, which is kept until the user removes it; it need not be there yet.
+    """Path of a folder in the user's data, kept until the user removes it; it may not exist yet.
 
     Args:
         name: Name of the folder.

@@ -1,4 +1,4 @@
-"""The program uv, which makes environments: found and run, and which Python has wheels for a package."""
+"""The program uv, which makes environments, and its search for Pythons and wheels."""
 
 import os
 import re
@@ -21,7 +21,7 @@ NO_VERSION = "there is no version of"
 
 
 class UvError(HarnessError):
-    """What uv was asked for it has not done; the message is its own."""
+    """Failure of uv, with its message."""
 
 
 def program() -> str:
@@ -38,12 +38,12 @@ def program() -> str:
 
 
 def uv(arguments: Sequence[str], folder: Path, standard_input: str = "") -> str:
-    """What uv prints.
+    """Run uv, and return its output.
 
     Args:
-        arguments: Of its command line.
-        folder: Where it runs: away from projects, whose settings it would take.
-        standard_input: What it reads.
+        arguments: Arguments of its command line.
+        folder: Working folder outside of projects, as uv would use their settings.
+        standard_input: Content of stdin.
 
     Raises:
         UvError: If it fails.
@@ -62,16 +62,16 @@ def uv(arguments: Sequence[str], folder: Path, standard_input: str = "") -> str:
 
 
 def has_wheels(requirement: str, python: str, options: Sequence[str], folder: Path) -> bool:
-    """Whether a package has wheels for a Python on this machine.
+    """Return whether a package has wheels for a Python on this machine.
 
     Args:
         requirement: The package, as `pybullet>=3.2.6`.
         python: Version of Python, as 3.11.
-        options: Where packages come from.
-        folder: Where uv runs.
+        options: Package sources for uv.
+        folder: Working folder of uv.
 
     Raises:
-        UvError: If that cannot be found out: no network, or no such package.
+        UvError: If uv cannot find out: no network, or an unknown package.
     """
     resolution = ("pip", "compile", "-", "--no-deps", "--only-binary", ":all:", "--python-version", python)
     try:
@@ -84,11 +84,11 @@ def has_wheels(requirement: str, python: str, options: Sequence[str], folder: Pa
 
 
 def interpreter(version: str, folder: Path) -> str | None:
-    """A Python of this machine; None if there is none of that version.
+    """A Python of this machine; None without an interpreter of that version.
 
     Args:
-        version: As 3.11.
-        folder: Where uv runs.
+        version: Version of Python, as 3.11.
+        folder: Working folder of uv.
     """
     if version == THIS:
         return sys.executable

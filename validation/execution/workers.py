@@ -1,6 +1,6 @@
-"""Tasks in worker processes: one that crashes or hangs is lost alone, with the reason, and all others go on.
+"""Tasks in worker processes: a task that crashes or hangs is lost alone, with a reason, and all others continue.
 
-Results are kept in a journal, so that the same command goes on from there after a kill; failures never are.
+Results are kept in a journal, so that the same command resumes after a kill; failures are not kept.
 """
 
 import multiprocessing
@@ -34,7 +34,7 @@ INTERRUPTED = "interrupted"
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """How many worker processes there are, and what holds for them."""
+    """Number and limits of worker processes."""
 
     jobs: int | None = None
     """Number of processes, by default one per core."""
@@ -43,7 +43,7 @@ class Workers:
 
     @property
     def count(self) -> int:
-        """How many worker processes there are."""
+        """Number of worker processes."""
         return self.jobs or cpu_count()
 
 
@@ -52,11 +52,11 @@ ALONE = Workers(jobs=1)
 
 
 def nothing() -> None:
-    """What this process does meanwhile where nothing else is said."""
+    """Do nothing: the default work of this process beside its workers."""
 
 
 class WorkerFailure(NamedTuple):
-    """Why a task has no result: its process died or was stopped, or raised what is no error of ours."""
+    """Reason for a missing result: the process died or was stopped, or an internal error."""
 
     reason: str
 
@@ -65,15 +65,15 @@ class Executor(Protocol):
     """Processes that run tasks, here or elsewhere."""
 
     def outcomes(self, tasks: Sequence[Task], time_limit: float) -> Iterator[tuple[int, Any]]:
-        """Number and result, or `WorkerFailure`, of each task as it ends; an error of ours is raised.
+        """Number and result, or `WorkerFailure`, of each completed task; raises a `HarnessError` of a task.
 
-        Workers of this machine begin at once, before the first outcome is asked for.
+        Workers of this machine begin at once, before the caller takes the first outcome.
         """
 
 
 @dataclass(slots=True)
 class TaskLog:
-    """What has become of the tasks so far."""
+    """Counts and failures of the tasks so far."""
 
     computed: int = 0
     """Number of computed tasks."""
@@ -87,7 +87,7 @@ class TaskLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerPool:
-    """Worker processes that stand ready, and the journal of what they have computed."""
+    """Running worker processes and the journal of their results."""
 
     executor: Executor
     progress: Display
@@ -102,12 +102,12 @@ class WorkerPool:
         """Results of all tasks, in their order.
 
         Args:
-            tasks: What to compute.
-            description: What the progress bar counts.
-            meanwhile: What this process does while the workers begin, if there is anything to compute.
+            tasks: Tasks to compute.
+            description: Label of the progress bar.
+            meanwhile: Work of this process while the workers begin; only called if a task must be computed.
 
         Raises:
-            HarnessError: What a task raises, or if the journal cannot be written.
+            HarnessError: If a task raises it, or the journal cannot be written.
         """
         by_number = dict(self.completed(tasks, description, meanwhile))
         return [by_number[k] for k in range(len(tasks))]
@@ -115,15 +115,15 @@ class WorkerPool:
     def completed(
         self, tasks: Sequence[Task], description: str, meanwhile: Callable[[], None] = nothing
     ) -> Iterator[tuple[int, Any]]:
-        """Number and result of each task as it ends: first what the journal holds, last what an interruption took away.
+        """Number and result of each task as it ends: stored results first, interrupted tasks last.
 
         Args:
-            tasks: What to compute.
-            description: What the progress bar counts.
-            meanwhile: What this process does while the workers begin, if there is anything to compute.
+            tasks: Tasks to compute.
+            description: Label of the progress bar.
+            meanwhile: Work of this process while the workers begin; only called if a task must be computed.
 
         Raises:
-            HarnessError: What a task raises, or if the journal cannot be written.
+            HarnessError: If a task raises it, or the journal cannot be written.
         """
         names = keys(tasks) if self.journal else [""] * len(tasks)
         missing = dict.fromkeys(range(len(tasks)))
@@ -148,14 +148,14 @@ class WorkerPool:
         return replace(self, time_limit=min(time_limit, self.time_limit))
 
     def afresh(self) -> "WorkerPool":
-        """The same workers, whose results are not kept, and which run after an interruption too."""
+        """The same workers without a journal, usable also after an interruption."""
         return replace(self, journal=None, log=TaskLog())
 
     def prepare(self, modules: Sequence[str]) -> None:
-        """Let workers import modules that later tasks need, as soon as they have nothing else to do.
+        """Let idle workers import modules of later tasks.
 
         Args:
-            modules: Their names; of those that cannot be imported, the tasks that need them will say so.
+            modules: Names of modules; a failed import is reported by the tasks that need the module.
         """
         if self.count > 1 and not self.log.interrupted:
             self.executor.outcomes([Task(_imported, (modules,))] * self.count, self.time_limit)
@@ -163,7 +163,7 @@ class WorkerPool:
     def _computed(
         self, tasks: Mapping[int, Task], description: str, meanwhile: Callable[[], None]
     ) -> Iterator[tuple[int, Any]]:
-        """Number and result of tasks as they end; none any more after an interruption."""
+        """Number and result of each computed task; stops at an interruption."""
         if self.log.interrupted or not tasks:
             return
         numbers = list(tasks)
@@ -180,7 +180,7 @@ class WorkerPool:
 
 
 class Processes(ProcessPool):
-    """Worker processes whose end is always noticed, also that of one which an engine ends with exit status 0."""
+    """Worker processes whose end is always noticed, also with exit status 0 by an engine."""
 
     def __init__(self, count: int, **options: Any) -> None:
         super().__init__(count, **options)
@@ -190,9 +190,9 @@ class Processes(ProcessPool):
         manager.new_worker = main_left_out()(manager.new_worker)  # type: ignore[method-assign]
 
     def _ended(self) -> tuple[tuple[int, int | None], ...]:
-        """Numbers and exit statuses of the processes that have ended; pebble leaves out those that end with 0.
+        """Numbers and exit statuses of the ended processes; pebble omits exit status 0.
 
-        Each is told at the second look, when what it had to say before it ended has been read: which task it had taken.
+        Each is reported at the second look, after its last messages, which name its task, have been read.
         """
         workers = self._pool_manager.worker_manager.workers
         gone = {pid for pid, process in tuple(workers.items()) if not process.is_alive()}
@@ -215,7 +215,7 @@ class LocalExecutor:
         return ((futures.pop(future), _result(future, time_limit)) for future in as_completed([*futures]))
 
     def _scheduled(self, task: Task, environment: Environment | None, time_limit: float) -> Future[Any]:
-        """A task that a worker computes itself, or has computed by the Python of an environment, which it watches."""
+        """A task computed by a worker, or by the Python of an environment under the supervision of a worker."""
         if environment is None:
             return self.processes.schedule(task.function, args=task.args, timeout=time_limit)
         args = (environment.interpreter, task.function, task.args, time_limit)
@@ -247,9 +247,9 @@ def worker_pool(workers: Workers, journal: Journal | None = None, preload: Seque
     """Worker processes, each with one thread for linear algebra, its own working directory and its output discarded.
 
     Args:
-        workers: How many there are, and what holds for them.
-        journal: Where their results are kept; by default nowhere.
-        preload: Names of the modules that all of them need.
+        workers: Number and limits.
+        journal: Storage of their results, if any.
+        preload: Modules that all workers need.
     """
     with tempfile.TemporaryDirectory(prefix="loopcheck-") as directory, display() as progress:
         context = worker_context(preload)
@@ -268,7 +268,7 @@ def worker_pool(workers: Workers, journal: Journal | None = None, preload: Seque
 
 
 def _begin(directory: str) -> None:
-    """Let nothing of an engine reach the user: neither what it prints nor the log files it drops where it stands."""
+    """Keep the output of engines, and log files that they write to the working directory, away from the user."""
     silence = os.open(os.devnull, os.O_RDWR)
     os.dup2(silence, 1)
     os.dup2(silence, 2)

@@ -1,1 +1,1 @@
-"""What is computed and what follows from it: evaluation, comparison, audit, limits, verdicts. Knows no page."""
+"""Evaluation, comparison, audit, limits and verdicts, independent of pages."""

@@ -31,7 +31,7 @@ INTERNAL_LOAD = 1.0
 
 
 class Verdict(NamedTuple):
-    """On one actuator."""
+    """Verdict on one actuator."""
 
     verdict: str
     note: str
@@ -91,11 +91,11 @@ class Requirement:
         return Verdict("not comparable", f"undecided by the noise floor: {note}")
 
     def internal_load(self, actuator: int, internal: float, accuracy: float, allowed: float) -> Verdict:
-        """Verdict on the internal load of one of the actuators that share a load; empty if it needs no mention.
+        """Verdict on the internal load of an actuator that shares a load; empty if it needs no mention.
 
         Args:
             actuator: Number of the actuator.
-            internal: Largest internal load: the part of its effort that moves nothing [N or N m].
+            internal: Largest internal load: the part of its effort without effect on the motion [N or N m].
             accuracy: Largest error that agrees, over the largest required effort [-].
             allowed: Largest internal load, over the largest required effort [-].
         """
@@ -159,7 +159,7 @@ def requirement(mechanism: Mechanism, motion: Motion, effort: Array, scale: Arra
 
 
 def _mass_sensitivities(mechanism: Mechanism, motion: Motion) -> Array:
-    """Largest change over time of each effort per relative change of one mass [N or N m], shape (bodies, na)."""
+    """Largest change over time of each effort per relative change of a single mass [N or N m], shape (bodies, na)."""
     rows = evenly(np.arange(len(motion.t)), SAMPLES)
     q, qd, qdd = motion.q[rows], motion.qd[rows], motion.qdd[rows]
 

@@ -1,4 +1,4 @@
-"""What a simulation as it is gets wrong: residual efforts of its log, once its start is over."""
+"""Errors of unmodified simulations: residual efforts of their logs after the initial transient."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -72,7 +72,7 @@ class Series:
     """Largest effort equivalent to reported contacts, limits and dry friction, not checked, shape (na,)."""
 
     def relative(self, effort: Array) -> Array:
-        """Efforts over the scales of their actuators [-], shape (n, na); zero where nothing acts.
+        """Efforts over the scales of their actuators [-], shape (n, na); zero for actuators without load.
 
         Args:
             effort: Efforts [N or N m], shape (n, na).
@@ -82,7 +82,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """What is left of the error of a run when its start is over."""
+    """Error of a run after its initial transient."""
 
     rms: Array
     """Root mean square of each actuator's residual effort [N or N m], shape (na,)."""
@@ -108,32 +108,32 @@ class Settled:
 
 
 def residual_series(mechanism: Mechanism, log: Log, guess: Array) -> Series:
-    """Residual efforts of a log of every step, with what the engine says that the equations leave out.
+    """Residual efforts of every step of a log, with the engine's notes on effects outside the equations.
 
     Args:
         mechanism: Robot.
         log: The log.
-        guess: Joint positions near those at its first time [m or rad], shape (nq,).
+        guess: Joint positions near the first sample [m or rad], shape (nq,).
 
     Raises:
-        HarnessError: If the log is not one of this robot, or too short.
+        HarnessError: If the log does not fit the robot, or is too short.
     """
     return _series(closed_log(mechanism, log, guess))[0]
 
 
 def step_residuals(mechanism: Mechanism, log: Log, guess: Array) -> Array:
-    """Residual efforts of each step of a log with velocities, and nothing else; of any number of steps.
+    """Residual efforts alone of each step of a log with velocities, without a limit on the number of steps.
 
     Args:
         mechanism: Robot.
         log: The log.
-        guess: Joint positions near those at its first time [m or rad], shape (nq,).
+        guess: Joint positions near the first sample [m or rad], shape (nq,).
 
     Returns:
-        What acted less what the closed loop needs [N or N m], shape (n, na).
+        Logged minus required effort [N or N m], shape (n, na).
 
     Raises:
-        HarnessError: If the log is not one of this robot, or too short.
+        HarnessError: If the log does not fit the robot, or is too short.
     """
     closed, kernels = closed_log(mechanism, log, guess), step_filter(log.dt, uses_velocities=True)
     bases = kernels.bases(len(log.t))
@@ -142,7 +142,7 @@ def step_residuals(mechanism: Mechanism, log: Log, guess: Array) -> Array:
 
 
 def _series(closed: ClosedLog, most: int | None = None, start: float = -np.inf) -> tuple[Series, Filter]:
-    """Residual efforts of every step from a time on, of so many at most, and the filter by which they were found."""
+    """Residual efforts of the steps from a start time on, at most so many, and their filter."""
     log = closed.log
     effort_time = log.effort_time if isinstance(log.effort_time, Held) else Held(log.dt)
     judged = residual_efforts(closed, effort_time, start=start, noiseless=True, most=most)
@@ -162,15 +162,16 @@ def _series(closed: ClosedLog, most: int | None = None, start: float = -np.inf) 
 
 
 def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None, start: float = -np.inf) -> Settled:
-    """What is left of the error of a run when its start is over.
+    """Error of a run after its initial transient.
 
-    The run is started again from the exact state in the middle of the motion: how long the two differ by more than a
-    tenth of the error that is left is how long a start can be seen.
+    The run starts again from the exact state in the middle of the motion. The transient lasts as long as both runs
+    differ
+    by more than a tenth of the remaining error.
 
     Args:
         mechanism: Robot.
         as_is: The run.
-        most: How many samples of each run are judged at most, evenly spread; by default all.
+        most: Largest number of judged samples of each run, evenly spread; by default all samples.
         start: Samples before this time are not judged [s].
     """
     try:
@@ -213,7 +214,7 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None, start
 
 
 def _beside(closed: ClosedLog, kernels: Filter, whole: Series, t: Array) -> Series:
-    """A run at the steps on both sides of some times (n,): what lies between samples that are farther apart is lost."""
+    """A run at the steps on both sides of some times (n,); faster changes between these steps are lost."""
     every = kernels.bases(len(closed.log.t))
     if len(whole.t) == len(every):
         return whole
@@ -226,11 +227,11 @@ def _beside(closed: ClosedLog, kernels: Filter, whole: Series, t: Array) -> Seri
 def _errors_of_windows(
     whole: Series, beside: Series, t: Array, residual: Array, floor: Array
 ) -> tuple[AnyArray, Array, Array]:
-    """Where the transient is not separable, and the largest errors after the shortest and the longest transient.
+    """Actuators without a separable transient, and the largest errors after the shortest and the longest transient.
 
     Args:
         whole: The run from the first sample.
-        beside: The same at the times of the second run.
+        beside: The same run at the times of the second run.
         t: Times of the second run [s], shape (n,).
         residual: Its residual efforts [N or N m], shape (n, na).
         floor: Noise floor of the largest value [N or N m], shape (na,).
@@ -252,20 +253,22 @@ def _errors_of_windows(
 def start_window(
     whole: Series, t: Array, residual: Array, *, part: float = TENTH, median: int = MEDIAN
 ) -> tuple[float, AnyArray]:
-    """How long a start can be seen in the residual efforts, and which actuators it does not leave at all.
+    """Length of the initial transient in the residual efforts, and actuators with a transient of unlimited length.
 
-    It is over where it changes no error by a tenth of the worst actuator's, and waited for where it still changes a
-    smaller one by a tenth of that.
+    The transient of an actuator is over when it changes no error by a tenth of the worst actuator's error, and no
+    smaller
+    error by a tenth of that error.
 
     Args:
         whole: The run from the first sample.
-        t: Times of the same from the exact state in the middle [s], shape (n,).
+        t: Times of the run from the exact state in the middle [s], shape (n,).
         residual: Its residual efforts [N or N m], shape (n, na).
         part: Largest change by a transient that is over, relative to the remaining error [-].
         median: Samples of the running median of the change [-].
 
     Returns:
-        How long [s], infinite if to the end, and in whose error the start is seen to the end all the same [-], (na,).
+        Length [s], infinite if up to the last sample, and flags of the actuators with a transient up to the last sample
+        [-], shape (na,).
     """
     along = np.stack([np.interp(t, whole.t, column) for column in whole.residual.T], axis=1)
     difference, error = whole.relative(residual - along), np.abs(whole.relative(along))
@@ -281,12 +284,12 @@ def start_window(
 
 
 def _round_off(difference: Array) -> Array:
-    """Largest difference that comes of the round-off of two runs [-], (na,): what alternates in their last quarter.
+    """Largest difference due to the round-off of two runs [-], (na,): the alternating part in their last quarter.
 
-    A start is smooth there or over; in single precision two runs never come closer than their last digits.
+    A transient is smooth there or over; in single precision two runs always differ in their last digits.
 
     Args:
-        difference: Of their residual efforts, over the scale [-], shape (n, na).
+        difference: Difference of their residual efforts, over the scale [-], shape (n, na).
     """
     last = difference[-(len(difference) // 4) :]
     alternating = np.abs(np.diff(last, ORDER, axis=0))
@@ -298,7 +301,7 @@ def _round_off(difference: Array) -> Array:
 
 
 def _start_window(t: Array, difference: Array, error: Array, noise: float, part: float) -> float:
-    """How long differences (n,) are seen beside an error (n,) and their noise [s]; infinite if to the end."""
+    """Time until differences (n,) fall below an error (n,) and the noise [s]; infinite if they never do."""
     left = np.sqrt(np.cumsum(error[::-1] ** 2)[::-1] / np.arange(len(error), 0, -1))
     seen_later = np.maximum.accumulate(difference[::-1])[::-1]
     over = np.flatnonzero(seen_later <= np.maximum(part * left, max(LEAST, noise)))
@@ -317,7 +320,7 @@ def _not_followed(as_is: AsIs) -> str:
 
 
 def follows(as_is: AsIs) -> bool:
-    """Whether all drives of a run kept to the motion."""
+    """Return whether all drives of a run followed the motion."""
     return float(as_is.following.max(initial=0.0)) <= FOLLOWS
 
 
@@ -365,7 +368,7 @@ def _not_separable(mechanism: Mechanism, series: Series, apart: AnyArray, early:
 
 
 def _other_readings(log: Log, scale: Array) -> str:
-    """How far what an engine reports beside the effort that acted is from it."""
+    """Differences of the engine's other readings from the applied effort, as a text."""
     others = {kind: values for kind, values in log.readings.items() if kind != UNMODELLED}
     off = {kind: size for kind, size in differences(log.effort, others, scale).items() if size > SAME}
     figures = ", ".join(f"{kind} {size:.2g}" for kind, size in off.items())

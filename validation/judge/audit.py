@@ -1,12 +1,12 @@
-"""Holds what an engine simulates against the model, before anything is compared, in three tiers.
+"""Comparison of the simulated robot with the model, before any comparison of efforts, in three tiers.
 
 Static: masses, joints, loads and constraints in one pose. Instantaneous: the terms of the equations of motion at some
-states of the motion, and the efforts of routes that take the state as given. Trajectory: the efforts of routes that
-simulate. An engine that fails the first, or whose loops accelerate otherwise, simulates another robot: nothing of it is
-compared.
+states of the motion, and the efforts of routes that take the state as input. Trajectory: the efforts of routes that
+simulate. If the static tier or the acceleration of the loops fails, the engine simulates another robot, and no result
+of it is compared.
 
-The files of the robot are read once more, past our own reading, and audited in the same way: where they say otherwise
-the model is wrong, and with it the reference and every engine that is built from it. Nothing in that case agrees.
+The files of the robot are read a second time by another reader, and audited in the same way. If this reader disagrees,
+the model is wrong, and so are the reference and every engine built from it: no row of that case agrees.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -45,7 +45,7 @@ Row: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedTerms:
-    """What all engines are held against in a case."""
+    """Reference of the audits of all engines in a case."""
 
     q: Array
     """Joint positions at the audited states [m or rad], shape (nt, nq)."""
@@ -60,7 +60,7 @@ class ExpectedTerms:
 
 
 def expected_terms(case: Case, motion: Motion) -> ExpectedTerms:
-    """What all engines are held against in a case: the model itself, at some states of its motion."""
+    """Reference of the audits of all engines in a case: the model and its terms at some states of the motion."""
     samples = [round(part * (len(motion.t) - 1)) for part in POSES]
     q, qd, qdd = motion.q[samples], motion.qd[samples], motion.qdd[samples]
     terms = lagrange_model(case.mechanism, q, qd)
@@ -69,18 +69,18 @@ def expected_terms(case: Case, motion: Motion) -> ExpectedTerms:
 
 
 def audit(case: Case, want: ExpectedTerms, engine: str) -> list[Row]:
-    """Rows of the audit table of a case and an engine: the static tier, and the instantaneous one but for efforts.
+    """Rows of the audit table of a case and an engine: the static tier, and the instantaneous tier without efforts.
 
     Args:
-        case: What is audited.
-        want: What the engine is held against.
-        engine: Name of the engine, or `FILE`; what goes wrong with it is a row too.
+        case: The audited case.
+        want: Reference of the audit.
+        engine: Name of the engine, or `FILE`; a failure of the engine is a row too.
     """
     return list(_audit(case, want, engine))
 
 
 def blocking_reasons(rows: Iterable[Row]) -> Mapping[tuple[Key, str], str]:
-    """Why nothing of an engine can be compared, by case and engine: what it simulates otherwise, or why none knows."""
+    """Reasons against any comparison with an engine, by case and engine: a wrong robot, or an incomplete audit."""
     reasons: dict[tuple[Key, str], str] = {}
     for row in rows:
         blocks = row["tier"] == "static" or row["quantity"] in (ALL, tiers.CLOSURE_ACCELERATION)
@@ -92,7 +92,7 @@ def blocking_reasons(rows: Iterable[Row]) -> Mapping[tuple[Key, str], str]:
 
 
 def doubts(rows: Iterable[Row]) -> Mapping[Key, str]:
-    """Why the reference is in doubt, by case: the first thing of which the robot's files say otherwise."""
+    """Reasons against the reference, by case: the first disagreement of the robot's files with the model."""
     reasons: dict[Key, str] = {}
     for row in rows:
         if row["engine"] == FILE and row["verdict"] == "disagree":
@@ -132,7 +132,7 @@ def effort_rows(summary: pd.DataFrame) -> Iterator[Row]:
 
 
 def _audit(case: Case, want: ExpectedTerms, engine: str) -> Iterator[Row]:
-    """Rows of one engine; those found before it fails stay."""
+    """Rows of one engine; rows before a failure of the engine stay."""
     tier = "static"
     try:
         q = want.q[0]
@@ -181,7 +181,7 @@ def _row(key: Key, engine: str, tier: str, check: QuantityCheck) -> Row:
 
 
 def _tolerance(engine: str, tier: str) -> float:
-    """Largest error of a quantity of an engine, by the precision in which it computes [-]."""
+    """Largest error of a quantity by the floating-point precision of the engine [-]."""
     single = engine != FILE and engines.engine(engine).single_precision
     return audits()[f"{tier}_single" if single else tier].relative_error or 0.0
 

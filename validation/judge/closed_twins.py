@@ -32,7 +32,7 @@ def possible_twins(mechanism: Mechanism) -> tuple[Path, ...]:
 
 
 def _text(path: Path) -> bytes:
-    """What is in a file; nothing of what is too large, is none, or cannot be read: nobody asked for it."""
+    """Content of a file, or an empty string if it is too large, missing or unreadable."""
     try:
         return path.read_bytes() if path.is_file() and path.stat().st_size <= LARGEST else b""
     except OSError:

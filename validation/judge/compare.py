@@ -1,7 +1,7 @@
-"""Compares every source with the reference, actuator by actuator, and says what follows.
+"""Comparison of every source with the reference, actuator by actuator, and the verdicts.
 
-A comparison fails closed: whatever did not run, compared nothing or is not a number can never read `agree`. Errors are
-divided by the scale of the same actuator (`loopcheck.analytic.dynamics.powers.effort_scale`), never of another one.
+A comparison fails closed: a source that did not run, an empty comparison or a value that is not finite never reads
+`agree`. Errors are divided by the scale of the same actuator (`loopcheck.analytic.dynamics.powers.effort_scale`).
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -35,7 +35,7 @@ CANCELLED = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What is known besides the efforts themselves when verdicts are given."""
+    """Inputs of the verdicts besides the efforts themselves."""
 
     tolerances: Mapping[str, Tolerance] = field(default_factory=registered)
     """Tolerances by source."""
@@ -49,10 +49,10 @@ class Evidence:
     """Measured resolution by case and source; see `unexplained`."""
 
     def with_cases_beside(self, beside: Mapping[Key, Key]) -> "Evidence":
-        """The same for cases beside others, which have no audits of their own.
+        """The same evidence, extended to cases without audits of their own.
 
         Args:
-            beside: By their keys, those of the cases they stand beside.
+            beside: Keys of the audited cases, by the keys of the cases without audits.
         """
         blocking = {
             (key, reader): reason
@@ -68,8 +68,8 @@ def summarize(outcomes: Sequence[Outcome], evidence: Evidence | None = None) -> 
     """The table of verdicts: a row for each case, source and actuator.
 
     Args:
-        outcomes: What all sources found, the reference among them.
-        evidence: What else is known; by default the registered tolerances alone.
+        outcomes: Outcomes of all sources, the reference included.
+        evidence: Further inputs of the verdicts; by default the registered tolerances alone.
     """
     evidence = Evidence() if evidence is None else evidence
     references = {outcome.case.key: outcome for outcome in outcomes if outcome.source == sources.REFERENCE}
@@ -86,26 +86,26 @@ def summarize(outcomes: Sequence[Outcome], evidence: Evidence | None = None) -> 
 
 
 def _is_required(outcome: Outcome, requested: Sequence[frozenset[str]] | None, unsupported: Collection[str]) -> bool:
-    """Whether an unsupported source counts: the user has named it, or a pattern without any supported route."""
+    """Return whether an unsupported source counts: the user has named it, or a pattern without any supported route."""
     if outcome.failure != NOT_SUPPORTED:
         return False
     return requested is None or any(outcome.source in group and group <= set(unsupported) for group in requested)
 
 
 def unexplained(summary: pd.DataFrame) -> list[tuple[Key, str]]:
-    """Cases and sources of which an effort or the power balance disagrees: what they resolve is to be measured."""
+    """Cases and sources with an effort or a power balance that disagrees, so that their resolution must be measured."""
     is_beyond = (summary["relative_error"] > summary["tolerance"]) | summary["source"].isin(sources.ANALYTIC)
     rows = summary[(summary["verdict"] == "disagree") & is_beyond]
     return [((r, v, m, c), s) for r, v, m, c, s in rows[[*CASE, "source"]].drop_duplicates().itertuples(index=False)]
 
 
 def summarize_resolved(outcomes: Sequence[Outcome], motion: Motion, evidence: Evidence | None = None) -> pd.DataFrame:
-    """The table of verdicts of one case; what sources resolve is measured here if need be.
+    """The table of verdicts of one case, with measured resolutions if necessary.
 
     Args:
-        outcomes: What all sources found, the reference among them.
+        outcomes: Outcomes of all sources, the reference included.
         motion: The motion of the case.
-        evidence: As `summarize` takes it.
+        evidence: See `summarize`.
     """
     summary = summarize(outcomes, evidence)
     pairs = unexplained(summary)
@@ -120,25 +120,25 @@ def summarize_resolved(outcomes: Sequence[Outcome], motion: Motion, evidence: Ev
 
 
 def relative_error(candidate: Array, reference: Array, scale: Array) -> float:
-    """Largest error over time, relative to the scale of its actuator, of all actuators [-].
+    """Largest error over time and actuators, relative to the scale of the actuator [-].
 
     Args:
         candidate: Efforts to judge [N or N m], shape (nt, na).
         reference: Reference efforts [N or N m], shape (nt, na).
-        scale: What errors of each actuator are divided by [N or N m], shape (na,).
+        scale: Scales of the actuators [N or N m], shape (na,).
 
     Returns:
-        The error of the actuators on which something acts; NaN if there is none.
+        The error over the actuators with load; NaN if no actuator has load.
     """
     return largest_of_acting(np.abs(candidate - reference).max(0), scale)
 
 
 def largest_of_acting(errors: Array, scale: Array) -> float:
-    """The largest error of the actuators on which something acts, over their scales [-]; NaN if there is none.
+    """The largest error over the scale of the actuators with load [-]; NaN if no actuator has load.
 
     Args:
-        errors: Of each actuator [N or N m], shape (na,).
-        scale: What they are divided by [N or N m], shape (na,).
+        errors: Error of each actuator [N or N m], shape (na,).
+        scale: Scales of the actuators [N or N m], shape (na,).
     """
     acting = scale > 0
     return float((errors[acting] / scale[acting]).max()) if acting.any() else np.nan
@@ -151,12 +151,12 @@ def case_and_source(outcome: Outcome) -> dict[str, str]:
 
 
 def ladder_rows(outcome: Outcome, reference: EffortHistory, scale: Array) -> list[Mapping[str, Any]]:
-    """Rows of the ladder table of one source on one case: error, change and observed order at each step.
+    """Rows of the refinement table of one source on one case: error, change and observed order at each step.
 
     Args:
-        outcome: What the source found.
-        reference: The reference's efforts.
-        scale: What errors of each actuator are divided by [N or N m], shape (na,).
+        outcome: Outcome of the source.
+        reference: Efforts of the reference.
+        scale: Scales of the actuators [N or N m], shape (na,).
     """
     ladder = outcome.compared.ladder if outcome.compared else ()
     changes = [np.nan] + [relative_error(fine.effort, coarse.effort, scale) for coarse, fine in pairwise(ladder)]
@@ -180,7 +180,7 @@ def ladder_rows(outcome: Outcome, reference: EffortHistory, scale: Array) -> lis
 
 
 def verdict_rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> list[Mapping[str, Any]]:
-    """The rows of one source in one case, as the table of verdicts has them."""
+    """Rows of one source in one case in the table of verdicts."""
     mechanism, tolerance = outcome.case.mechanism, evidence.tolerances.get(outcome.source)
     if outcome is not reference:
         outcome = replace(outcome, contradiction=reference.contradiction)
@@ -217,14 +217,14 @@ def verdict_rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> li
 
 
 def _is_undetermined(outcome: Outcome, tolerance: Tolerance | None, numbers: Mapping[str, float]) -> bool:
-    """Whether it is an effort that is beyond its limit, by less than the closures themselves leave open."""
+    """Return whether an effort exceeds its limit by less than the uncertainty due to the closures."""
     if tolerance is None or _beyond(outcome, tolerance)[1]:
         return False
     return numbers["max_error"] <= outcome.contradiction * numbers["scale"]
 
 
 def _undetermined(outcome: Outcome, numbers: Mapping[str, float]) -> str:
-    """Why an error beyond its limit says nothing: the closures themselves leave the effort open."""
+    """Note on an error beyond its limit but within the uncertainty due to the closures; empty otherwise."""
     return (
         f"below the accuracy of the model: its redundant closures differ by {outcome.contradiction:.2g}, "
         f"error {numbers['max_error']:.3g}, scale {numbers['scale']:.3g}"
@@ -242,7 +242,7 @@ def _peaks(reference: Outcome, units: Sequence[str]) -> list[dict[str, float]]:
 
 
 def _errors(outcome: Outcome, reference: Outcome, actuator: int) -> dict[str, float]:
-    """Largest, root mean square and relative error of one actuator; NaN where nothing compares."""
+    """Largest, root mean square and relative error of one actuator; NaN without a comparison."""
     errors = dict.fromkeys(("max_error", "rms_error", "relative_error"), np.nan)
     if outcome.settled is not None and not outcome.settled.reason and reference.scale is not None:
         largest, rms = (float(values[actuator]) for values in (outcome.settled.largest, outcome.settled.rms))
@@ -268,7 +268,7 @@ def _comparable(candidate: EffortHistory, reference: EffortHistory, actuator: st
 
 
 def _own_doubt(reference: Outcome, evidence: Evidence) -> tuple[str, str]:
-    """The verdict on the reference by its own numbers, and what speaks against it, or nothing."""
+    """The verdict on the reference by its own numbers, and the reason against it or an empty text."""
     if reference.history is None:
         return "disagree", "it did not run"
     resolution = evidence.resolutions.get((reference.case.key, sources.REFERENCE))
@@ -283,7 +283,7 @@ def _verdict(
     evidence: Evidence,
     numbers: Mapping[str, float],
 ) -> tuple[str, str]:
-    """Verdict of one actuator, and the reason where it is not plain; `doubt` is as `_own_doubt` has it."""
+    """Verdict of one actuator, and its reason if necessary; `doubt` is a result of `_own_doubt`."""
     tolerance = evidence.tolerances.get(outcome.source)
     if outcome.history is None:
         return outcome.failure, ""
@@ -317,7 +317,7 @@ def _by_accuracy(left: Settled, required: Requirement, actuator: int, accuracy: 
 def _judged(
     numbers: Mapping[str, float], limit: float, resolution: float | None, beyond: tuple[str, str]
 ) -> tuple[str, str]:
-    """Verdict on the numbers of one actuator; `beyond` is that on all limits but that of the error."""
+    """Verdict on the numbers of one actuator; `beyond` is the verdict on all limits except the effort error."""
     if numbers["scale"] == 0:
         return "not comparable", NO_LOAD
     if not np.isfinite(numbers["relative_error"]):
@@ -328,12 +328,12 @@ def _judged(
 
 
 def judge_effort(error: float, limit: float, resolution: float | None) -> tuple[str, str]:
-    """Verdict on an effort by its error alone, and the reason where it is not plain.
+    """Verdict on an effort by its error alone, and its reason if necessary.
 
     Args:
         error: Largest error over time [N or N m].
-        limit: Largest that agrees [N or N m].
-        resolution: What the source resolves [N or N m]; NaN if it cannot be told, None if it was not measured.
+        limit: Largest error that agrees [N or N m].
+        resolution: Measured resolution of the source [N or N m]; NaN if it could not be measured, None if not measured.
     """
     if error <= limit:
         return "agree", ""
@@ -348,7 +348,7 @@ def judge_effort(error: float, limit: float, resolution: float | None) -> tuple[
 
 
 def _beyond(outcome: Outcome, tolerance: Tolerance, resolution: Resolution | None = None) -> tuple[str, str]:
-    """The verdict by the first limit besides the effort error that an outcome exceeds, and which it is, or nothing."""
+    """The verdict by the first exceeded limit besides the effort error, and this limit, or empty texts."""
     measured = {
         "power_imbalance": 0.0 if outcome.at_rest else outcome.power_imbalance,
         "term_sum": outcome.term_sum,
@@ -368,7 +368,7 @@ def _beyond(outcome: Outcome, tolerance: Tolerance, resolution: Resolution | Non
 
 
 def _off_the_motion(outcome: Outcome, tolerance: Tolerance) -> str:
-    """The first limit of the source's own state that an outcome exceeds, or nothing."""
+    """The first exceeded limit on the source's own state, or an empty text."""
     length = size(outcome.case.mechanism) if outcome.size is None else outcome.size
     for name in ("closure_drift", "tracking_error"):
         deviation, limit = getattr(outcome.history, name, None), getattr(tolerance, name)
@@ -384,7 +384,7 @@ def _off_the_motion(outcome: Outcome, tolerance: Tolerance) -> str:
 
 
 def _kept_to_motion(history: EffortHistory | None) -> dict[str, float | None]:
-    """How well a source kept the loops closed and the drives to their motion, the larger of metres and radians."""
+    """Largest closure drift and tracking error of a source, each the larger of metres and radians."""
     names = ("closure_drift", "tracking_error")
     deviations = {name: getattr(history, name, None) for name in names}
     return {name: None if deviation is None else deviation.largest for name, deviation in deviations.items()}
@@ -407,7 +407,7 @@ def _balance(outcome: Outcome) -> str:
 
 
 def _cancellation(tolerance: Tolerance | None, numbers: Mapping[str, float]) -> str:
-    """What the limit leaves open where an effort is the small rest of large terms."""
+    """Note on an effort that is a small difference of large terms, with the relative uncertainty left by the limit."""
     limit, peak, scale = tolerance.relative_error if tolerance else None, numbers["peak"], numbers["scale"]
     if limit is None or not limit * scale > CANCELLED * peak:
         return ""

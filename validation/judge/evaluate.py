@@ -1,4 +1,4 @@
-"""One source on one case: what it found, or why it found nothing. Runs in a worker process."""
+"""Evaluation of one source on one case, in a worker process: its result, or the reason for its absence."""
 
 import time
 from collections.abc import Callable
@@ -31,7 +31,7 @@ MOST_UNFORCED = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What one source found on one case."""
+    """Result of one source on one case."""
 
     case: Case
     source: str
@@ -67,12 +67,12 @@ class Outcome:
 
     @property
     def compared(self) -> EffortHistory | None:
-        """What is compared with the reference: efforts are unique only up to their internal part."""
+        """The efforts to compare with the reference, without their internal part, which the motion leaves open."""
         return self.projected or self.history
 
 
 def evaluate(case: Case, motion: Motion, source: str) -> Outcome:
-    """Compute the efforts of a source, and turn whatever goes wrong into an outcome that says so."""
+    """Compute the efforts of a source; an outcome with the reason replaces any failure."""
     if motion.unforced > MOST_UNFORCED and sources.simulates(source):
         note = (
             "the logged motion must satisfy the equations of the unactuated dofs in this configuration, but their "
@@ -87,7 +87,7 @@ def evaluate(case: Case, motion: Motion, source: str) -> Outcome:
 
 
 def _with_origin_of_start(outcome: Outcome, motion: Motion) -> Outcome:
-    """The outcome of a simulation; settings and note say where the state of undriven dofs at its start comes from."""
+    """The outcome of a simulation, with the origin of the initial state of undriven dofs in its settings and note."""
     history = outcome.history
     if history is None or not undriven_dofs(outcome.case.mechanism, motion.q[0]):
         return outcome
@@ -97,7 +97,7 @@ def _with_origin_of_start(outcome: Outcome, motion: Motion) -> Outcome:
 
 
 def outcome_of(case: Case, motion: Motion, source: str, compute: Callable[[], EffortHistory]) -> Outcome:
-    """What comes of computing the efforts of a source, with its power balance and the part that moves the robot."""
+    """Outcome of the computed efforts of a source, with its power balance and the part that moves the robot."""
     outcome = attempt(case, source, compute)
     history = outcome.history
     if history is None:
@@ -130,7 +130,7 @@ def _with_scale(outcome: Outcome, case: Case, motion: Motion, history: EffortHis
 
 
 def attempt(case: Case, source: str, compute: Callable[[], EffortHistory]) -> Outcome:
-    """The efforts that a source computes; whatever goes wrong becomes an outcome that says so."""
+    """The efforts computed by a source; an outcome with the reason replaces any failure."""
     start = time.perf_counter()
     try:
         history = compute()
@@ -169,7 +169,7 @@ def _internal(case: Case, history: EffortHistory, projected: EffortHistory | Non
 
 
 def weighting(mechanism: Mechanism) -> str:
-    """How efforts of different actuators are weighed, where that is not plain."""
+    """Weights of efforts of different actuators, in words, if they are not plain."""
     if (mechanism.effort_scales == 1).all():
         return "1 N m weighs as 1 N" if len(set(mechanism.actuator_units)) > 1 else ""
     scales = zip(mechanism.actuators, mechanism.actuator_units, strict=True)
@@ -177,12 +177,12 @@ def weighting(mechanism: Mechanism) -> str:
 
 
 def motion_key(case: Case) -> tuple[str, str, str, str]:
-    """What a motion depends on: robot, variant and mode; and the configuration, or nothing if it is the same in all."""
+    """Key of a motion: robot, variant, mode, and the configuration if the motion depends on it."""
     return (*case.key[:3], case.configuration if depends_on_gravity(case) else "")
 
 
 def prescribe_or_error(case: Case, dt: float | None) -> Motion | HarnessError:
-    """The motion of a case, or the error that says why there is none."""
+    """The motion of a case, or the error with the reason for its absence."""
     try:
         return prescribe(case, dt=dt)
     except HarnessError as error:

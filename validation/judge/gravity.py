@@ -1,7 +1,7 @@
-"""Whether another gravity than the model's explains what a log's efforts miss: a robot that is mounted otherwise.
+"""Gravity of another direction or size as the explanation of a residual: a robot that is mounted otherwise.
 
-What is needed is linear in gravity, so the gravity that fits best follows by least squares. Directions of it that no
-weight does work along stay as the model has them.
+The required effort is linear in gravity, so the best fit follows by least squares. Components of gravity along
+directions without work of any weight stay those of the model.
 """
 
 import numpy as np
@@ -18,11 +18,11 @@ EXPLAINED = 0.1
 
 
 def gravity_in_words(case: Case, residual: Residual) -> str:
-    """The gravity that explains a residual, as a clause; nothing if there is none, or none other than the model's.
+    """The gravity that explains a residual, as a clause; empty without an explanation, or for the model's gravity.
 
     Args:
         case: Robot and configuration.
-        residual: What the log says against the equations.
+        residual: Residual efforts of the log.
     """
     mechanism = case.mechanism
     acting = residual.scale > 0

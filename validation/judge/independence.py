@@ -1,11 +1,11 @@
-"""What the verdicts of a case rest on: a closed form, two independent lineages of code, or agreement alone.
+"""Basis of the verdicts of a case: a closed form, two independent code bases, or agreement alone.
 
-The reference is ours, and so is the Lagrangian model beside it: both are one lineage, which cannot vouch for itself. An
-engine and its ports are one lineage, too. Two lineages besides ours, or the closed form of a paper, make a verdict more
-than the agreement of two programs.
+The reference and the Lagrangian model belong to one code base, and it cannot confirm itself. An engine and its ports
+are one code base, too. Two further code bases, or the closed form of a paper, make a verdict more than the agreement
+of two programs.
 
-For what a source shares with the reference it cannot vouch: a fault there is in both. `loopcheck mutants` seeds one in
-each thing that can be shared; a source that does not notice it must have said so, here or in its engine.
+A source cannot detect an error in an input that it shares with the reference. `loopcheck study mutants` seeds a fault
+in each input that can be shared; a source that does not detect it must declare the shared input, here or in its engine.
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ OF_OURS: Mapping[str, tuple[Shared, ...]] = {
 
 
 class Basis(NamedTuple):
-    """What the verdicts of a case rest on."""
+    """Basis of the verdicts of a case."""
 
     closed_form: bool
     """Whether the closed form of the paper agrees with the reference."""
@@ -57,7 +57,7 @@ class Basis(NamedTuple):
 
     @property
     def is_independent(self) -> bool:
-        """Whether there is a closed form or two lineages."""
+        """Return whether there is a closed form, or two code bases."""
         return self.closed_form or len(self.lineages) > 1
 
     @property
@@ -72,7 +72,7 @@ class Basis(NamedTuple):
 
 
 def lineage(source: str) -> str:
-    """Whose code computes a source."""
+    """Code base of a source."""
     if source == Paper.name:
         return CLOSED_FORM
     if sources.is_log(source):
@@ -81,14 +81,14 @@ def lineage(source: str) -> str:
 
 
 def shares(source: str) -> tuple[str, ...]:
-    """What a source has in common with the reference; the reference itself has everything."""
+    """Inputs that a source shares with the reference; the reference shares all of them."""
     if source in sources.ANALYTIC:
         return OF_OURS.get(source, get_args(Shared))
     return engines.shares(source.split("/")[0])
 
 
 def bases(results: Results) -> Mapping[Key, Basis]:
-    """What the verdicts of each case rest on; cases in which nothing agrees have no basis."""
+    """Basis of the verdicts of each case; cases without an agreement have no basis."""
     lineages = results.run.get("lineages") or {}
     bases_and_verdicts = {
         case: (_basis(of_case, lineages), of_case) for case, of_case in case_verdicts(results).items()

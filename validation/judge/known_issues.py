@@ -16,7 +16,7 @@ REPRODUCED_BY = "tests/engines/test_known_issues.py"
 
 
 class Issue(BaseModel):
-    """A difference between an engine and the equations of motion whose cause is known."""
+    """A difference between an engine and the equations of motion with a known cause."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -63,7 +63,7 @@ class Issue(BaseModel):
         return f'uv run --group dev pytest {REPRODUCED_BY} -k "{self.key}"'
 
     def applies(self, version: str) -> bool:
-        """Whether it is known of a version of the engine."""
+        """Return whether the issue is known in a version of the engine."""
         return SpecifierSet(self.versions).contains(version, prereleases=True)
 
 

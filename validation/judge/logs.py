@@ -51,7 +51,7 @@ NEAR_GAIN = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """How logs are to be judged."""
+    """Options of the judgement of logs."""
 
     accuracy: float = ACCURACY
     """Largest residual that agrees, over the largest effort that the motion requires of the actuator [-]."""
@@ -76,7 +76,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedLog:
-    """What was found of a log."""
+    """Findings on a log."""
 
     case: Case
     """Case with the name of the log as its mode, and its motion."""
@@ -106,10 +106,10 @@ def judge_log(case: Case, log: Log, *, start: float = -np.inf, fitted: Sequence[
     """Residual efforts of a log; runs in a worker process.
 
     Args:
-        case: Robot and configuration, and the mode whose assembly the log has where it has the drives alone.
+        case: Robot and configuration, and the mode of the assembly if the log contains the drives only.
         log: The log.
-        start: What is before does not count [s].
-        fitted: What is fitted to the residual, `friction` or `mass:BODY`, which is then judged by what is left.
+        start: Samples before this time are ignored [s].
+        fitted: Parameters fitted to the residual, `friction` or `mass:BODY`; the remaining residual is judged.
 
     Raises:
         HarnessError: If the log does not fit the robot, or is too short.
@@ -155,7 +155,7 @@ def _wrong_hold(log: Log) -> Iterator[str]:
 
 
 def _residuals(closed: ClosedLog, start: float) -> Iterator[Residual]:
-    """As the log says when its efforts acted; else both ways, and the shift that fits best."""
+    """Residuals for the stated effort time; without it for both conventions, and for the best-fitting time shift."""
     log = closed.log
     if log.effort_time is not None:
         yield residual_efforts(closed, log.effort_time, start=start)
@@ -169,7 +169,7 @@ def _residuals(closed: ClosedLog, start: float) -> Iterator[Residual]:
 
 
 def shift_of(residual: Residual) -> float:
-    """How much later than assumed the efforts seem to have acted, by least squares over all actuators [s]."""
+    """Apparent delay of the applied efforts against the assumed time, by least squares over all actuators [s]."""
     scale = np.maximum(residual.scale, np.finfo(float).tiny)
     rate = (residual.effort[2:] - residual.effort[:-2]) / (2 * residual.motion.dt * scale)
     left = residual.residual[1:-1] / scale
@@ -242,7 +242,7 @@ def summary_rows(judged: JudgedLog, asked: Asked) -> Iterator[Mapping[str, Any]]
 
 
 def fit_rows(judged: JudgedLog) -> Iterator[Mapping[str, Any]]:
-    """A row for each parameter that was fitted, under what is assumed of the efforts."""
+    """A row for each fitted parameter, for each assumption on the efforts."""
     robot, variant, mode, configuration = judged.case.key
     where = {"robot": robot, "variant": variant, "mode": mode, "configuration": configuration, "source": judged.source}
     for of_one in judged.fits[:1]:
@@ -346,13 +346,13 @@ def _assumed(first: Residual, others: Sequence[Residual]) -> str:
 
 
 def _likely(judged: JudgedLog, residual: Residual, k: int) -> str:
-    """What a column is that is not the effort: a reading that is often taken for it, or a multiple."""
+    """Probable content of a column that is not the effort: a known wrong reading, or a multiple of the effort."""
     reading = in_words(reading_of(judged.case.mechanism, residual, k))
     return "; ".join(part for part in (reading, _gain(residual, k)) if part)
 
 
 def _gain(residual: Residual, k: int) -> str:
-    """What the efforts are to those needed, where a factor explains the residual."""
+    """Factor between logged and required efforts, in words, if a factor explains the residual."""
     effort, needed = residual.effort[:, k], residual.needed[:, k]
     gain = float(effort @ needed) / max(float(needed @ needed), np.finfo(float).tiny)
     if root_mean_square(effort - gain * needed) > NEAR_GAIN * root_mean_square(effort) or abs(gain - 1) < NEAR_GAIN:

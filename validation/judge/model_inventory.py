@@ -1,4 +1,4 @@
-"""What an engine should simulate: the inventory of the model itself."""
+"""Expected inventory of an engine, from the model itself."""
 
 import numpy as np
 
@@ -63,11 +63,11 @@ def expected_inventory(mechanism: Mechanism, q: Array, rest_force: Array) -> Inv
 
 
 def _opening(mechanism: Mechanism, residual: Array) -> float:
-    """How far the widest loop is open [m or rad].
+    """Widest gap of a loop [m or rad].
 
     Args:
         mechanism: Robot.
-        residual: That of its closures; a weld's angle is in it by its sine [m or rad], shape (nc,).
+        residual: Closure residual, with the sine of a weld's angle [m or rad], shape (nc,).
     """
     widths = [0.0]
     for closure in mechanism.closures:
@@ -85,7 +85,7 @@ def _damping_between_points(mechanism: Mechanism, q: Array) -> Array:
 
 
 def _rest(joint: Joint) -> float:
-    """Where the spring of a hinge or slide is at rest [m or rad]; zero without one."""
+    """Rest position of the spring of a hinge or slide [m or rad]; zero without a spring."""
     is_scalar = joint.kind in ("hinge", "slide")
     return float(joint.spring_reference[0]) if joint.stiffness and is_scalar else 0.0
 

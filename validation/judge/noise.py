@@ -1,8 +1,8 @@
-"""Measures the noise of every judged source over the catalogue: `python -m loopcheck.validation.judge.noise`.
+"""Measure the noise of every judged source over the catalogue: `python -m loopcheck.validation.judge.noise`.
 
-What `tolerances.toml` registers is the largest of these figures: what the changes of
-`loopcheck.validation.judge.resolution` do
-to the efforts and, of a source without a solver of its own, how far its formulation is from that of the reference.
+`tolerances.toml` registers the largest of these figures: the changes of the efforts under the perturbations of
+`loopcheck.validation.judge.resolution`, and for a source without a solver the difference of its formulation from the
+formulation of the reference.
 """
 
 from collections.abc import Mapping, Sequence
@@ -88,7 +88,7 @@ def largest(table: pd.DataFrame) -> pd.DataFrame:
 def main(robots: tuple[str, ...], names: tuple[str, ...], jobs: int | None, out: Path) -> None:
     """Measure the noise of every judged source over the default variant of all robots.
 
-    Prints the largest figures of each source, which are to be registered, and writes all of them.
+    Prints the largest figures of each source, for registration, and writes all figures.
     """
     judged = [name for name, tolerance in registered().items() if tolerance.relative_error is not None]
     cases = [

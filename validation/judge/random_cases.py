@@ -1,7 +1,6 @@
-"""Cases beside those that are asked for: the same robot on a motion that nobody chose, its mode `MODE-random`.
+"""Repeats of cases on a seeded random motion, with the mode `MODE-random`.
 
-A controller that follows one smooth motion well may do so by chance; what a simulation as it is gets wrong is measured
-on both.
+A controller may follow one smooth motion well by chance; unmodified simulations are measured on both motions.
 """
 
 from dataclasses import replace
@@ -16,11 +15,7 @@ RANDOM = "random"
 
 
 def random_case(case: Case) -> Case:
-    """The case on its random motion, whose mode is no other of the robot.
-
-    Args:
-        case: The case.
-    """
+    """The case on its random motion, with a mode name that no other mode of the robot has."""
     mode = f"{case.mode}-{RANDOM}"
     while mode in modes(case.mechanism):
         mode = f"{mode}-{RANDOM}"
@@ -29,11 +24,11 @@ def random_case(case: Case) -> Case:
 
 
 def random_motion_or_error(case: Case, motion: Motion) -> Motion | HarnessError:
-    """The random motion of a case, or the error that says why there is none.
+    """The random motion of a case, or the error with the reason for its absence.
 
     Args:
         case: The case.
-        motion: Its own motion, which is no smaller.
+        motion: Its own motion, at least as large.
     """
     try:
         return random_motion(case.mechanism, motion)

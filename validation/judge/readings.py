@@ -1,7 +1,7 @@
-"""Which number is the effort: what else a column of efforts may be, told by what it would then have to be.
+"""Identification of a column of efforts by comparison with all quantities that are frequently confused with the effort.
 
-Every reading that is often taken for the effort follows from the effort that is needed, the motion and the model. The
-one that a column is nearest to is named where it differs from the effort by more than the log's floor can hide.
+Each of these readings follows from the required effort, the motion and the model. The nearest reading is named if it
+differs from the effort by more than the noise floor of the log.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ OTHER_SIDE = "the reaction with the opposite sign"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What a column of efforts is nearest to."""
+    """The reading nearest to a column of efforts."""
 
     names: tuple[str, ...]
     """The nearest reading, then readings that are indistinguishable from it."""
@@ -40,16 +40,16 @@ class Reading:
 
     @property
     def is_effort(self) -> bool:
-        """Whether it may be the effort."""
+        """Return whether the column may be the effort."""
         return EFFORT in self.names
 
 
 def reading_of(mechanism: Mechanism, residual: Residual, actuator: int) -> Reading:
-    """What the efforts that are logged of an actuator are nearest to.
+    """The reading nearest to the logged efforts of an actuator.
 
     Args:
         mechanism: Robot.
-        residual: What the log says against the equations.
+        residual: Residual efforts of the log.
         actuator: Number of the actuator.
     """
     logged, floor = residual.effort[:, actuator], float(residual.floor.rms[actuator])
@@ -66,19 +66,19 @@ def reading_of(mechanism: Mechanism, residual: Residual, actuator: int) -> Readi
 
 
 def in_words(reading: Reading) -> str:
-    """What is said of a column that is nearest to something else than the effort; nothing if it may be the effort."""
+    """Note on a column that is nearest to another quantity than the effort; empty if it may be the effort."""
     if reading.is_effort:
         return ""
     return f"the logged column resembles {', or '.join(reading.names)} (rms difference {reading.left:.2g})"
 
 
 def differences(effort: Array, readings: Mapping[str, Array], scale: Array) -> dict[str, float]:
-    """How far other readings are from the effort that acted, root mean square over the scale, the worst actuator [-].
+    """Distances of other readings from the applied effort, root mean square over the scale, worst actuator [-].
 
     Args:
-        effort: The effort that acted [N or N m], shape (nt, na).
-        readings: By kind, each of shape (nt, na); NaN where there is none.
-        scale: What errors of each actuator are divided by [N or N m], shape (na,).
+        effort: Applied effort [N or N m], shape (nt, na).
+        readings: Readings by kind, each of shape (nt, na); NaN for missing values.
+        scale: Scales of the actuators [N or N m], shape (na,).
     """
     acting = scale > 0
     sizes = {}
@@ -91,7 +91,7 @@ def differences(effort: Array, readings: Mapping[str, Array], scale: Array) -> d
 
 
 def _readings(mechanism: Mechanism, residual: Residual, k: int) -> Iterator[tuple[str, Array]]:
-    """What the column would be if it were each of the readings [N or N m], shape (n,), the effort first."""
+    """Expected column for each reading [N or N m], shape (n,), the effort first."""
     from scipy.interpolate import CubicSpline
 
     needed, motion, actuator = residual.needed[:, k], residual.motion, mechanism.actuators[k]

@@ -1,7 +1,7 @@
-"""What a source resolves: by how much its efforts change where only what says nothing of the robot is changed.
+"""Resolution of a source: the change of its efforts under perturbations that carry no information about the robot.
 
-The motion is moved by two units in the last place; what simulates is also solved 100 times tighter, and stepped twice
-as finely with constraints half as soft. An error that is no larger than such changes tells nothing of the engine.
+The motion is moved by two units in the last place. Simulations are also solved with 100 times tighter tolerances, and
+stepped twice as finely with constraints half as soft. An error below such changes is no evidence against the engine.
 """
 
 from collections.abc import Iterator, Mapping
@@ -42,7 +42,7 @@ class Variant(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """What a source resolves in a case."""
+    """Resolution of a source in a case."""
 
     effort: Mapping[str, float]
     """Largest change of the effort [N or N m] by actuator; NaN if not measurable."""
@@ -53,13 +53,13 @@ class Resolution:
 
 
 def measure_resolution(case: Case, motion: Motion, name: str, efforts: EffortHistory) -> Resolution:
-    """What a source resolves in a case; runs in a worker process.
+    """Resolution of a source in a case; runs in a worker process.
 
     Args:
         case: The case.
         motion: Its motion.
         name: Name of the source, as `mujoco/forward`.
-        efforts: What of its efforts is compared with the reference.
+        efforts: The compared part of its efforts.
     """
     changes = dict(effort_changes(case, motion, name, efforts))
     measured = [change for change in changes.values() if not isinstance(change, str)]
@@ -72,7 +72,7 @@ def measure_resolution(case: Case, motion: Motion, name: str, efforts: EffortHis
 
 
 def _balance_change(case: Case, motion: Motion, name: str, efforts: EffortHistory) -> float:
-    """Largest change of the power balance of a source where the motion is moved [-]; NaN where it gives no efforts."""
+    """Largest change of the power balance of a source for the moved motion [-]; NaN without efforts."""
     ((_, source, other),) = variants(name, motion)
     history = attempt(case, name, partial(source.compute_efforts, case, other)).history
     if history is None:
@@ -82,11 +82,11 @@ def _balance_change(case: Case, motion: Motion, name: str, efforts: EffortHistor
 
 
 def effort_changes(case: Case, motion: Motion, name: str, efforts: EffortHistory) -> Iterator[tuple[str, Array | str]]:
-    """What each change does to the efforts of a source, as `measure_resolution` takes them.
+    """Change of the efforts of a source under each perturbation; arguments as in `measure_resolution`.
 
     Yields:
-        What is changed, and the largest change of the effort of each actuator over time [N or N m], shape (na,); or
-        why there are no efforts.
+        The perturbation, and the largest change of the effort of each actuator over time [N or N m], shape (na,), or
+        the reason for missing efforts.
     """
     for variant in variants(name, motion):
         compute = partial(variant.source.compute_efforts, case, variant.motion)
@@ -98,7 +98,7 @@ def effort_changes(case: Case, motion: Motion, name: str, efforts: EffortHistory
 
 
 def variants(name: str, motion: Motion) -> Iterator[Variant]:
-    """The changes that say nothing of the robot: of the motion, and of the settings of a source that simulates."""
+    """The perturbations: of the motion, and of the settings of a simulating source."""
     route = sources.load(name)
     yield Variant(MOVED, route, moved(motion, np.random.default_rng(SEED)))
     if isinstance(route, Refinable):
@@ -111,8 +111,8 @@ def moved(motion: Motion, rng: np.random.Generator, digits: type[np.floating] = 
 
     Args:
         motion: The motion.
-        rng: Says which numbers move up.
-        digits: Kind of the numbers that the engine has.
+        rng: Generator of the directions.
+        digits: Floating-point type of the engine.
     """
 
     def move(values: Array) -> Array:

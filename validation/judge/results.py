@@ -135,7 +135,7 @@ def table(name: str, rows: Sequence[Mapping[str, Any]] | pd.DataFrame) -> pd.Dat
 
 
 def write(results: Results, folder: Path) -> None:
-    """Write all tables into a folder; either all of them are replaced or, on an error, none.
+    """Write all tables into a folder; after an error no table is replaced.
 
     Raises:
         OutputError: If the folder cannot be written.
@@ -147,6 +147,6 @@ def read(folder: Path) -> Results:
     """Read the tables of a run back.
 
     Raises:
-        OutputError: If a table is missing or not what it should be.
+        OutputError: If a table is missing or invalid.
     """
     return Results(**read_tables(folder, TABLES), run=read_record(folder))

@@ -1,4 +1,4 @@
-"""All sources by name: the analytic ones and the routes of the engines."""
+"""All sources by name: the analytic models and the routes of the engines."""
 
 import inspect
 from collections.abc import Mapping, Sequence
@@ -20,14 +20,14 @@ ANALYTIC: Mapping[str, type[Source]] = {source.name: source for source in (Noc, 
 
 
 def names(robot: Robot, *, absent: bool = False) -> tuple[str, ...]:
-    """Names of the sources that a robot is run with unless others are named, the reference first.
+    """Names of the default sources of a robot, the reference first.
 
-    `analytic/paper` is one only if the robot comes from a paper, a route of an engine only if that is there and the
-    route does not wait to be named.
+    `analytic/paper` is a default source only of robots from a paper, and a route of an engine only if the engine is
+    installed and the route runs by default.
 
     Args:
         robot: The robot.
-        absent: Whether engines that are not there are asked for too.
+        absent: Whether to include engines that are not installed.
     """
     analytic = [name for name in ANALYTIC if name != Paper.name or robot.paper is not None]
     present = [engine for engine in engines.engine_names() if absent or is_there(engine)]
@@ -36,7 +36,7 @@ def names(robot: Robot, *, absent: bool = False) -> tuple[str, ...]:
 
 
 def absent_engines() -> tuple[str, ...]:
-    """The engines that would be run unless others are named, and are neither installed nor in an environment."""
+    """Engines with default routes that are neither installed nor in an environment."""
     asked = dict.fromkeys(name.split("/")[0] for name in _always())
     return tuple(engine for engine in asked if not is_there(engine))
 
@@ -50,7 +50,7 @@ def load(name: str) -> Source:
     """The source of that name.
 
     Raises:
-        NotFoundError: If there is none.
+        NotFoundError: If the name is unknown.
         EngineNotInstalledError: If it is a route of an engine that is not installed.
     """
     return ANALYTIC[name]() if name in ANALYTIC else engines.load(name)
@@ -73,9 +73,9 @@ def want_known(wanted_names: Sequence[str]) -> None:
 
 
 def groups(patterns: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Sources that each text names: an exact name, an engine, or a pattern as `*/kkt`.
+    """Sources of each text: an exact name, an engine, or a pattern as `*/kkt`.
 
-    An engine or a pattern means installed sources that run by default, or if there are none, all that match.
+    An engine or a pattern means the installed default routes; without any such route, all matching routes.
 
     Args:
         patterns: Texts of the user.
@@ -98,32 +98,32 @@ def _group(pattern: str) -> tuple[str, ...]:
 
 
 def simulates(name: str) -> bool:
-    """Whether a source moves the robot by itself, and so cannot follow a motion that the dynamics do not make."""
+    """Return whether a source integrates the motion itself, so that it cannot follow an impossible motion."""
     return name not in ANALYTIC and engines.simulates(name)
 
 
 def engine_of(name: str) -> str:
-    """The engine that a source needs, empty if it needs none."""
+    """The engine required by a source; empty for an analytic source."""
     return "" if name in ANALYTIC or is_log(name) else name.split("/")[0]
 
 
 def is_as_is(name: str) -> bool:
-    """Whether a source is a simulation as it is, judged by its own motion; of one engine there may be several."""
+    """Return whether a source is an unmodified simulation, judged by its own motion; an engine may have several."""
     return name not in ANALYTIC and name.split("/")[1].startswith("as_is")
 
 
 def has_accuracy(name: str) -> bool:
-    """Whether the limit of a source is an accuracy over the peak, as for unmodified simulations and logs."""
+    """Return whether the limit of a source is an accuracy over the peak, as for unmodified simulations and logs."""
     return is_log(name) or is_as_is(name)
 
 
 def is_log(name: str) -> bool:
-    """Whether a source is a log, as `log/NAME`."""
+    """Return whether a source is a log, as `log/NAME`."""
     return name.split("/")[0] == LOG
 
 
 def description(name: str) -> str:
-    """What a source exercises, the first sentence of its class."""
+    """The part of the engine that a source exercises: the first sentence of its class."""
     if is_log(name):
         return "Logged efforts minus the efforts that the equations of motion require for the logged motion."
     if name not in ANALYTIC:

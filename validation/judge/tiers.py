@@ -1,4 +1,4 @@
-"""Quantities of an engine beside those of the model, tier by tier, each with what an error of one would be."""
+"""Quantities of an engine compared with the quantities of the model, tier by tier, each with its unit of error."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ ZERO = 1e-12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuantityCheck:
-    """One quantity of an engine held against the model's."""
+    """One quantity of an engine compared with the quantity of the model."""
 
     quantity: str
     unit: str
@@ -48,12 +48,12 @@ class QuantityCheck:
 
 
 def static(expected: Inventory, actual: Inventory, M: Array) -> Iterator[QuantityCheck]:
-    """What an engine simulates beside the model: how much there is of everything, then what it is like.
+    """Comparison of the inventory of an engine with the model: first all numbers of elements, then their properties.
 
     Args:
-        expected: The model's inventory.
-        actual: The engine's.
-        M: The model's inertia matrix in the same pose [kg, kg m or kg m²], shape (nv, nv).
+        expected: Inventory of the model.
+        actual: Inventory of the engine.
+        M: Inertia matrix of the model in the same pose [kg, kg m or kg m²], shape (nv, nv).
     """
     alike = {"": True}
     for kind in ("bodies", "joints", "dofs", "actuators"):
@@ -102,12 +102,13 @@ QUANTITIES = {
 
 
 def _scales(expected: Inventory, M: Array) -> dict[str, Array]:
-    """Errors of one where they are not the size of each element.
+    """Units of errors that differ from the size of the element itself.
 
-    Armature and damping where there is none are seen beside the inertia and what would stop it in a second, damping
-    also beside the force at rest: it is measured as what is left of that. What the damper of one dof does to another is
-    seen beside all that acts on that one, or a heavy robot with a light link would have its round-off there. It is no
-    damper without one on both dofs, which are held to their own.
+    Zero armature is compared with the inertia. Zero damping is compared with the inertia and the damping that stops it
+    within a second, and also with the force at rest, as the engine's damping is measured as a difference of forces. The
+    coupling of dampers between two dofs is compared with all forces on the second dof; otherwise the round-off of a
+    heavy
+    robot would count against a light link. Both dofs must have a damper, and their own damping is compared separately.
     """
     size = _largest(expected.center, expected.anchor)
     force, moment = _largest(expected.force), _largest(expected.moment, size * expected.force)
@@ -132,7 +133,7 @@ def _scales(expected: Inventory, M: Array) -> dict[str, Array]:
 
 
 def _rigid(expected: Inventory, actual: Inventory) -> Iterator[QuantityCheck]:
-    """The constraints: their number, their rank, the dof they leave, and which motions they forbid."""
+    """The constraints: their number, their rank, the remaining dof, and the forbidden motions."""
     (free, nv), (others, nv_found) = ((null_space(one.J).shape[1], one.J.shape[1]) for one in (expected, actual))
     yield _number("constraint rows", len(expected.J), len(actual.J))
     yield _number("rank of the constraints", nv - free, nv_found - others)
@@ -144,12 +145,12 @@ def _rigid(expected: Inventory, actual: Inventory) -> Iterator[QuantityCheck]:
 def instantaneous(
     mechanism: Mechanism, terms: LagrangeModel, actual: Matrices, rates: tuple[Array, Array]
 ) -> Iterator[QuantityCheck]:
-    """What an engine computes at some states beside the model's terms.
+    """Comparison of the terms of an engine at some states with the terms of the model.
 
     Args:
         mechanism: Robot.
-        terms: Its terms at the states.
-        actual: Those of the engine, first at the states and then at rest in the same positions.
+        terms: Terms of the model at the states.
+        actual: Terms of the engine, first at the states and then at rest in the same positions.
         rates: Joint velocities [m/s or rad/s] and accelerations [m/s² or rad/s²], each of shape (nt, nv).
     """
     nt, dofs = len(terms.M), _names_of_dofs(mechanism)
@@ -194,12 +195,14 @@ def _closure_acceleration(
     loops: tuple[Array, Array],
     rates: tuple[Array, Array],
 ) -> QuantityCheck:
-    """J̇ q̇ of the engine: what makes up for J q̈ in all accelerations that keep the loops of the model closed.
+    """J̇ q̇ of the engine: the negative of J q̈ for all accelerations that keep the loops of the model closed.
 
-    It is the difference of what two points do, whose own accelerations it is seen beside: a loop that its links lock,
-    on a robot that flies, has none at all.
+    It is a difference of the accelerations of two points and is compared with these accelerations. On a flying robot
+    with
+    a locked loop the closures have no acceleration of their own.
 
-    Redundant closures that do not quite fit contradict each other in it: of theirs counts what accelerations meet.
+    Redundant closures that do not fit exactly contradict each other in it: only the part that accelerations can meet
+    counts.
     """
     names, (J, bias) = closure_names(mechanism), loops
     closing = solve_dependent(terms.Phi, terms.closure_bias[..., None])
@@ -222,13 +225,13 @@ def _closure_acceleration(
 
 
 def _accelerations(mechanism: Mechanism, rates: tuple[Array, Array]) -> Array:
-    """How points as far out as the robot is large are accelerated by each dof alone [m/s²], shape (2, nt, nv)."""
+    """Accelerations due to each dof alone, of points at the distance of the robot's size [m/s²], shape (2, nt, nv)."""
     turns, growth = (rate / unit_rates(mechanism) for rate in rates)
     return size(mechanism) * np.stack([turns**2, np.abs(growth)])
 
 
 def _forbidden(dofs: Sequence[str], Phi: Array, J: Array) -> QuantityCheck:
-    """Directions of motion that one set of constraints alone forbids; rows may differ by any factor."""
+    """Directions of motion forbidden by only one of two sets of constraints; rows may differ by any factor."""
     rest = [side for pair in zip(Phi, J, strict=True) for side in (_beyond(*pair), _beyond(*pair[::-1]))]
     actual = np.concatenate(rest).T
     return QuantityCheck(
@@ -242,7 +245,7 @@ def _forbidden(dofs: Sequence[str], Phi: Array, J: Array) -> QuantityCheck:
 
 
 def _beyond(rows: Array, others: Array) -> Array:
-    """What of some rows is not in the space of others, relative to their largest entry, shape of the rows."""
+    """Part of some rows outside the space of other rows, relative to their largest entry, shape of the rows."""
     if not rows.size or not others.size:
         return rows / _largest(rows)
     _, values, V = np.linalg.svd(others, full_matrices=False)
@@ -251,7 +254,7 @@ def _beyond(rows: Array, others: Array) -> Array:
 
 
 def _names(kind: str, names: Sequence[str], others: Sequence[str]) -> QuantityCheck:
-    """How many there are; where the engine has as many but others, how many are the same."""
+    """Number of elements; for equal numbers with different names, the number of equal names."""
     missing, added = (", ".join(n for n in a if n not in b) for a, b in ((names, others), (others, names)))
     note = "; ".join(f"{what}: {which}" for what, which in (("lost", missing), ("added", added)) if which)
     same = sum(a == b for a, b in zip(names, others, strict=False))
@@ -272,7 +275,7 @@ def _number(quantity: str, expected: int, actual: int, note: str = "") -> Quanti
 
 
 def _by_element(values: Array) -> Array:
-    """The largest entry of each element; where it is zero, that of all elements."""
+    """The largest entry of each element; for a zero element, the largest entry of all elements."""
     largest = np.abs(values).max(axis=1, keepdims=True, initial=0.0)
     return np.where(largest > 0, largest, _largest(largest))
 
@@ -288,5 +291,5 @@ def _names_of_dofs(mechanism: Mechanism) -> tuple[str, ...]:
 
 
 def _largest(*values: Array | float) -> float:
-    """Largest size of some numbers; one if all are zero."""
+    """Largest absolute value of some numbers; 1 if all are zero."""
     return max(float(np.abs(value).max(initial=0.0)) for value in values) or 1.0

@@ -18,7 +18,7 @@ MARGINS = (50.0, 10_000.0)
 
 
 class Tolerance(BaseModel):
-    """What a source must reach to agree with the reference; all limits are the largest values allowed."""
+    """Limits of a source for agreement with the reference; all limits are the largest values allowed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -48,7 +48,7 @@ class Tolerance(BaseModel):
 
     @property
     def has_fair_margin(self) -> bool:
-        """Whether the tolerance is neither tight nor loose over its noise, or says why it is."""
+        """Return whether the tolerance has a moderate margin over its noise, or a reason for another margin."""
         low, high = MARGINS
         return bool(self.margin_reason) or (self.margin is not None and low <= self.margin <= high)
 

@@ -1,4 +1,4 @@
-"""What a run has found: a verdict for each source in a case, and their counts."""
+"""Findings of a run: a verdict for each source in a case, and their counts."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -59,7 +59,7 @@ Key: TypeAlias = tuple[str, str, str, str]
 
 
 def within(error: float, limit: float) -> bool:
-    """Whether an error is at most a limit; a comparison with a value that is not finite never agrees."""
+    """Return whether an error is at most a limit; values that are not finite never agree."""
     return math.isfinite(error) and math.isfinite(limit) and error <= limit
 
 
@@ -69,7 +69,7 @@ def verdict_of_figure(figure: float, otherwise: str = "not comparable") -> str:
 
 
 class CaseVerdict(NamedTuple):
-    """What is found about a source in a case."""
+    """Verdict on a source in a case."""
 
     verdict: str
     """The worst of its actuators, or `as expected`; `reference` for the reference, unless it failed."""
@@ -81,18 +81,18 @@ class CaseVerdict(NamedTuple):
 
 
 def case_verdicts(results: "Results") -> Mapping[Key, Mapping[str, CaseVerdict]]:
-    """What was found, by case and source."""
+    """Verdicts by case and source."""
     return summary_verdicts(results.summary, about_robots(results))
 
 
 def summary_verdicts(
     summary: "pd.DataFrame", robots: Mapping[str, Mapping[str, Any]]
 ) -> Mapping[Key, Mapping[str, CaseVerdict]]:
-    """What was found, by case and source.
+    """Verdicts by case and source.
 
     Args:
-        summary: The table of a run.
-        robots: What its record says about each robot.
+        summary: Table of a run.
+        robots: Entries of its record on each robot.
     """
     columns = [*CASE, "source", "verdict", "note", "peak", "max_error", "scale", "relative_error", "tolerance"]
     by_source: dict[Key, dict[str, list[Mapping[str, Any]]]] = {}
@@ -107,7 +107,7 @@ def summary_verdicts(
 
 
 def _expected(robots: Mapping[str, Mapping[str, Any]], case: Key) -> str:
-    """The verdict that the robot's file expects of the mode of a case; empty if none."""
+    """The verdict registered by the robot's file for the mode of a case; empty without a registration."""
     robot, _, mode, _ = case
     return str((robots.get(robot, {}).get("expected") or {}).get(mode, ""))
 
@@ -124,10 +124,11 @@ def _seen_as(finding: CaseVerdict, expected: str) -> CaseVerdict:
 
 
 def shown_error(row: Mapping[Any, Any]) -> float:
-    """Error of a row of the summary, relative to the quantity that its limit belongs to [-].
+    """Error of a row of the summary, relative to the quantity of its limit [-].
 
-    The peak of the required effort for unmodified simulations and logs, which have an accuracy, and the scale for all
-    other sources, which have a tolerance.
+    For unmodified simulations and logs, with an accuracy, this is the peak of the required effort; for all other
+    sources,
+    with a tolerance, it is the scale.
     """
     if not sources.has_accuracy(str(row["source"])):
         return float(row["relative_error"])
@@ -153,9 +154,9 @@ def accuracy_divisor(peak: ArrayLike, scale: ArrayLike) -> Array:
 
 
 def verdict_of(rows: Sequence[Mapping[str, Any]]) -> CaseVerdict:
-    """The verdict on a source in a case from its rows, one for each actuator.
+    """The verdict on a source in a case from its rows, with a row for each actuator.
 
-    Idle actuators do not count beside a judged one.
+    Idle actuators do not count beside a judged actuator.
     """
     if any(row["verdict"] in ("agree", "disagree") for row in rows):
         rows = [row for row in rows if not str(row["note"]).startswith(IDLE)]
@@ -171,14 +172,14 @@ def verdict_of(rows: Sequence[Mapping[str, Any]]) -> CaseVerdict:
 
 
 def worst(findings: Sequence[CaseVerdict]) -> CaseVerdict:
-    """Several findings as one: the worst verdict, and the largest error there is."""
+    """Several verdicts combined: the worst verdict, and the largest error of all."""
     errors = [finding.error for finding in findings if not math.isnan(finding.error)]
     first = min(findings, key=lambda finding: WORST_FIRST.index(finding.verdict))
     return first._replace(error=max(errors, default=math.nan))
 
 
 def gravest(findings: Sequence[CaseVerdict]) -> CaseVerdict:
-    """Several findings as one: the worst verdict, and the largest error of those that have it."""
+    """Several verdicts combined: the worst verdict, and the largest error among the sources with this verdict."""
     verdict = worst(findings).verdict
     return worst([finding for finding in findings if finding.verdict == verdict])
 
@@ -199,13 +200,13 @@ def exit_verdicts(results: "Results") -> list[str]:
 
 
 def original_mode(results: "Results", case: Key) -> str:
-    """Mode whose unmodified simulations this case repeats on a random motion; empty for all other cases."""
+    """Mode of the case that this case repeats on a random motion; empty for all other cases."""
     robot, _, mode, _ = case
     return str(((results.run.get("random_modes") or {}).get(robot) or {}).get(mode, ""))
 
 
 def is_engine_judged(of_case: Mapping[str, CaseVerdict]) -> bool:
-    """Whether the case has a judged row of an engine or a log, or its verdict is registered.
+    """Return whether the case has a judged row of an engine or a log, or its verdict is registered.
 
     Args:
         of_case: Verdicts of the case by source.
@@ -218,13 +219,13 @@ def is_engine_judged(of_case: Mapping[str, CaseVerdict]) -> bool:
 
 
 def verdict_counts(results: "Results") -> Mapping[str, int]:
-    """How many comparisons, of a source in a case each, have which verdict; the reference is none."""
+    """Number of comparisons by verdict, each of a source in a case; the reference does not count."""
     verdicts = [finding.verdict for of_case in case_verdicts(results).values() for finding in of_case.values()]
     return {verdict: verdicts.count(verdict) for verdict in MEANING}
 
 
 def about_robots(results: "Results") -> Mapping[str, Mapping[str, Any]]:
-    """What the run says about each robot, those of the tables first."""
+    """Entries of the record on each robot, robots of the tables first."""
     records = results.run.get("robots") or {}
     return {str(name): records.get(name) or {} for name in [*results.summary["robot"].unique(), *records]}
 

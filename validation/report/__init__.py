@@ -1,1 +1,1 @@
-"""How results are shown: blocks, figures, pages, terminal. Knows no study."""
+"""Presentation of results: blocks, figures, pages, terminal; independent of studies."""

@@ -1,4 +1,4 @@
-"""What a report is made of: paragraphs, lists, tables, pictures, movies and parts, and how values become their text."""
+"""Parts of a report: paragraphs, lists, tables, pictures, movies and sections, and the text form of values."""
 
 import base64
 import math
@@ -50,7 +50,7 @@ class Picture(NamedTuple):
 
 
 class Movie(NamedTuple):
-    """A robot that moves when it is asked to; a still picture on paper and where there is no JavaScript."""
+    """An animated robot; a still picture on paper and without JavaScript."""
 
     movie: Mapping[str, Any]
     """Shapes or pictures over time, as `loopcheck.validation.report.charts` makes them."""
@@ -83,7 +83,7 @@ def svg_uri(svg: str) -> str:
 
 
 def facts(facts: Mapping[str, Any]) -> Table:
-    """A table of names and what is known of them; what is not is left out."""
+    """A table of names and values; missing values are left out."""
     return Table((), [[Cell(name), Cell(plain(value))] for name, value in facts.items() if plain(value) != NOTHING])
 
 
@@ -124,7 +124,7 @@ def digits(value: float) -> str:
 
 
 def line(text: str) -> str:
-    """A text as one line of Markdown, in which nothing is markup of a table or of HTML."""
+    """A text as one line of Markdown, without markup of tables or of HTML."""
     return " ".join(text.split()).replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")
 
 

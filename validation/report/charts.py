@@ -1,6 +1,6 @@
-"""What a page needs to make its figures interactive: charts for plotly.js, and the moving robot. Plain data for JSON.
+"""Data of the interactive figures of a page, ready for JSON: charts for plotly.js, and the moving robot.
 
-Every chart stands in for a figure that is there without it; a page without JavaScript, and a printed one, lose nothing.
+Every chart replaces a figure of the page; a page without JavaScript, or on paper, shows the figure.
 """
 
 import base64
@@ -26,9 +26,9 @@ GAP = 0.07
 
 @cache
 def plotly_script() -> str:
-    """The library plotly.js, gzipped and in base64: a page unpacks it when a chart is asked for.
+    """The library plotly.js, gzipped and in base64, unpacked by a page when a chart is opened.
 
-    Empty without the extra `interactive`, which installs it: pages then carry the figures alone.
+    Empty without the extra `interactive`: pages then contain the figures only.
     """
     try:
         script = (files("plotly") / "package_data" / "plotly.min.js").read_bytes()
@@ -114,7 +114,7 @@ def _columns(count: int) -> int:
 
 
 def _places(count: int) -> Iterator[tuple[Sequence[float], Sequence[float]]]:
-    """Where the panels of a chart stand, as intervals of its width and of its height."""
+    """Intervals of the panels in the width and in the height of a chart."""
     columns = _columns(count)
     rows = -(-count // columns)
     width, height = (1 + GAP) / columns, (1 + 2 * GAP) / rows
@@ -142,5 +142,5 @@ def _trace(source: str, t: Array, styles: Mapping[str, Look]) -> Json:
 
 
 def _short(value: float) -> float | None:
-    """A number with seven digits, which no screen shows; None if JSON cannot hold it."""
+    """A number with seven digits; None if JSON cannot represent it."""
     return float(f"{value:.7g}") if math.isfinite(value) else None

@@ -10,11 +10,11 @@ from loopcheck.validation.report.blocks import Block, Section
 
 
 def completed(sections: Sequence[Section], pool: WorkerPool | None = None) -> list[Section]:
-    """The sections with the blocks that each of their tasks returns in its place.
+    """The sections with each task replaced by the blocks that it returns.
 
     Args:
-        sections: Parts whose blocks may be tasks that return lists of blocks.
-        pool: Who makes them, whatever has become of its other tasks; by default, and with one worker, this process.
+        sections: Sections whose blocks may be tasks.
+        pool: Workers for the tasks, whatever became of their other tasks; by default, and for one worker, this process.
     """
     tasks = [task._replace(on_failure=_not_drawn) for section in sections for task in _tasks(section)]
     if pool is None or pool.count == 1 or len(tasks) < 2:

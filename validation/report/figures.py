@@ -1,6 +1,6 @@
-"""The figures of a report, as SVG: efforts and errors of a case over time, and how errors fall with the step.
+"""The figures of a report, as SVG: efforts and errors of a case over time, and errors over the step size.
 
-What draws them is imported when one is drawn, which workers do: who arranges a page need not wait for it.
+Matplotlib is imported only to draw, in workers; the process that arranges the page does not wait for it.
 """
 
 import io
@@ -67,7 +67,7 @@ _STYLE: Any = {
 
 
 class Look(NamedTuple):
-    """How a source is drawn, in all figures of a report."""
+    """Line style of a source in all figures of a report."""
 
     line: Mapping[str, Any]
     """Keyword arguments of a line."""
@@ -165,7 +165,7 @@ def curves(efforts: pd.DataFrame, summary: pd.DataFrame) -> Curves | None:
 
 
 def looks(sources: Sequence[str], *, reference: str, informational: Iterable[str]) -> Mapping[str, Look]:
-    """A look for each source: the reference thick, the judged ones in colour, the informational ones muted."""
+    """A look for each source: the reference thick, judged sources in colour, informational sources muted."""
     thick = {"color": "#a3a3a3", "linewidth": 5.0, "zorder": 1.5, "solid_capstyle": "round"}
     styles = {reference: Look(thick, marked=False)}
     muted = set(informational) - {reference}
@@ -218,7 +218,7 @@ def motion_figure(motion: pd.DataFrame, units: Mapping[str, str]) -> "Figure | N
 
     Args:
         motion: Rows of one motion.
-        units: Unit of the position of each joint that is drawn, m or rad.
+        units: Unit of the position of each drawn joint, m or rad.
     """
     shown = {joint: motion[motion["joint"] == joint] for joint in units}
     shown = {joint: rows for joint, rows in shown.items() if len(rows)}
@@ -288,13 +288,13 @@ def errors_figure(case_curves: Curves, styles: Mapping[str, Look]) -> "Figure | 
 
 @as_svg
 def log_figure(case_curves: Curves, source: str, actuator: str, tolerance: float) -> "Figure | None":
-    """The required effort of one actuator and that of a log over time, and below the residual.
+    """Required and logged effort of one actuator over time, and the residual below.
 
     Args:
-        case_curves: Of the log.
+        case_curves: Curves of the log.
         source: Name of the log.
         actuator: Name of the actuator.
-        tolerance: Accuracy of the user [-]; NaN if there is no limit.
+        tolerance: Accuracy of the user [-]; NaN without a limit.
     """
     required, effort = (case_curves.efforts.get(key) for key in (case_curves.reference, source))
     if required is None or effort is None or actuator not in case_curves.actuators:
@@ -326,7 +326,7 @@ def log_figure(case_curves: Curves, source: str, actuator: str, tolerance: float
 
 @as_svg
 def overview_figure(of_source: Mapping[str, Sequence[CaseVerdict]], *, low: float = FLOOR) -> "Figure | None":
-    """The errors of all sources on one logarithmic axis, a row for each and a mark for each case, with the tolerances.
+    """Errors of all sources on one logarithmic axis, a row for each source and a mark for each case, with tolerances.
 
     Args:
         of_source: Verdicts of the cases by source or actuator, from the topmost row down.
@@ -411,7 +411,7 @@ def ladder_figure(panels: Mapping[str, pd.DataFrame], styles: Mapping[str, Look]
 
 
 def _draw_ladder(axes: "Axes", rungs: pd.DataFrame, line: Mapping[str, Any]) -> None:
-    """Draw one ladder, finest step first; what is zero or NaN cannot stand on a logarithmic axis."""
+    """Draw one refinement curve, finest step first; a logarithmic axis cannot show zero and NaN."""
     dt, error, change = (rungs[column].to_numpy(float) for column in ("dt", "relative_error", "change"))
     axes.plot(dt, error, **{**line, "linewidth": 1.2})
     hollow = {"linestyle": ":", "markerfacecolor": "white", "markeredgecolor": line["color"], "label": None}
@@ -432,12 +432,12 @@ def _draw_ladder(axes: "Axes", rungs: pd.DataFrame, line: Mapping[str, Any]) -> 
 
 
 def literal(text: str) -> str:
-    """A text in which matplotlib finds no formula."""
+    """A text without formulas for matplotlib."""
     return text.replace("$", r"\$")
 
 
 def empty_figure(size: tuple[float, float]) -> "Figure":
-    """A figure of a width and a height [inch], with nothing in it."""
+    """An empty figure of a width and a height [inch]."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=size)
@@ -475,7 +475,7 @@ def _limit_time(axes: "Axes", t: Array) -> None:
 
 
 def put_legend(figure: "Figure", panels: "Iterable[Axes]", *, columns: int = 5, handlelength: float = 4) -> None:
-    """One legend above all panels, with as many entries in a row."""
+    """Put one legend above all panels, with a number of columns."""
     entries: dict[str, Any] = {}
     for axes in panels:
         handles, labels = axes.get_legend_handles_labels()

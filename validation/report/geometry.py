@@ -23,10 +23,10 @@ def point_rows(mechanism: Mechanism, motion: Motion, trace: str | None) -> Itera
     Args:
         mechanism: Robot.
         motion: Its motion.
-        trace: Site whose path is drawn, or None.
+        trace: Site with a drawn path, or None.
 
     Raises:
-        NotFoundError: If there is no such site.
+        NotFoundError: If the site is unknown.
     """
     return _rows(mechanism, motion.t, motion.q, trace)
 
@@ -47,10 +47,10 @@ def paths(mechanism: Mechanism, q: Array, trace: str | None) -> Mapping[str, Arr
     Args:
         mechanism: Robot.
         q: Joint positions over time [m or rad], shape (nt, nq).
-        trace: Site whose path is drawn, or None.
+        trace: Site with a drawn path, or None.
 
     Raises:
-        NotFoundError: If there is no such site.
+        NotFoundError: If the site is unknown.
     """
     paths_of_bodies: dict[str, list[AnyArray]] = {}
     for body, _, path in _points(mechanism, poses(mechanism, q), trace):
@@ -59,7 +59,7 @@ def paths(mechanism: Mechanism, q: Array, trace: str | None) -> Mapping[str, Arr
 
 
 def is_planar(points: Array) -> bool:
-    """Whether nothing moves out of the plane that a drawing of the points shows.
+    """Return whether all points stay in the plane of the drawing.
 
     Args:
         points: Paths of points [m], shape (points, nt, 3).
@@ -69,7 +69,7 @@ def is_planar(points: Array) -> bool:
 
 
 def steps_shown(count: int) -> AnyArray:
-    """Which of some samples an animation shows: few enough, evenly spaced, the first and the last among them."""
+    """Samples that an animation shows: few, evenly spaced, with the first and the last."""
     return np.unique(np.linspace(0, count - 1, min(FRAMES, count)).round().astype(int))
 
 

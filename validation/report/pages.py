@@ -13,7 +13,7 @@ from loopcheck.validation.report.charts import plotly_script
 
 
 def write_pages(sections: Sequence[Section], folder: Path, *, stem: str, title: str) -> None:
-    """Write `<stem>.html` and `<stem>.md` into a folder; either both are replaced or, on an error, none.
+    """Write `<stem>.html` and `<stem>.md` into a folder; after an error neither file is replaced.
 
     Raises:
         OutputError: If the folder cannot be written.

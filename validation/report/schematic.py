@@ -63,7 +63,7 @@ class Scene:
 
 
 def scene(points: pd.DataFrame) -> Scene | None:
-    """The scene of one mode of a robot from its rows of the table of points, or None if there are none."""
+    """The scene of one mode of a robot from its rows of the table of points, or None without rows."""
     points = points.dropna(subset=["t", "x", "y", "z"]).drop_duplicates(["t", "body", "point"])
     if points.empty:
         return None
@@ -120,8 +120,8 @@ def linkage_figure(points: pd.DataFrame, most_named: int = MOST_NAMED) -> "Figur
     """A robot at its start, with the names of its joints and closures and the path of the traced point.
 
     Args:
-        points: Its rows of the table of points, of one mode; what moves in space is seen from between X, Y and Z.
-        most_named: Places of which joints are named at most [-].
+        points: Its rows of the table of points, of one mode; a spatial robot is seen from between X, Y and Z.
+        most_named: Largest number of places with names of joints [-].
     """
     view = scene(points)
     spatial = view is not None and not (_is_flat(points) if len(view.t) == 1 else view.planar)
@@ -144,7 +144,7 @@ def linkage_figure(points: pd.DataFrame, most_named: int = MOST_NAMED) -> "Figur
 
 
 def _draw_slides(axes: "Axes", view: Scene) -> None:
-    """A line from where a joint is on one body to where it is on the other, if it slides."""
+    """Draw a line between the points of a slide on its two bodies."""
     places: dict[str, list[Array]] = {}
     for body, points in {**view.bodies, WORLD: view.fixed[None]}.items():
         for name, place in zip(view.names.get(body, ()), points[0], strict=True):
@@ -154,13 +154,13 @@ def _draw_slides(axes: "Axes", view: Scene) -> None:
 
 
 def _is_flat(points: pd.DataFrame) -> bool:
-    """Whether a robot that stands still is so thin that a view across shows all of it."""
+    """Return whether a robot at rest is so thin that a view across shows all of it."""
     extent = points[["x", "y", "z"]].max() - points[["x", "y", "z"]].min()
     return bool(extent.min() < THIN * extent.max())
 
 
 def _name_joints(axes: "Axes", view: Scene, most_named: int) -> None:
-    """Write the names of joints and closures where they are at the start, those of one place on one line."""
+    """Write the names of joints and closures at their initial places, the names of one place on one line."""
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=2.5, foreground="white")]
@@ -178,7 +178,7 @@ def _name_joints(axes: "Axes", view: Scene, most_named: int) -> None:
 
 @as_svg
 def pose_figure(view: Scene) -> "Figure | None":
-    """The robot at the start, and the path of the traced point: what is seen where nothing can move."""
+    """The robot at the start, and the path of the traced point: the still picture of an animation."""
     figure, (axes,) = make_panels(1, legend=0, width=5.0, height=3.7)
     _draw_pose(axes, view, 0)
     axes.plot(*view.path.T, **_PATH)
@@ -188,7 +188,7 @@ def pose_figure(view: Scene) -> "Figure | None":
 
 
 def turns(view: Scene) -> Mapping[str, Array]:
-    """How far each body that turns has turned since the start, planar robots only [deg], each of shape (nt,)."""
+    """Rotation of each rotating body since the start, planar robots only [deg], each of shape (nt,)."""
     angles = {}
     for name, edge in _longest_edges(view):
         angle = np.unwrap(np.arctan2(edge[:, 1], edge[:, 0]))
@@ -198,7 +198,7 @@ def turns(view: Scene) -> Mapping[str, Array]:
 
 
 def _longest_edges(view: Scene) -> Iterator[tuple[str, Array]]:
-    """The vector [m] from the first point of each body to the one farthest from it, shape (nt, 2)."""
+    """The vector [m] from the first point of each body to its farthest point, shape (nt, 2)."""
     for name, points in view.bodies.items() if view.planar else ():
         edges = points - points[:, :1]
         lengths = np.linalg.norm(edges[0], axis=-1)
@@ -226,7 +226,7 @@ def corners(points: Array) -> Array:
     """Corners of the convex hull of a body's points, counterclockwise (Andrew's monotone chain).
 
     Args:
-        points: Points of a body in the plane [m], shape (points, 2); NaN where there is none.
+        points: Points of a body in the plane [m], shape (points, 2); NaN for missing points.
 
     Returns:
         The corners [m], shape (corners, 2).
@@ -241,7 +241,7 @@ def corners(points: Array) -> Array:
 
 
 def _chain(points: list[Array]) -> list[Array]:
-    """The points of one side of a hull, without the last, which begins the other side."""
+    """The points of one side of a hull, without the last, the first of the other side."""
     chain: list[Array] = []
     for point in points:
         while len(chain) > 1 and _area(chain[-2], chain[-1], point) <= SAME**2:

@@ -1,4 +1,4 @@
-"""How results look on a terminal."""
+"""Presentation of results on a terminal."""
 
 import math
 import sys
@@ -83,7 +83,7 @@ class _Parts:
 
 
 def error_table(wide: pd.DataFrame, *, title: str) -> RenderableType:
-    """Errors by the names in the index, blank where there is none."""
+    """Errors by the names in the index; missing errors are blank."""
     rows = ((str(name), *(_error(error) for error in row)) for name, row in wide.iterrows())
     return table([wide.index.name, *wide.columns], rows, title=title)
 

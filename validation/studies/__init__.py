@@ -1,1 +1,1 @@
-"""Questions asked of many cases: each study says what is computed, and what its tables, page and verdicts are."""
+"""Studies: each computes tables over many cases and draws a page and verdicts from them."""

@@ -73,7 +73,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the arguments name; a misspelt name is answered with the nearest ones."""
+        """Return the command named by the arguments; a misspelt name gets the nearest names as an answer."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -218,8 +218,8 @@ def representative_cases(
 
     Args:
         targets: See `loopcheck.validation.judge.targets.robot_of`.
-        modes: Mode, instead of the first regular one.
-        configurations: Configuration, instead of the vertical one.
+        modes: Mode, instead of the first regular mode.
+        configurations: Configuration, instead of the vertical configuration.
     """
     from loopcheck.robots.catalogue import names, want_targets
     from loopcheck.robots.robot import representative_case

@@ -1,4 +1,4 @@
-"""What workers of studies need, imported once by the process that they are forked from."""
+"""Modules of the workers of studies, imported once by the process that they are forked from."""
 
 PRELOAD = (
     "loopcheck.validation.execution.workers",

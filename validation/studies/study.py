@@ -1,4 +1,4 @@
-"""What a study is, and how every one of them is computed, written, shown, rebuilt and ended."""
+"""The interface of a study, and the computation, output, rebuild and exit status of all studies."""
 
 import importlib.metadata
 import json
@@ -43,11 +43,11 @@ Say: TypeAlias = Callable[[Sequence[RenderableType]], None]
 
 
 def say_nothing(_: Sequence[RenderableType]) -> None:
-    """Keep what a study says from the terminal."""
+    """Discard the terminal output of a study."""
 
 
 class Computed(NamedTuple):
-    """What a study has computed."""
+    """Computed tables of a study."""
 
     tables: Mapping[str, pd.DataFrame]
     """Tables by the names in `tables` of the study."""
@@ -59,7 +59,7 @@ class Computed(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyResult:
-    """All that the page of a study is made from: its folder holds it, and nothing else is needed."""
+    """Content of a folder of results: the complete input of a study's page."""
 
     folder: Path
     tables: Mapping[str, pd.DataFrame]
@@ -69,7 +69,7 @@ class StudyResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conclusion:
-    """What follows from the result of a study."""
+    """Page, summary and verdicts from the result of a study."""
 
     title: str
     """Of the page."""
@@ -84,7 +84,7 @@ class Conclusion:
 
 
 class Study(ABC):
-    """A question asked of many cases: what is computed, what a row is, and what follows from it."""
+    """A computation over many cases, with its tables, page and verdicts."""
 
     name: ClassVar[str]
     """The command."""
@@ -98,17 +98,17 @@ class Study(ABC):
         """Compute the tables.
 
         Args:
-            pool: What computes tasks: the rows of one that is lost are those of its `on_failure`.
-            folder: Where files go that are too large for a table.
+            pool: Workers; rows of a lost task come from its `on_failure`.
+            folder: Folder for files that are too large for a table.
 
         Raises:
-            HarnessError: If what is asked for is not there, or bad.
+            HarnessError: If an input is missing or bad.
         """
 
     @staticmethod
     @abstractmethod
     def conclude(result: StudyResult) -> Conclusion:
-        """Page, summary and verdicts, from what the folder holds alone."""
+        """Page, summary and verdicts, from the content of the folder alone."""
 
 
 def run_study(
@@ -119,17 +119,17 @@ def run_study(
     command: Sequence[str] = (),
     say: Say = say_nothing,
 ) -> tuple[StudyResult, Conclusion]:
-    """Compute a study, but what its folder's journal holds, and write tables, record and page.
+    """Compute a study, except results in the journal of its folder, and write tables, record and page.
 
     Args:
-        study: What to compute.
-        folder: Where everything goes; it is for studies of one name.
+        study: Study to compute.
+        folder: Output folder, for studies of one name.
         workers: Worker processes; by default one for each core.
         command: The command line, to be recorded.
         say: Takes the summary as soon as the tables are written, before the page is drawn.
 
     Raises:
-        HarnessError: If what is asked for is not there, or bad, or the folder cannot be written.
+        HarnessError: If an input is missing or bad, or the folder cannot be written.
     """
     with locked(folder):
         _want_own(folder, study.name)
@@ -143,13 +143,13 @@ def computed(study: Study, folder: Path, pool: WorkerPool, command: Sequence[str
     """The tables and the record of a study.
 
     Args:
-        study: What to compute.
-        folder: Where files go that are too large for a table.
-        pool: What computes.
+        study: Study to compute.
+        folder: Folder for files that are too large for a table.
+        pool: Workers.
         command: The command line, to be recorded.
 
     Raises:
-        HarnessError: If what is asked for is not there, or bad.
+        HarnessError: If an input is missing or bad.
     """
     start = datetime.now(UTC)
     tables, record, notes = study.compute(pool, folder)
@@ -161,7 +161,7 @@ def computed(study: Study, folder: Path, pool: WorkerPool, command: Sequence[str
 
 
 def notes_of(tables: Iterable[pd.DataFrame]) -> Iterator[str]:
-    """What tables say of their rows, each note once."""
+    """Notes in tables, each once."""
     for table in tables:
         if "note" in table:
             yield from table["note"].dropna().unique()
@@ -170,13 +170,13 @@ def notes_of(tables: Iterable[pd.DataFrame]) -> Iterator[str]:
 def write_conclusion(
     study: Study | type[Study], result: StudyResult, pool: WorkerPool | None = None, say: Say = say_nothing
 ) -> Conclusion:
-    """Write what follows from the result of a study into its folder: its page, and the tables derived.
+    """Write the page of a study, and the tables derived from its result.
 
     Args:
-        study: What was computed.
-        result: What came of it.
-        pool: Who draws the page, by default this process.
-        say: Takes what the study says: the summary first, and the rest when the page is there.
+        study: The study.
+        result: Its result.
+        pool: Workers that draw the page; by default this process draws it.
+        say: Takes the terminal output: first the summary, and last the path of the page.
 
     Raises:
         OutputError: If the folder cannot be written.
@@ -193,15 +193,15 @@ def write_conclusion(
 
 
 def rebuild(folder: Path, workers: Workers = ALL_CORES, say: Say = say_nothing) -> Conclusion:
-    """Write the page of a study again, from what its folder holds.
+    """Write the page of a study again, from the content of its folder.
 
     Args:
-        folder: Of its results.
-        workers: Who draws the page.
-        say: Takes what the study says.
+        folder: Folder of its results.
+        workers: Workers that draw the page.
+        say: Takes the terminal output.
 
     Raises:
-        OutputError: If a table is missing or not what it should be, or the folder cannot be written.
+        OutputError: If a table is missing or invalid, or the folder cannot be written.
     """
     record = read_record(folder)
     study = _study_named(str(record.get("study")), folder)
@@ -211,11 +211,11 @@ def rebuild(folder: Path, workers: Workers = ALL_CORES, say: Say = say_nothing) 
 
 
 def exit_status(verdicts: Iterable[str], record: Mapping[str, Any]) -> int:
-    """How every command ends: 70 an error of our own, 1 a disagreement, 3 something open or nothing judged, else 0.
+    """Exit status of every command: 70 internal error, 1 disagreement, 3 open or no judged comparison, otherwise 0.
 
     Args:
-        verdicts: Of the study's conclusion.
-        record: What `run.json` holds.
+        verdicts: Verdicts of the study's conclusion.
+        record: Content of `run.json`.
     """
     kinds = set(verdicts)
     if record.get("internal_errors"):  # folders of earlier versions have neither
@@ -253,7 +253,7 @@ def _study_named(name: str, folder: Path) -> type[Study]:
 
 
 def _open_tasks(record: Mapping[str, Any]) -> list[Section]:
-    """What workers have not computed, if anything, and why."""
+    """Lost tasks with their reasons, if any."""
     counts = Counter([*record.get("not_run", ()), *record.get("internal_errors", ())])
     reasons = [f"{reason} ({count} {'tasks' if count > 1 else 'task'})" for reason, count in counts.items()]
     return [Section(title="Not run", anchor="not-run", blocks=[reasons])] if reasons else []
@@ -267,7 +267,7 @@ def _want_own(folder: Path, name: str) -> None:
 
 
 def _record(study: Study, command: Sequence[str], start: datetime, log: TaskLog) -> dict[str, Any]:
-    """What is recorded of every study."""
+    """Common record of all studies."""
     return {
         "study": study.name,
         "loopcheck": importlib.metadata.version("loopcheck"),

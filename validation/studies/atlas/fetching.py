@@ -28,17 +28,17 @@ LINK, SUBMODULE = "120000", "160000"
 
 
 class FetchError(HarnessError):
-    """A model cannot be had as the manifest says; the message names the file."""
+    """A file of a model that cannot be fetched as the manifest describes it."""
 
 
 def want_remote(remote: str) -> str:
-    """The beginning of addresses of repositories, checked.
+    """The checked beginning of repository addresses.
 
     Args:
-        remote: To which `/OWNER/NAME` is added.
+        remote: Text before `/OWNER/NAME`.
 
     Raises:
-        FetchError: If it is none, or of a kind that could start a program.
+        FetchError: If it is no address, or of a kind that could start a program.
     """
     if not REMOTE.fullmatch(remote):
         known = ", ".join(f"{scheme}://" for scheme in SCHEMES)
@@ -47,19 +47,18 @@ def want_remote(remote: str) -> str:
 
 
 def fetched(entry: Entry, remote: str = PUBLIC) -> Path:
-    """Path of a model's MJCF in the user's cache, where all it needs lies as in its repository.
+    """Path of a model's MJCF in the user's cache, with all its files in the places of its repository.
 
-    What the cache holds as the manifest says is not fetched again. With patches it is a file of ours beside that of the
-    repository.
+    Cached files with the hashes of the manifest are not fetched again. A patched MJCF lies beside the original.
 
     Args:
         entry: The model.
         remote: Beginning of the address, as `https://github.com` or `file:///folder/of/bare/repositories`.
 
     Raises:
-        FetchError: If a file is not there, no file, a pointer to a large one, or another than the manifest says.
+        FetchError: If a file is missing, no plain file, a Git LFS pointer, or of another hash than in the manifest.
         GitError: If git cannot get the commit.
-        MechanismError: If a patch finds nothing to change.
+        MechanismError: If a patch finds no text to change.
     """
     place = user_folder(FOLDER) / entry.repository.repository
     folder = place / entry.repository.commit
@@ -100,7 +99,7 @@ def _fetch(entry: Entry, paths: Sequence[str], repository: Path, url: str) -> No
 
 
 def _object(entry: Entry, path: str, known: Mapping[str, Item]) -> str:
-    """Name of the object under a path, which must be a plain file, reached through no link."""
+    """Name of the object under a path, which must be a plain file outside of links."""
     parents = ["/".join(path.split("/")[:k]) for k in range(1, path.count("/") + 1)]
     for parent in (*parents, path):
         item = known.get(parent)

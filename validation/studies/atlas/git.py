@@ -1,7 +1,7 @@
 """The program git: objects of a commit, fetched without a work tree.
 
-Nothing of a repository is checked out, so that neither its hooks nor its attributes, filters, links and submodules do
-anything, and names of its files are bytes that meet no shell.
+Hooks, attributes, filters, links and submodules of a repository have no effect without a checkout, and the names of its
+files never reach a shell.
 """
 
 import os
@@ -33,11 +33,11 @@ HIDDEN = re.compile(r"GIT_(?!SSL_|SSH|HTTP_|CURL_|TERMINAL_)")
 
 
 class GitError(HarnessError):
-    """What git was asked for it has not done; the message is its own."""
+    """Failure of git, with its message."""
 
 
 class Item(NamedTuple):
-    """What stands under a path in a commit."""
+    """Entry of a path in a commit."""
 
     mode: str
     """Mode as git writes it: `120000` is a link, `160000` a submodule."""
@@ -46,16 +46,16 @@ class Item(NamedTuple):
 
 
 def git(folder: Path, arguments: Sequence[str], *, url: str = "", standard_input: bytes = b"") -> bytes:
-    """What git prints.
+    """Run git, and return its output.
 
     Args:
         folder: A bare repository.
-        arguments: Of its command line.
-        url: What `origin` is meanwhile; without one, nothing is fetched.
-        standard_input: What it reads.
+        arguments: Arguments of its command line.
+        url: Address of `origin` for this call; empty without a fetch.
+        standard_input: Content of stdin.
 
     Raises:
-        GitError: If it is not installed, fails, or takes too long.
+        GitError: If git is not installed, fails, or times out.
     """
     program = shutil.which("git")
     if program is None:
@@ -86,15 +86,15 @@ def git(folder: Path, arguments: Sequence[str], *, url: str = "", standard_input
 
 
 def fetch_commit(folder: Path, url: str, commit: str) -> None:
-    """Get a commit with its trees into a bare repository, and with what they hold where the server knows no filters.
+    """Fetch a commit with its trees into a bare repository, and with its files if the server does not support filters.
 
     Args:
-        folder: The repository, made if it is not there.
-        url: Of the remote one.
+        folder: The repository, made if necessary.
+        url: Address of the remote repository.
         commit: Name of the commit.
 
     Raises:
-        GitError: If it cannot be had.
+        GitError: If it cannot be fetched.
     """
     if not (folder / "HEAD").exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -107,16 +107,16 @@ def fetch_commit(folder: Path, url: str, commit: str) -> None:
 
 
 def fetch_objects(folder: Path, url: str, commit: str, names: Sequence[str]) -> None:
-    """Get objects of a commit into a repository, but those that are there.
+    """Fetch missing objects of a commit into a repository.
 
     Args:
-        folder: The repository, which has the commit.
-        url: Of the remote one.
-        commit: Its name.
-        names: Of the objects.
+        folder: A repository with the commit.
+        url: Address of the remote repository.
+        commit: Name of the commit.
+        names: Names of the objects.
 
     Raises:
-        GitError: If they cannot be had.
+        GitError: If they cannot be fetched.
     """
     listing = git(folder, ["rev-list", "--objects", "--missing=print", commit]).decode(errors="replace")
     absent = {line[1:] for line in listing.splitlines() if line.startswith("?")}
@@ -141,14 +141,10 @@ def items(folder: Path, commit: str) -> Mapping[str, Item]:
 
 
 def sizes(folder: Path, names: Sequence[str]) -> dict[str, int]:
-    """How large objects are [bytes].
-
-    Args:
-        folder: A repository that has them.
-        names: Of the objects.
+    """Sizes of objects [bytes], by name.
 
     Raises:
-        GitError: If it does not.
+        GitError: If the repository does not contain them.
     """
     lines = git(folder, ["cat-file", "--batch-check"], standard_input=_lines(names)).decode().splitlines()
     absent = [line.split()[0] for line in lines if line.endswith("missing")]
@@ -158,20 +154,16 @@ def sizes(folder: Path, names: Sequence[str]) -> dict[str, int]:
 
 
 def content(folder: Path, name: str) -> bytes:
-    """What an object holds.
-
-    Args:
-        folder: A repository that has it.
-        name: Its name.
+    """Content of an object.
 
     Raises:
-        GitError: If it does not.
+        GitError: If the repository does not contain it.
     """
     return git(folder, ["cat-file", "blob", name])
 
 
 def has(folder: Path, commit: str) -> bool:
-    """Whether a repository has a commit."""
+    """Return whether a repository contains a commit."""
     if not (folder / "HEAD").exists():
         return False
     try:

@@ -1,4 +1,4 @@
-"""The manifest: which public models there are, where they are, and what every file of theirs must hold."""
+"""The manifest: the public models, their addresses, and the hashes of all their files."""
 
 import re
 import tomllib
@@ -19,11 +19,7 @@ UNWRITABLE = re.compile(r"[\x00-\x1f\x7f\\]")
 
 
 def is_inside(path: str) -> bool:
-    """Whether a path stays in the folder that it is relative to, whatever it is called.
-
-    Args:
-        path: With `/` between its parts.
-    """
+    """Return whether a path with `/` between its parts stays in the folder that it is relative to."""
     parts = PurePosixPath(path).parts
     hidden = any(part.lower() == ".git" for part in parts)
     return bool(parts) and not (path.startswith("/") or ".." in parts or hidden or UNWRITABLE.search(path))
@@ -57,12 +53,12 @@ class Model(BaseModel):
 
     @property
     def every_file(self) -> tuple[str, ...]:
-        """The MJCF and what it needs besides."""
+        """The MJCF and all further files of the model."""
         return (self.path, *self.files)
 
     @property
     def patched_path(self) -> str:
-        """Of the MJCF that is computed: with patches it lies beside the file, in the cache alone."""
+        """Path of the computed MJCF: with patches a file beside the original, in the cache only."""
         path = PurePosixPath(self.path)
         return str(path.with_name(f"{self.id}.patched.xml")) if self.patches else self.path
 
@@ -117,7 +113,7 @@ class Entry(BaseModel):
 
     @property
     def sha256(self) -> str:
-        """Of its MJCF."""
+        """Hash of its MJCF."""
         return self.repository.files[self.model.path]
 
 
@@ -125,12 +121,12 @@ def entries(patterns: Sequence[str] = (), folder: Path = MANIFEST) -> list[Entry
     """The models of a manifest.
 
     Args:
-        patterns: Of their names or repositories, as `*cassie*` or `OWNER/*`; by default all.
-        folder: Of the manifest.
+        patterns: Patterns of names or repositories, as `*cassie*` or `OWNER/*`; by default all models.
+        folder: Folder of the manifest.
 
     Raises:
         MechanismError: If a file of the manifest is bad, or two models have one name.
-        NotFoundError: If a pattern fits none.
+        NotFoundError: If a pattern matches no model.
     """
     every = [Entry(repository=one, model=model) for one in repositories(folder) for model in one.models]
     names = [entry.model.id for entry in every]
@@ -146,7 +142,7 @@ def repositories(folder: Path) -> Iterator[Repository]:
     """The repositories of a manifest.
 
     Raises:
-        MechanismError: If there is none, or a file of it is bad.
+        MechanismError: If the manifest is empty, or a file of it is bad.
     """
     paths = sorted(folder.glob("*.toml"))
     if not paths:

@@ -1,4 +1,4 @@
-"""What is known of each model of the atlas so far, from its reading to its row in the table."""
+"""Findings on each model of the atlas, from its reading to its row in the table."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,7 @@ VERDICTS = ("disagree", "agree", "not run", "not comparable", COPY)
 
 @dataclass(slots=True, kw_only=True)
 class Page:
-    """What is known of a model so far."""
+    """Findings on a model so far."""
 
     entry: Entry
     path: Path | None = None
@@ -47,17 +47,17 @@ class Page:
 
     @property
     def name(self) -> str:
-        """Of the model."""
+        """Name of the model."""
         return self.entry.model.id
 
     @property
     def is_measured(self) -> bool:
-        """Whether the file as it is has an error."""
+        """Return whether the unmodified simulation has an error."""
         return not isnan(self.error)
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Those that the model is read from."""
+        """Files that the model is read from."""
         if self.path is None:
             return ()
         root = self.path.parents[self.entry.model.path.count("/")]
@@ -69,7 +69,7 @@ class Page:
         self.notes += [reason] if reason else []
 
     def take(self, reading: Reading | HarnessError | WorkerFailure) -> None:
-        """Note what it is, or why that is not known."""
+        """Store the reading of the model, or the reason for its absence."""
         if isinstance(reading, WorkerFailure):
             self.stop("not run", reading.reason)
         elif isinstance(reading, HarnessError):
@@ -82,11 +82,11 @@ class Page:
                 self.start = reading.case.mode
 
     def judge(self, summary: pd.DataFrame, record: Mapping[str, Any]) -> None:
-        """Note what a run has found.
+        """Store the findings of a check.
 
         Args:
-            summary: The table of the run.
-            record: What it says besides.
+            summary: The table of verdicts.
+            record: The record of the check.
         """
         rows = summary[summary["robot"] == self.name]
         kinds = set(rows["verdict"])
@@ -125,13 +125,13 @@ class Page:
 
 
 def let_one_stand_for_copies(pages: Sequence[Page]) -> None:
-    """Note of each copy which model stands for it.
+    """Store in each copy the name of the original.
 
-    That is one of a repository that has not copied it from another; among such, one whose licence is known; among such,
-    the first.
+    The original is, in this order: from a repository that has not copied it, with a known licence, first in the
+    manifest.
 
     Args:
-        pages: Of all models, in the order of the manifest.
+        pages: Pages of all models, in the order of the manifest.
     """
     twins: dict[str, list[Page]] = {}
     for page in pages:
@@ -147,5 +147,5 @@ def let_one_stand_for_copies(pages: Sequence[Page]) -> None:
 
 
 def without_cache(note: str) -> str:
-    """A note that says where a file is in its repository, not where it is on this machine."""
+    """A note with the place of a file in its repository instead of its path on this machine."""
     return note.replace(f"{user_folder(FOLDER)}/", "")

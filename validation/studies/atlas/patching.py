@@ -1,4 +1,4 @@
-"""What a model has otherwise than its file when it is computed: rules with arguments, applied to its text."""
+"""Patches of models: rules with arguments, applied to the text of the MJCF before a computation."""
 
 import re
 from pathlib import Path
@@ -41,14 +41,14 @@ class Rule(BaseModel):
 
 
 def patched_text(path: Path, rules: tuple[Rule, ...]) -> bytes:
-    """An MJCF with some rules applied, one after the other.
+    """An MJCF after the application of some rules in order.
 
     Args:
-        path: Of the MJCF; what it includes stays as it is.
-        rules: What changes.
+        path: Path of the MJCF; its included files are not changed.
+        rules: Rules to apply.
 
     Raises:
-        MechanismError: If the file is no XML, or has nothing that a rule could change.
+        MechanismError: If the file is no XML, or contains no text for a rule to change.
     """
     text = path.read_bytes()
     if any(rule.rule == VACUUM for rule in rules):

@@ -1,4 +1,4 @@
-"""Reads a model of the atlas: what kind of mechanism it is when it is compiled, and the case it is tried in."""
+"""Reading of a model of the atlas: the kind of the compiled mechanism, and the case of its check."""
 
 import hashlib
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ DIGITS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What a model is."""
+    """Properties of a model."""
 
     kind: str
     """One of `CLASSES`."""
@@ -45,11 +45,11 @@ class Reading:
 
 
 def read_model(model: Model, path: Path) -> Reading:
-    """What a model is; runs in a worker process.
+    """Properties of a model; runs in a worker process.
 
     Args:
-        model: As the manifest says.
-        path: Of its MJCF.
+        model: Entry of the manifest.
+        path: Path of its MJCF.
 
     Raises:
         MechanismError: If the MJCF does not compile, or names a file outside its repository.
@@ -92,7 +92,7 @@ def _case(model: Model, path: Path) -> Case:
 
 
 def _in_pose(case: Case, pose: Mapping[str, tuple[float, ...]]) -> Case:
-    """The case with another start: joints that a pose does not name stay where they are."""
+    """The case with another start; joints that are not in the pose keep their positions."""
     mechanism, q = case.mechanism, case.guess.copy()
     columns = {joint.name: place for joint, place in zip(mechanism.joints, mechanism.q_slices, strict=True)}
     for name, positions in pose.items():
@@ -115,7 +115,7 @@ def _want_inside(path: Path, root: Path) -> None:
 
 
 def _kind(compiled: Any) -> str:
-    """What closes a compiled model: a weld to a body that is moved by hand is no loop."""
+    """Kind of closures of a compiled model; a weld to a hand-moved body is no loop."""
     active = [i for i in range(compiled.neq) if compiled.eq_active0[i] and equalities_enabled(compiled)]
     rigid = [i for i in active if compiled.eq_type[i] in (CONNECT, WELD)]
     if any(not any(compiled.body_mocapid[b] >= 0 for b in _bodies(compiled, i)) for i in rigid):
@@ -143,7 +143,7 @@ def _fingerprint(compiled: Any) -> str:
 
 
 def _places(compiled: Any, equality: int) -> Array:
-    """Numbers of an equality: where it is, or the polynomial between two coordinates."""
+    """Numbers of an equality: its points, or the polynomial between two coordinates."""
     if compiled.eq_objtype[equality] != SITE:
         return np.asarray(compiled.eq_data[equality][:10])
     return np.concatenate(

@@ -1,4 +1,4 @@
-"""What terminal and page say of the atlas."""
+"""Terminal output and page of the atlas."""
 
 from collections.abc import Iterator
 
@@ -14,10 +14,10 @@ NUMBERS = ("loops", "dof", "actuators", "as_is_error", "tuned_cost", "tuned_accu
 
 
 def summary(rows: pd.DataFrame) -> Iterator[RenderableType]:
-    """A line a model, and how many there are of which kind and verdict.
+    """A line for each model, and the numbers of models by kind and verdict.
 
     Args:
-        rows: Of the atlas.
+        rows: Table of the atlas.
     """
     lines = [[escape(str(row[name])) for name in SHOWN] for row in _in_digits(rows).to_dict("records")]
     yield terminal.table([name.replace("_", " ") for name in SHOWN], lines, title="atlas")
@@ -25,10 +25,10 @@ def summary(rows: pd.DataFrame) -> Iterator[RenderableType]:
 
 
 def counts(rows: pd.DataFrame) -> str:
-    """How many models of which kind and verdict there are, copies apart.
+    """Numbers of models by kind and verdict, without copies, in words.
 
     Args:
-        rows: Of the atlas.
+        rows: Table of the atlas.
     """
     own = rows[rows["copies_of"] == ""]
     verdicts = ", ".join(f"{count} {name}" for name, count in own["verdict"].value_counts(sort=False).items())
@@ -38,11 +38,11 @@ def counts(rows: pd.DataFrame) -> str:
 
 
 def sections(rows: pd.DataFrame, judged: pd.DataFrame) -> Iterator[Section]:
-    """The page: every model, then every source by what it says of them.
+    """The page: every model, then every source with its verdicts.
 
     Args:
-        rows: Of the atlas.
-        judged: The summary of all runs.
+        rows: Table of the atlas.
+        judged: The summary of all checks.
     """
     shown = _in_digits(rows)[[*SHOWN, "start", "copies_of", "repository", "licence", "note"]]
     yield Section(title="Models", anchor="models", blocks=[counts(rows), table(shown)])

@@ -71,7 +71,7 @@ class Atlas(Study):
     """Address of a Dask scheduler; its workers must see the cache of models of this machine."""
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
-        """See `Study.compute`; what stops one model is its note, and stops no other."""
+        """See `Study.compute`; a failure of a model becomes its note, and other models continue."""
         sources.want_known(self.sources)
         want_remote(self.remote)
         pages = [Page(entry=entry) for entry in self.entries]
@@ -83,7 +83,7 @@ class Atlas(Study):
         return Computed({TABLE: rows, **{name: _joined(tables, name) for name in ("summary", "audit")}}, record)
 
     def _read(self, pages: Sequence[Page], pool: WorkerPool) -> None:
-        """Fetch all models, note what each is, and of which it is a copy."""
+        """Fetch all models, and store their properties and originals."""
         for page in pages:
             try:
                 page.path = fetched(page.entry, self.remote)
@@ -98,7 +98,7 @@ class Atlas(Study):
     def _judged(
         self, pages: Sequence[Page], pool: WorkerPool, folder: Path
     ) -> tuple[Sequence[Mapping[str, pd.DataFrame]], dict[str, Any]]:
-        """Tables of the models that move, some models each, and what is recorded of all."""
+        """Tables of the models that move, several models each, and the record of all."""
         tables: list[Mapping[str, pd.DataFrame]] = []
         record: dict[str, Any] = {}
         for some in (pages[k : k + AT_ONCE] for k in range(0, len(pages), AT_ONCE)):
@@ -111,7 +111,7 @@ class Atlas(Study):
         return tables, record
 
     def _run(self, pages: Sequence[Page], motions: Mapping[Key, Motion], pool: WorkerPool, folder: Path) -> Computed:
-        """Hold some models against the equations of motion, tune them, and let go of what they were computed from."""
+        """Check and tune some models, and release their cases."""
         cases = [page.case for page in pages if page.case is not None]
         run = Check(cases=cases, sources=self.sources, motions=motions, writes_logs=False, draws=False)
         computed = run.compute(pool, folder)
@@ -139,11 +139,11 @@ STUDY = Atlas
 
 
 def read_or_error(model: Model, path: Path) -> Reading | HarnessError | WorkerFailure:
-    """What a model is, or why it cannot be read.
+    """Properties of a model, or the reason for their absence.
 
     Args:
-        model: As the manifest says.
-        path: Of its MJCF.
+        model: Entry of the manifest.
+        path: Path of its MJCF.
     """
     if not path.is_file():
         return WorkerFailure(f"{path}: workers must see the cache of models of this machine, but the file is missing")
@@ -154,7 +154,7 @@ def read_or_error(model: Model, path: Path) -> Reading | HarnessError | WorkerFa
 
 
 def _motions(pages: Sequence[Page], pool: WorkerPool) -> dict[Key, Motion]:
-    """The motions of those that one can be made for; the others go no further."""
+    """The generated motions; models without a motion are not checked."""
     tasks = [Task(prescribe_or_error, (page.case, None), WorkerFailure, page.files) for page in pages]
     motions: dict[Key, Motion] = {}
     for page, motion in zip(pages, pool.results(tasks, "motions"), strict=True):
@@ -168,7 +168,7 @@ def _motions(pages: Sequence[Page], pool: WorkerPool) -> dict[Key, Motion]:
 
 
 def _tune(pages: Sequence[Page], pool: WorkerPool) -> None:
-    """Note what tuned settings cost, of models whose simulation as it is can be judged."""
+    """Store the cost of tuned settings in the pages of models with a judged unmodified simulation."""
     tuned = [page for page in pages if page.is_measured]
     tasks = [Task(tuned_cost, (page.case,), _no_cost) for page in tuned]
     for page, cost in zip(tuned, pool.results(tasks, "tuned settings"), strict=True):
@@ -178,7 +178,7 @@ def _tune(pages: Sequence[Page], pool: WorkerPool) -> None:
 
 
 def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Two records of runs as one: what is known of robots, sources and so on together."""
+    """Two records of checks as one, with the entries of robots, sources and so on joined."""
     merged = {**one, **other}
     for name, value in other.items():
         if isinstance(value, Mapping) and isinstance(one.get(name), Mapping):
@@ -187,7 +187,7 @@ def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _joined(tables: Sequence[Mapping[str, pd.DataFrame]], name: str) -> pd.DataFrame:
-    """A table of all models, whose notes say where a file is in its repository."""
+    """A table of all models, with places of files in their repositories in the notes."""
     if not tables:
         return TABLES[name].frame([])
     frame = pd.concat([table[name] for table in tables], ignore_index=True)
@@ -200,10 +200,10 @@ def _no_cost(reason: str) -> Cost:
 
 
 def sources_of(engines_named: Sequence[str], sources_named: Sequence[str] = ()) -> tuple[str, ...]:
-    """The sources of some engines and some more, with the analytic ones; none if none is named, which stands for all.
+    """The analytic sources, the default routes of some engines, and further sources; empty, for all, without names.
 
     Args:
-        engines_named: Names of engines, of which all routes are meant that do not wait to be named.
+        engines_named: Names of engines, each for its default routes.
         sources_named: Names of sources.
 
     Raises:

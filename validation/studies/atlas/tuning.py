@@ -1,4 +1,4 @@
-"""What it costs to bring a model to an accuracy: the search of `loopcheck tune`, in one worker process."""
+"""Cost of a model at an accuracy: the search of `loopcheck tune`, in one worker process."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ ACCURACY = 0.01
 
 
 class Cost(NamedTuple):
-    """What the cheapest settings cost."""
+    """Cost of the cheapest settings."""
 
     ratio: float = float("nan")
     """Solver iterations of a simulated second over the iterations with the unmodified file [-]."""
@@ -27,7 +27,7 @@ class Cost(NamedTuple):
 
 
 class _Here(NamedTuple):
-    """Computes tasks in the process that asks."""
+    """Executor of tasks in the calling process."""
 
     def outcomes(self, tasks: Sequence[Task], _: float) -> Iterator[tuple[int, Any]]:
         """See `loopcheck.validation.execution.workers.Executor.outcomes`; the task around them has the time limit."""

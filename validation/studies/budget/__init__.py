@@ -1,1 +1,1 @@
-"""What the error of simulations as they are is made of."""
+"""Parts of the error of unmodified simulations."""

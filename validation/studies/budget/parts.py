@@ -1,7 +1,7 @@
-"""Takes the error of a simulation as it is apart: causes are removed one after the other, in two orders.
+"""Parts of the error of an unmodified simulation: causes are removed in sequence, in two orders.
 
-Of an engine that has single precision alone, its last digits are the first cause: what is left of them in the mean of
-runs along motions that differ by such digits is taken away from all runs alike.
+For an engine with single precision only, round-off is the first cause. It is the mean over runs along motions that
+differ by round-off, and it is subtracted from all runs alike.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,11 +54,11 @@ class Part:
 
 
 def parts(runs: Mapping[frozenset[str], Array], causes: Sequence[str]) -> list[Part]:
-    """Parts of the residual efforts, which add up to those of the run with nothing removed.
+    """Parts of the residual efforts; their sum is the residual of the unmodified run.
 
     Args:
-        runs: Residual efforts by the causes that are removed [N or N m], each of shape (n, na).
-        causes: Names in the order in which they are removed; the first two are removed in the other order too.
+        runs: Residual efforts by the set of removed causes [N or N m], each of shape (n, na).
+        causes: Names in the order of their removal; the first two are also removed in the other order.
     """
     chain = [frozenset(causes[:k]) for k in range(len(causes) + 1)]
     chained = [
@@ -74,11 +74,11 @@ def parts(runs: Mapping[frozenset[str], Array], causes: Sequence[str]) -> list[P
 
 
 def share(part: Array, whole: Array) -> float:
-    """How much of a residual effort is a part of it: its projection, which adds to one over all parts [-].
+    """Share of a part in a residual effort: its projection; the shares of all parts add up to one [-].
 
     Args:
         part: The part [N or N m], shape (n,).
-        whole: All of it [N or N m], shape (n,).
+        whole: The residual effort [N or N m], shape (n,).
     """
     return float(part @ whole / (whole @ whole)) if whole.any() else float("nan")
 
@@ -139,7 +139,7 @@ def _rows(case: Case, source: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _starts(row: Mapping[str, Any], start: Array, without_softness: Array | None) -> Iterator[Mapping[str, Any]]:
-    """Largest residual effort before what is judged, as it is and, where loops are soft, with hard ones."""
+    """Largest residual effort before the judged window, unmodified and, for soft loops, with hard loops."""
     for name, residual in ((START, start), (f"{START} without {SOFTNESS}", without_softness)):
         if residual is not None:
             yield {**row, "part": name, "largest": float(np.abs(residual).max(initial=0.0))}
@@ -152,7 +152,7 @@ def _sizes(residual: Array) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Runs:
-    """Runs with causes removed, on the steps of the one as it is."""
+    """Runs with causes removed, on the steps of the unmodified run."""
 
     case: Case
     module: Causes
@@ -165,11 +165,11 @@ class _Runs:
     """Whether the engine has single precision only."""
 
     def runs(self, whole: Array, causes: Sequence[str]) -> tuple[dict[frozenset[str], Array], Array]:
-        """Residual efforts by the causes that are removed, and of shaken runs with none removed [N or N m].
+        """Residual efforts by removed causes, and those of runs with perturbed motions and no removed cause [N or N m].
 
         Args:
-            whole: Those of the run as it is [N or N m], shape (n, na).
-            causes: Names of all.
+            whole: Residual efforts of the unmodified run [N or N m], shape (n, na).
+            causes: Names of all causes.
         """
         rng, digits = np.random.default_rng(SEED), np.float32 if self.is_single else np.float64
         shaken = [moved(self.motion, rng, digits) for _ in range(SHAKEN if self.is_single else 1)]
@@ -188,7 +188,7 @@ class _Runs:
 
 
 def _of_actuator(row: Mapping[str, Any], of_parts: Sequence[Part], k: int) -> Iterator[Mapping[str, Any]]:
-    """Shares of the parts of one actuator; those of softness and step as one where their order says too little."""
+    """Shares of the parts of one actuator; softness and step combined if the order of removal matters too much."""
     whole = reduce(np.add, [part.residual[:, k] for part in of_parts])
     yield {**row, "part": "all", "rms": root_mean_square(whole), "share": 1.0, "largest": float(np.abs(whole).max())}
     shares = {part.name: [share(side[:, k], whole) for side in (part.residual, part.other)] for part in of_parts}
@@ -215,14 +215,14 @@ def _of_actuator(row: Mapping[str, Any], of_parts: Sequence[Part], k: int) -> It
 
 
 def _wanted(causes: Sequence[str]) -> list[frozenset[str]]:
-    """Which causes are removed together: each alone, and one after the other."""
+    """Sets of causes to remove together: each alone, and in sequence."""
     alone = [frozenset({cause}) for cause in causes]
     chain = [frozenset(causes[:k]) for k in range(1, len(causes) + 1)]
     return list(dict.fromkeys([*chain, *alone]))
 
 
 def _averaged(residual: Array, steps: int, finer: int) -> Array:
-    """Residual efforts of a run with causes removed, averaged over each step of the one with none removed."""
+    """Residual efforts of a run with causes removed, averaged over each step of the unmodified run."""
     count = min(len(residual) // finer, steps)
     averaged = residual[: count * finer].reshape(count, finer, -1).mean(axis=1)
     rest = np.repeat(averaged[-1:], steps - count, axis=0)  # a step at the end that has no finer ones
@@ -230,7 +230,7 @@ def _averaged(residual: Array, steps: int, finer: int) -> Array:
 
 
 def _case(case: Case, source: str) -> dict[str, Any]:
-    """The first columns of a row, and what it holds where nothing is said."""
+    """The first columns of a row, and its defaults."""
     robot, variant, mode, configuration = case.key
     first = {"robot": robot, "variant": variant, "mode": mode, "configuration": configuration, "source": source}
     return {**first, **dict.fromkeys(("actuator", "unit", "part", "setting", "note"), "")}

@@ -1,4 +1,4 @@
-"""What the error of simulations as they are is made of: softness, step, solver, and what is left."""
+"""Parts of the error of unmodified simulations: softness, step, solver, and the remainder."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -90,13 +90,13 @@ STUDY = Budget
 
 
 def with_causes() -> list[str]:
-    """Routes whose error can be taken apart, there or not."""
+    """Routes with removable causes, installed or not."""
     able = [name for name in engines.engine_names() if engines.provides(name, "causes")]
     return [f"{name}/{engines.engine(name).taken_apart}" for name in able]
 
 
 def _sections(rows: pd.DataFrame) -> Iterator[Section]:
-    """What is measured, and a part for each engine with its picture."""
+    """Explanation, and a section with a picture for each engine."""
     yield Section(title="Method", anchor="budget", blocks=[INTRODUCTION])
     for source, of_source in rows.groupby("source", sort=False):
         shown = of_source[of_source["share"].notna() & (of_source["part"] != "all")]

@@ -137,7 +137,7 @@ def _unmodified(results: Results, unmodified: Sequence[WorstCase]) -> Line | Non
 
 
 def _agreement(results: Results) -> Line:
-    """How many comparisons agree, the unmodified simulations apart."""
+    """Number of comparisons that agree, without unmodified simulations."""
     judged = [
         finding
         for of_case in case_verdicts(results).values()
@@ -165,7 +165,7 @@ def _open(results: Results, others: Sequence[WorstCase]) -> Line | None:
 
 
 def _next(results: Results, unmodified: Sequence[WorstCase], others: Sequence[WorstCase]) -> Line | None:
-    """The finding about the model or the command that helps most; for several robots, none."""
+    """The most helpful finding about the model, or command; None for several robots."""
     robots = about_robots(results)
     if len(robots) != 1:
         return None
@@ -256,7 +256,7 @@ def _verdict(off: WorstCase) -> str:
 
 
 def _size(off: WorstCase) -> str:
-    """The error with its actuator and unit; empty if there is none."""
+    """The error with its actuator and unit; empty without an error."""
     if math.isnan(off.finding.error) or not off.actuator:
         return ""
     verb = " is" if off.finding.verdict == "informational" else ","

@@ -1,4 +1,4 @@
-"""Collects the tables of a run from what its workers have found."""
+"""Collection of the tables of a check from the results of its workers."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -23,12 +23,12 @@ from loopcheck.validation.studies.check.record import Request, RunOutput, run_re
 
 
 def collect(cases: Sequence[Case], output: RunOutput, request: Request) -> Results:
-    """All tables of a run.
+    """All tables of a check.
 
     Args:
-        cases: What was run.
-        output: What was found.
-        request: What was asked for.
+        cases: Checked cases.
+        output: Results of the workers.
+        request: Options of the user.
     """
     motions, outcomes, audited = output.motions, output.outcomes, output.audited
     beside = {outcome.case.key: outcome.case for outcome in outcomes if outcome.case.key in output.beside}
@@ -87,7 +87,7 @@ def _in_order(first: Mapping[Any, Case]) -> list[Case]:
 
 
 def _is_own(case: Case, cases: Sequence[Case], motions: Mapping[Key, Motion]) -> bool:
-    """Whether the configurations of a case move differently: dofs that nothing drives follow gravity."""
+    """Return whether the motion depends on the configuration: undriven dofs follow gravity."""
     alike = [other.key for other in cases if other.key[:3] == case.key[:3]]
     return any(motions.get(key) is not motions[case.key] for key in alike)
 
@@ -131,7 +131,7 @@ def _task_effort_rows(outcome: Outcome) -> Iterator[Mapping[str, Any]]:
 
 
 def _motion_rows(case: Case, motion: Motion) -> Iterator[Mapping[str, Any]]:
-    """A row for each entry of q; a quaternion has four, of which the last three carry the angular velocity."""
+    """A row for each entry of q; a quaternion has four, and the last three carry the angular velocity."""
     mechanism = case.mechanism
     for joint, columns, dofs in zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True):
         entries = {"ball": "wxyz", "free": ("x", "y", "z", "qw", "qx", "qy", "qz")}.get(joint.kind, ("",))
@@ -156,7 +156,7 @@ def _of_motion(case: Case) -> dict[str, str]:
 def _descriptions(
     cases: Sequence[Case], motions: Mapping[Key, Motion], references: Iterable[Outcome]
 ) -> Mapping[str, Mapping[str, Any]]:
-    """What kind of mechanism each robot is, seen in its first case, how it moves, and which motors are too weak."""
+    """Kind of mechanism of each robot in its first case, its motion, and its too weak motors."""
     first, beyond = {case.robot.name: case for case in reversed(cases)}, beyond_limits(references)
     return {
         name: {**_description(case, motions.get(case.key)), "beyond_limits": beyond.get(name, [])}
@@ -165,7 +165,7 @@ def _descriptions(
 
 
 def _description(case: Case, motion: Motion | None) -> Mapping[str, Any]:
-    """What kind of mechanism it is, seen at the middle of its motion."""
+    """Kind of mechanism in the middle of its motion."""
     mechanism = case.mechanism
     opening = open_start(mechanism, case.guess) if case.mode in modes(mechanism) else ""
     analysis = mobility(mechanism, mechanism.rest_position if motion is None else motion.q[len(motion.t) // 2])

@@ -11,10 +11,10 @@ from loopcheck.validation.judge.evaluate import Outcome
 
 
 def beyond_limits(references: Iterable[Outcome]) -> dict[str, list[str]]:
-    """By robot, the actuators whose effort exceeds a range of the model, with the case in which it does so most.
+    """Actuators of each robot with an effort beyond a range of the model, and the case of the largest excess.
 
     Args:
-        references: What the reference computes in each case.
+        references: Outcomes of the reference, one per case.
     """
     needs: dict[tuple[str, str, str], tuple[float, Case]] = {}
     for outcome in references:
@@ -40,10 +40,10 @@ def _needs(outcome: Outcome) -> Iterator[tuple[str, str, float]]:
 
 
 def needed(effort: Array, limit: EffortLimit) -> float:
-    """The largest effort over the limit on its side [-]; infinite where the range leaves no effort on that side.
+    """The largest effort over the limit on its side [-]; infinite if the range allows no effort on that side.
 
     Args:
-        effort: Of one actuator [N or N m], shape (nt,).
+        effort: Effort of one actuator [N or N m], shape (nt,).
         limit: Its range.
     """
     sides = ((effort.max(initial=0.0), max(limit.high, 0.0)), (-effort.min(initial=0.0), max(-limit.low, 0.0)))

@@ -1,4 +1,4 @@
-"""What is known of a run while it computes: the table of its verdicts, filled as sources and audits end."""
+"""Interim results of a check: the table of verdicts, filled as sources and audits end."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class Interim:
     """Verdict and pending step, by case and source."""
 
     def take(self, key: tuple[Key, str], result: Outcome | Sequence[Row]) -> None:
-        """Add what a source has computed in a case, or the audit of an engine."""
+        """Add the outcome of a source in a case, or the audit of an engine."""
         case, name = key
         if isinstance(result, Outcome):
             self.outcomes[key] = result
@@ -74,7 +74,7 @@ class Interim:
 
 
 def _cell(verdicts_to_come: Sequence[tuple[CaseVerdict, str]]) -> str:
-    """What the table shows of some cases: their worst verdict, or what is still to come."""
+    """Entry of some cases in the table: their worst verdict, or the pending task."""
     coming = next((coming for _, coming in verdicts_to_come if coming), "")
     verdicts = [verdict for verdict, _ in verdicts_to_come]
     return awaited(verdicts, coming) if coming else verdict_cell(verdicts)

@@ -1,8 +1,8 @@
-"""Writes what a run has found as a JUnit file, for whatever shows the tests of a repository.
+"""Findings of a check as a JUnit file, for tools that show test results.
 
 One test case for each case and source, in a suite for each robot. The file passes if and only if the exit status of the
-run is 0: `disagree` is a failure; `not run` and `not comparable` are errors, as a test that could not be held; what is
-never judged is skipped. What the run lost besides, as an audit of what is never judged, is an error of its own.
+check is 0: `disagree` is a failure; `not run` and `not comparable` are errors; sources that are never judged are
+skipped. A lost audit of a source that is never judged is a separate error.
 """
 
 import math
@@ -93,7 +93,7 @@ def _test_case(case: Key, source: str, finding: CaseVerdict, rows: pd.DataFrame)
 
 
 def _properties(finding: CaseVerdict, rows: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    """The verdict, the worst of the actuators, and the figures of each; what is not known is left out."""
+    """The verdict of the worst actuator, and the figures of each actuator; missing figures are left out."""
     yield "verdict", finding.verdict
     worst = {
         "peak_error" if has_accuracy(str(rows["source"].iloc[0])) else "relative_error": finding.error,
@@ -114,7 +114,7 @@ def _properties(finding: CaseVerdict, rows: pd.DataFrame) -> Iterator[tuple[str,
 
 
 def _message(finding: CaseVerdict, rows: pd.DataFrame) -> str:
-    """One line: the verdict, the worst actuator and its figures, and what is known."""
+    """One line: the verdict, the worst actuator with its figures, and the note."""
     parts = [] if finding.verdict == "reference" else [finding.verdict]
     if finding.verdict == "disagree" and not math.isnan(finding.error):
         worst = max(rows.to_dict("records"), key=shown_error)
@@ -123,12 +123,12 @@ def _message(finding: CaseVerdict, rows: pd.DataFrame) -> str:
 
 
 def _legal(text: str) -> str:
-    """A text without the characters that XML cannot hold, which an engine's message may have."""
+    """A text without characters that are illegal in XML, as an engine's message may contain them."""
     return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\N{REPLACEMENT CHARACTER}", text)
 
 
 def _about(results: Results, robot: str) -> Iterator[tuple[str, str]]:
-    """What a reader needs to repeat the suite of a robot."""
+    """Properties needed to repeat the suite of a robot."""
     run = results.run
     yield "command", " ".join(map(str, run.get("command") or ()))
     yield "loopcheck", str(run.get("loopcheck"))
@@ -142,7 +142,7 @@ def _about(results: Results, robot: str) -> Iterator[tuple[str, str]]:
 
 
 def _failures_of_the_run(results: Results, findings: Mapping[Key, Mapping[str, CaseVerdict]]) -> Iterator[TestCase]:
-    """A run that judged nothing is no pass; nor is one that lost something, which the verdicts need not tell."""
+    """Failures of the whole check: no judged comparison, or lost tasks without a verdict."""
     verdicts = {finding.verdict for of_case in findings.values() for finding in of_case.values()}
     if not verdicts & {*JUDGED, "as expected"}:
         yield _failure_of_the_run("anything judged", "not run", ["not run: no judged source was run"])

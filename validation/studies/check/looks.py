@@ -1,4 +1,4 @@
-"""How each source is drawn: what the answer on the terminal need not wait for stands apart from other views."""
+"""Line styles of sources, separate from other views because the terminal output does not need them."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from loopcheck.validation.studies.check.views import source_names
 
 
 def looks_of_sources(results: Results) -> Mapping[str, figures.Look]:
-    """How each source is drawn in all figures of the page."""
+    """Line style of each source in all figures of the page."""
     informational = results.summary.loc[results.summary["verdict"] == "informational", "source"]
     reference = reference_of(results.summary)
     return figures.looks(source_names(results), reference=reference, informational=informational)

@@ -1,4 +1,4 @@
-"""Movies of the robots that move out of a plane, drawn by MuJoCo in worker processes; nothing else depends on them."""
+"""Movies of spatial robots, drawn by MuJoCo in worker processes; no other result depends on them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ TIME_LIMIT = 120.0
 
 
 class Movies(NamedTuple):
-    """The robots that were drawn, and those that could not be."""
+    """Movies of robots, and reasons for missing movies."""
 
     frames: Sequence[Mapping[str, Any]]
     """Rows of the table of that name."""
@@ -30,12 +30,12 @@ NO_MOVIES = Movies((), {})
 
 
 def movies(cases: Sequence[Case], motions: Mapping[Key, Any], pool: WorkerPool) -> Movies:
-    """Draw each mode of each robot that moves out of a plane, in its first variant.
+    """Draw each mode of each spatial robot, in its first variant.
 
     Args:
-        cases: What was run.
-        motions: The motion of each case, or why there is none.
-        pool: Worker processes; one that dies or hangs takes only its movie along.
+        cases: Checked cases.
+        motions: The motion of each case, or the reason for its absence.
+        pool: Worker processes; a lost worker costs only its movie.
     """
     moving = [(case, motions[case.key]) for case in _first(cases, motions)]
     spatial = [(case, motion) for case, motion in moving if _leaves_its_plane(case, motion)]

@@ -17,11 +17,11 @@ QUALITY = 40
 
 
 def draw(mechanism: Mechanism, trace: str | None, q: Array) -> list[str] | str:
-    """Draw a mechanism in some poses, as WebP in base64; or why it cannot be drawn.
+    """Draw a mechanism in some poses, as WebP in base64, or return the reason for a failure.
 
     Args:
         mechanism: Robot.
-        trace: Site whose path is drawn, or None.
+        trace: Site with a drawn path, or None.
         q: Joint positions [m or rad], shape (frames, nq).
     """
     of_names = dict(paths(mechanism, q, trace))

@@ -1,4 +1,4 @@
-"""What another engineer needs to repeat a run: `run.json`."""
+"""The record `run.json`: everything needed to repeat a check."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from loopcheck.validation.studies.check.movies import NO_MOVIES, Movies
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What was asked for."""
+    """Options of a check."""
 
     dt: float | None
     """Step of the report grid from the command line [s], if any."""
@@ -37,7 +37,7 @@ class Request:
 
 
 class RunOutput(NamedTuple):
-    """What the workers of a run have found."""
+    """Results of the workers of a check."""
 
     motions: Mapping[Key, Motion]
     """By robot, variant, mode and configuration."""
@@ -55,13 +55,13 @@ class RunOutput(NamedTuple):
 def run_record(
     cases: Sequence[Case], output: RunOutput, request: Request, descriptions: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """What `run.json` holds.
+    """Content of `run.json`.
 
     Args:
-        cases: What was run.
-        output: What the workers have found.
-        request: What was asked for.
-        descriptions: What kind of mechanism each robot is and how it moves, in words and numbers.
+        cases: Checked cases.
+        output: Results of the workers.
+        request: Options of the user.
+        descriptions: Kind of mechanism of each robot and its motion, in words and numbers.
     """
     outcomes = output.outcomes
     run_sources = dict.fromkeys(outcome.source for outcome in outcomes)
@@ -118,7 +118,7 @@ def _random_modes(originals: Mapping[Key, Key]) -> dict[str, dict[str, str]]:
 
 
 def _votes(source: str) -> bool:
-    """Whether a source is judged by a registered limit; what it shares is tried by `loopcheck mutants`."""
+    """Return whether a registered limit decides on a source; `loopcheck study mutants` tests its shared inputs."""
     tolerance = registered().get(source)
     return source != sources.REFERENCE and tolerance is not None and tolerance.relative_error is not None
 
@@ -134,7 +134,7 @@ def _model_record(case: Case) -> Mapping[str, str]:
 
 
 def robot_record(case: Case) -> Mapping[str, Any]:
-    """What is known of a robot before it is computed."""
+    """Properties of a robot before any computation."""
     robot = case.robot
     errata = paper_model(robot.paper).ERRATA if robot.paper else ()
     weighed = f"The reference takes the redundant efforts of least norm: {weighting(case.mechanism)}."

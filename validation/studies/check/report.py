@@ -1,7 +1,7 @@
-"""The report of a run, made from its tables alone: one self-contained HTML file, and the same as Markdown.
+"""The report of a check, made from its tables alone: one self-contained HTML file, and a Markdown file.
 
-A report is a list of sections. Each is a function of the results and returns a part: blocks under a heading. One
-template shows the blocks as HTML, another as Markdown, so that both say the same.
+A report is a list of sections. Each section is a function of the results and returns blocks under a heading. One
+template renders the blocks as HTML and another as Markdown, with the same content.
 """
 
 from collections.abc import Callable

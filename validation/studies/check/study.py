@@ -81,7 +81,7 @@ class Check(Study):
     """Whether a report is written: imports the drawing modules and renders spatial robots."""
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
-        """See `Study.compute`; a motion that cannot be assembled is bad input where this is not expected."""
+        """See `Study.compute`; a motion that cannot be assembled is bad input, unless it is expected."""
         absent = () if self.sources else sources.absent_engines()
         requested = tuple(map(frozenset, sources.groups(self.sources)))
         request = Request(dt=self.dt, tolerances=with_own_limits(self.limits), absent=absent, requested=requested)
@@ -116,20 +116,19 @@ def run(
     workers: Workers = ALL_CORES,
     own_limits: Mapping[str, float] | None = None,
 ) -> Results:
-    """Run all sources on all cases in worker processes, without writing anything.
+    """Run all sources on all cases in worker processes, without output files.
 
-    What is interrupted, or does not survive or come to an end, reads `not run`.
+    Interrupted and lost tasks read `not run`.
 
     Args:
-        cases: What to run.
-        source_names: Names of the sources; by default all of what is installed. The reference always runs.
+        cases: Cases to check.
+        source_names: Names of the sources; by default all installed sources. The reference always runs.
         dt: Step of the report grid [s]; by default that of `loopcheck.robots.motion.report_grid`.
         workers: Worker processes, by default one for each core.
-        own_limits: The user's own limits of the relative error by source [-], instead of the registered ones.
+        own_limits: The user's own limits of the relative error by source [-], instead of the registered limits.
 
     Raises:
-        HarnessError: If a source is unknown, a limit makes no sense, or a motion cannot be assembled and this is not
-            expected.
+        HarnessError: If a source is unknown, a limit is invalid, or a motion cannot be assembled unexpectedly.
     """
     study = Check(cases=cases, sources=source_names, dt=dt, limits=own_limits or {}, writes_logs=False)
     with worker_pool(workers, preload=PRELOAD) as pool:
@@ -137,14 +136,14 @@ def run(
 
 
 def _prepare_page(pool: WorkerPool) -> None:
-    """Import what makes the page, here and behind all engines in the workers, and pack what every page carries."""
+    """Import the modules of the page, here and in idle workers, and pack the library of every page."""
     pool.prepare((REPORT, DRAWING))
     import_module(REPORT)
     import_module("loopcheck.validation.report.pages").plotly_script()
 
 
 def _sections(results: Results) -> Iterator[Section]:
-    """The page, for which what draws it is imported only now, when the summary has been said."""
+    """The page; its modules are imported here, after the output of the summary."""
     for section in SECTIONS:
         yield section(results)
 
@@ -155,7 +154,7 @@ def results_of(result: StudyResult) -> Results:
 
 
 def _computed(study: Check, request: Request, pool: WorkerPool) -> RunOutput:
-    """What the workers of a run find."""
+    """Results of the workers of a check."""
     cases, names = study.cases, tuple(chain.from_iterable(sources.groups(study.sources)))
     pairs = [(case, source) for case in cases for source in _sources_of(case.robot, names)]
     audits = [(case, engine) for case in cases for engine in (FILE, *_engines(pairs))]
@@ -191,7 +190,7 @@ def _computed(study: Check, request: Request, pool: WorkerPool) -> RunOutput:
 
 
 def _closed_twins(study: Check, pool: WorkerPool) -> Mapping[str, Any]:
-    """What robots lose against their closed twins, of those that have one."""
+    """Errors of serial robots against their closed twins, by robot."""
     if study.compare_twin is None:
         return {}
     cases = {case.robot.name: case for case in reversed(study.cases) if case.robot.name in study.twins}
@@ -238,7 +237,7 @@ def _sources_of(robot: Robot, source_names: tuple[str, ...]) -> tuple[str, ...]:
 def _motions(
     cases: Sequence[Case], dt: float | None, pool: WorkerPool
 ) -> Mapping[Key, Motion | HarnessError | WorkerFailure]:
-    """The motion of each case, the same for all cases that share it; or why there is none.
+    """The motion of each case, shared by equal cases, or the reason for its absence.
 
     Raises:
         HarnessError: If a motion cannot be assembled, and the robot's file does not expect a singularity.
@@ -266,7 +265,7 @@ class _Beside(NamedTuple):
 def _beside(
     pairs: Sequence[tuple[Case, str]], motions: Mapping[Key, Motion | HarnessError | WorkerFailure], pool: WorkerPool
 ) -> Mapping[Key, _Beside]:
-    """The random motions on which simulations as they are are judged too, by the keys of their cases."""
+    """The random motions of unmodified simulations, by the keys of their cases."""
     cases = {
         case.key: case for case, source in pairs if sources.is_as_is(source) and isinstance(motions[case.key], Motion)
     }
@@ -278,7 +277,7 @@ def _beside(
 
 
 def _with_beside(pairs: Sequence[tuple[Case, str]], beside: Mapping[Key, _Beside]) -> Iterator[tuple[Case, str]]:
-    """Cases and sources, and behind those of a case the reference and simulations as they are on its random motion."""
+    """Pairs of case and source, followed by the reference and unmodified simulations on the case's random motion."""
     for _, of_case in groupby(pairs, key=lambda pair: pair[0].key):
         several = list(of_case)
         yield from several
@@ -289,7 +288,7 @@ def _with_beside(pairs: Sequence[tuple[Case, str]], beside: Mapping[Key, _Beside
 
 
 def _noting(outcome: Outcome, random: _Beside | None) -> Outcome:
-    """A simulation as it is with the reason why there is no random motion to judge it on too, if there is none."""
+    """An unmodified simulation, with the reason for a missing random motion in its note."""
     if random is None or isinstance(random.motion, Motion) or not sources.is_as_is(outcome.source):
         return outcome
     reason = random.motion.reason if isinstance(random.motion, WorkerFailure) else str(random.motion)
@@ -299,7 +298,7 @@ def _noting(outcome: Outcome, random: _Beside | None) -> Outcome:
 def _expected(
     cases: Iterable[Case], motions: Mapping[Key, Motion | HarnessError | WorkerFailure], pool: WorkerPool
 ) -> Mapping[Key, ExpectedTerms | HarnessError | WorkerFailure]:
-    """What the engines are held against in each case, once for all of them; or why there is nothing."""
+    """Reference of the audits in each case, shared by all engines, or the reason for its absence."""
     moving = [case for case in cases if isinstance(motions[case.key], Motion)]
     tasks = [Task(expected_terms, (case, motions[case.key]), WorkerFailure) for case in moving]
     inventories = pool.results(tasks, "models")
@@ -308,7 +307,7 @@ def _expected(
 
 
 def _evaluation(case: Case, motion: Motion | HarnessError | WorkerFailure, source: str) -> Task | Outcome:
-    """The task of computing a source, or its outcome where there is no motion."""
+    """The task of computing a source, or its outcome without a motion."""
     if isinstance(motion, Motion):
         on_failure = partial(_no_efforts, case, source, "not run")
         return Task(evaluate, (case, motion, source), on_failure, is_kept=_has_run, engine=sources.engine_of(source))
@@ -316,7 +315,7 @@ def _evaluation(case: Case, motion: Motion | HarnessError | WorkerFailure, sourc
 
 
 def _audit(case: Case, expected: ExpectedTerms | HarnessError | WorkerFailure, engine: str) -> Task | list[Row]:
-    """The task of auditing an engine, or its rows where there is nothing to hold it against."""
+    """The task of auditing an engine, or its rows without a reference."""
     if isinstance(expected, ExpectedTerms):
         on_failure = partial(_no_audit, case, engine, "not run")
         return Task(audit, (case, expected, engine), on_failure, is_kept=_is_audited, engine=engine)
@@ -329,7 +328,7 @@ def _resolutions(
     motions: Mapping[Key, Motion | HarnessError | WorkerFailure],
     pool: WorkerPool,
 ) -> Mapping[tuple[Key, str], Resolution]:
-    """What each source resolves of which an effort disagrees; measured for those alone, by case and source."""
+    """Measured resolution of each source with an effort that disagrees, by case and source."""
     pairs = unexplained(summarize(outcomes, evidence))
     beyond = [
         outcome for outcome in outcomes if (outcome.case.key, outcome.source) in pairs and outcome.settled is None
@@ -373,10 +372,10 @@ def _no_audit(case: Case, engine: str, verdict: str, note: str) -> list[Row]:
 
 
 def _reason(failure: HarnessError | WorkerFailure) -> tuple[str, str]:
-    """Verdict and note on what cannot be computed."""
+    """Verdict and note for a failed computation."""
     return ("not run", failure.reason) if isinstance(failure, WorkerFailure) else ("not comparable", str(failure))
 
 
 def _engines(tasks: Iterable[tuple[Case, str]]) -> list[str]:
-    """Names of the engines whose routes run."""
+    """Names of the engines of some tasks."""
     return list(dict.fromkeys(source.split("/")[0] for _, source in tasks if source not in sources.ANALYTIC))

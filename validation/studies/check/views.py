@@ -29,7 +29,7 @@ def verdict_cell(finding: CaseVerdict | None) -> Cell:
 
 
 def verdict_matrix(rows: Mapping[str, tuple[str, Mapping[str, CaseVerdict]]], names: Sequence[str]) -> Table:
-    """Verdicts of cases or groups of cases by source; few cases are columns, which fit a telephone.
+    """Verdicts of cases or groups of cases by source; few cases are columns, for narrow screens.
 
     Args:
         rows: Anchor and verdicts by source of each case, by its name.
@@ -67,7 +67,7 @@ def part_of(results: Results, *tables: str, **values: str) -> Results:
 
 
 def source_names(results: Results) -> list[str]:
-    """All sources, in the order in which the tables name them."""
+    """All sources, in the order of the tables."""
     tables = (results.summary, results.efforts, results.ladder)
     return [str(source) for source in pd.concat([frame["source"] for frame in tables]).unique()]
 
@@ -130,7 +130,7 @@ def configuration_name(robot: str, configuration: str, results: Results) -> str:
 
 
 def gravity_in_words(gravity: Sequence[float]) -> str:
-    """Direction of gravity along an axis, else its components [m/s²]."""
+    """Direction of gravity along an axis, otherwise its components [m/s²]."""
     components = [0.0 if abs(component) < 1e-9 else component for component in gravity]
     along = [(name, component) for name, component in zip("XYZ", components, strict=True) if component]
     if not along:

@@ -18,10 +18,10 @@ class ClassicalCtc:
         self._nominal, self._gains, self._g = nominal, gains, g
 
     def torque(self, reference: Reference, q: Array, qd: Array) -> Array:
-        """See `Controller.torque`; of what is measured only the active joints are used.
+        """See `Controller.torque`; uses the measured active joints only.
 
         Args:
-            reference: Where the robot should be now, and how it should move.
+            reference: Reference at this time.
             q: Measured joints q_a, q_p [rad], shape (n, 6).
             qd: Their measured rates [rad/s], shape (n, 6).
         """

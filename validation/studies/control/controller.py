@@ -1,4 +1,4 @@
-"""What a controller is given, and what every controller knows: the nominal robot and the gains."""
+"""Reference and common knowledge of the controllers: the nominal robot and the gains."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -10,7 +10,7 @@ from loopcheck.robots.arrays import AnyArray, Array
 
 
 class Reference(NamedTuple):
-    """Reference at one time: task coordinates, and the joints that the nominal robot has there."""
+    """Reference at one time: task coordinates, and the corresponding joints of the nominal robot."""
 
     x: Array
     """Task coordinates [m, m, rad], shape (3,)."""
@@ -54,7 +54,7 @@ class Controller(Protocol):
         """Torques of the motors for many robots at once.
 
         Args:
-            reference: Where the robot should be now, and how it should move.
+            reference: Reference at this time.
             q: Measured joints q_a, q_p [rad], shape (n, 6).
             qd: Their measured rates [rad/s], shape (n, 6).
 

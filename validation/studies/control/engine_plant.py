@@ -28,8 +28,8 @@ class EnginePlant:
 
         Args:
             robots: Their parameters.
-            mechanism: One of them, for the order of the joints.
-            simulated: What the engine's `robots` gave.
+            mechanism: Mechanism of any of them, for the order of the joints.
+            simulated: Result of the engine's `robots`.
         """
         names = [joint.name for joint in mechanism.joints]
         self._columns, self._third = [names.index(name) for name in JOINTS], names.index("qc1")
@@ -38,7 +38,7 @@ class EnginePlant:
         self._lengths = np.array([[robot.L[0], robot.l[0], robot.d[0]] for robot in robots])
 
     def pose(self) -> Array:
-        """See `Plant.pose`: along leg 1, which carries the platform in the spanning tree."""
+        """See `Plant.pose`: along leg 1, the leg of the platform in the spanning tree."""
         q, _ = self._simulated.state()
         first = q[:, self._columns[0]]
         theta = first + q[:, self._columns[3]] + q[:, self._third]

@@ -18,7 +18,7 @@ class ExtendedCtc:
         """See `Controller.torque`.
 
         Args:
-            reference: Where the robot should be now, and how it should move.
+            reference: Reference at this time.
             q: Measured joints q_a, q_p [rad], shape (n, 6).
             qd: Their measured rates [rad/s], shape (n, 6).
         """

@@ -28,16 +28,17 @@ def make_templates(count: int, rng: np.random.Generator) -> list[Template]:
 
 
 def perturb(nominal: Parameters, template: Template, level: float, kind: Kind) -> Parameters:
-    """The parameters of the robot that is controlled.
+    """The parameters of the controlled robot.
 
-    `geometry` changes the lengths L, l, d alone; `inertia` all others: masses, mass centres and moments of inertia.
-    Base points stay.
+    `geometry` changes the lengths L, l, d alone; `inertia` changes masses, mass centres and moments of inertia. Base
+    points
+    stay.
 
     Args:
-        nominal: What the controllers believe.
-        template: Which way each parameter goes.
-        level: How far, as a fraction [-].
-        kind: Which parameters change.
+        nominal: Parameters used by the controllers.
+        template: Direction of the change of each parameter.
+        level: Size of the change, as a fraction [-].
+        kind: Kind of changed parameters.
     """
     chosen = {name for name in template if kind == "all" or (kind == "geometry") == (name in LENGTHS)}
     return replace(nominal, **{name: getattr(nominal, name) * (1 + level * template[name]) for name in sorted(chosen)})

@@ -59,7 +59,7 @@ def error_figure(histories: pd.DataFrame) -> "Figure | None":
 
 @as_svg
 def joints_figure(histories: pd.DataFrame) -> "Figure | None":
-    """Errors of all joints over time (figure 9 shows the joints themselves, where the lines lie on each other)."""
+    """Errors of all joints over time (figure 9 shows the joints themselves, with coinciding lines)."""
     names = [f"{kind}{i}" for kind in ("qa", "qp") for i in (1, 2, 3)]
     figure, panels = make_panels(len(names), legend=3, height=1.9)
     for axes, name in zip(panels, names, strict=True):

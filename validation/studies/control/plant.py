@@ -1,8 +1,8 @@
-"""The robot that is controlled: the exact closed-loop dynamics of many 3-RRRs at once, each with its own parameters.
+"""The controlled robot: exact closed-loop dynamics of many 3-RRRs at once, each with its own parameters.
 
-The state is the pose of the platform, from which the legs follow in closed form in their working mode; loops cannot
-open and a singularity of the motors is nothing special. The legs are written in absolute angles: nothing is shared with
-the paper's equations that the controllers use. Planar vectors are complex numbers x + iy.
+The state is the pose of the platform; the legs follow in closed form in their working mode, so that loops cannot open
+and a singularity of the motors needs no special treatment. The legs are written in absolute angles, independent of the
+paper's equations in the controllers. Planar vectors are complex numbers x + iy.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ class Plant(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Legs:
-    """The legs of all robots at one state, entries (n, 3)."""
+    """The legs of all robots in one state, entries (n, 3)."""
 
     near: AnyArray  # unit vectors of A_iB_i
     far: AnyArray  # unit vectors of B_iC_i
@@ -117,7 +117,7 @@ class ExactPlant:
             tau: Torques of the motors [N m], shape (n, 3).
 
         Returns:
-            Accelerations [m/s², m/s², rad/s²], shape (n, 3); NaN where a leg does not reach.
+            Accelerations [m/s², m/s², rad/s²], shape (n, 3); NaN if a leg does not reach.
         """
         legs = self._legs(x, xd)
         free = legs.per_twist[..., 2] * 1j * xd[:, 2:] ** 2  # acceleration of C_i if the twist is constant

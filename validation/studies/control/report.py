@@ -1,4 +1,4 @@
-"""What the page of the computed-torque study says."""
+"""Page of the computed-torque study."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -36,7 +36,7 @@ def summary(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def answer(runs: pd.DataFrame, record: Mapping[str, Any]) -> Section:
-    """What came out, in a few sentences."""
+    """The results, in a few sentences."""
     number_diverged = int(runs["diverged_at"].notna().sum())
     groups = _groups(runs, "all")
     sentences = [f"{len(runs)} runs, {number_diverged} diverged{_by_controller(runs)}."]
@@ -74,7 +74,7 @@ def indices(runs: pd.DataFrame) -> Section:
 
 
 def why(runs: pd.DataFrame) -> Section:
-    """Lengths against masses: where the difference comes from."""
+    """Effects of wrong lengths and of wrong masses."""
     blocks: list[Block] = [
         "Mean ISE [m² s] with errors in all parameters, in the lengths only (geometry: L, l, d), or in all parameters "
         "except the lengths (inertia: masses, mass centres, moments of inertia).",
@@ -126,7 +126,7 @@ def one_run(histories: pd.DataFrame, varied: Mapping[str, Any]) -> Section:
 
 
 def elsewhere(runs: pd.DataFrame) -> Section:
-    """Whether plant, mode or seed changes the picture."""
+    """Effect of plant, mode and seed."""
     rows = []
     for group in _groups(runs, "all"):
         ratios = _ratios(_of(runs, *group, "all"), CLASSICAL)
@@ -192,7 +192,7 @@ def _ratios(rows: pd.DataFrame, other: str) -> Sequence[float]:
 
 
 def _paired(rows: pd.DataFrame, other: str) -> pd.DataFrame:
-    """ISE of a controller and of Extended CTC on each robot on which neither diverged."""
+    """ISE of a controller and of Extended CTC on each robot without divergence."""
     wide = rows.pivot(index=["level", "template"], columns="controller", values="ISE")
     return wide[[other, EXTENDED]].dropna()
 
@@ -202,7 +202,7 @@ def _range(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _against(runs: pd.DataFrame, plant: str, mode: str, seed: int, other: str) -> str:
-    """How Extended CTC compares with another controller."""
+    """Comparison of Extended CTC with another controller, in words."""
     ratios = _ratios(_of(runs, plant, mode, seed, "all"), other)
     if not ratios:
         return ""
@@ -216,7 +216,7 @@ def _against(runs: pd.DataFrame, plant: str, mode: str, seed: int, other: str) -
 
 
 def _everywhere(runs: pd.DataFrame, groups: Sequence[tuple[str, str, int]], other: str) -> str:
-    """Whether Extended CTC is better than another controller in all plants, modes and seeds."""
+    """Sentence on Extended CTC against another controller in all plants, modes and seeds."""
     worse = [group for group in groups if min(_ratios(_of(runs, *group, "all"), other), default=0.0) <= 1]
     exceptions = f"; not so: {'; '.join(_where(*group) for group in worse)}" if worse else ""
     return (
@@ -226,7 +226,7 @@ def _everywhere(runs: pd.DataFrame, groups: Sequence[tuple[str, str, int]], othe
 
 
 def _source_of(runs: pd.DataFrame, plant: str, mode: str, seed: int) -> str:
-    """Which kind of parameters makes the difference to classical CTC."""
+    """Kind of parameters with the larger effect against classical CTC, in words."""
     gaps: dict[str, float] = {}
     for kind in KINDS:
         rows = _of(runs, plant, mode, seed, kind)

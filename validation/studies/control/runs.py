@@ -1,4 +1,4 @@
-"""Runs robots with wrong parameters under a controller, and follows one of them over time."""
+"""Runs of robots with wrong parameters under a controller, and the history of one robot."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -63,7 +63,7 @@ HISTORIES = table_of(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What every run shares."""
+    """Common settings of all runs."""
 
     configuration: str = "vertical"
     overshoot: float = 0.1
@@ -98,7 +98,7 @@ class Batch(NamedTuple):
 
     @property
     def rows(self) -> pd.DataFrame:
-        """What tells each run from all others."""
+        """Columns that identify each run."""
         return pd.DataFrame(
             [(*self[:5], level, template) for level in self.levels for template in range(self.templates)], columns=KEY
         )
@@ -143,11 +143,11 @@ def history(settings: Settings, controller: str, mode: str, seed: int, level: fl
     """Error, pose and joints over time of the first template of a seed, on the exact plant.
 
     Args:
-        settings: What every run shares.
-        controller: Its name.
+        settings: Common settings of all runs.
+        controller: Name of the controller.
         mode: Working mode.
-        seed: Of the templates.
-        level: How far the parameters of the plant are off [%].
+        seed: Seed of the templates.
+        level: Relative error of the plant's parameters [%].
     """
     case = settings.case(mode)
     nominal, elbow = paper.parameters(case.mechanism), np.sign(np.sin(paper.passive_guess(case)))

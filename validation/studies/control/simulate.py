@@ -41,7 +41,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runs:
-    """What came out of running robots together; NaN where a run had diverged."""
+    """Results of robots that were run together; NaN after divergence."""
 
     ISE: Array
     """Integral of the squared position error [m² s], shape (n,)."""
@@ -63,7 +63,7 @@ def references(nominal: paper.Parameters, elbow: Array, task: Task) -> list[Refe
     """Reference at each control action: joints by the nominal inverse position problem, rates exactly.
 
     Args:
-        nominal: What the controllers believe.
+        nominal: Parameters used by the controllers.
         elbow: Sign of sin q_p of each leg [-], shape (3,).
         task: The circle.
     """
@@ -80,8 +80,8 @@ def references(nominal: paper.Parameters, elbow: Array, task: Task) -> list[Refe
 def simulate(controller: Controller, plant: Plant, path: Sequence[Reference], task: Task) -> Runs:
     """Run a controller on all robots of a plant over the whole task.
 
-    A robot that has diverged stands still from then on: its measurements are replaced by the reference, so that it does
-    no harm to the computation of the others, and its indices are NaN.
+    A diverged robot stands still from then on: the reference replaces its measurements, so that it does not disturb the
+    computation of the other robots, and its indices are NaN.
 
     Args:
         controller: The control law.

@@ -34,7 +34,7 @@ from loopcheck.validation.studies.study import MEASURED, Computed, Conclusion, S
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control(Study):
-    """What is varied, and what is held."""
+    """Varied and fixed settings of the study."""
 
     name: ClassVar[str] = "control"
     page: ClassVar[str] = "control"
@@ -104,7 +104,7 @@ def _varied(study: Control) -> dict[str, Any]:
 
 
 def _held(settings: Settings) -> dict[str, Any]:
-    """What every run shares."""
+    """Record of the common settings."""
     return {
         "configuration": settings.configuration,
         "overshoot [-]": settings.overshoot,

@@ -10,8 +10,9 @@ from loopcheck.validation.studies.control.controller import Gains, Reference, ti
 class TaskSpaceCtc:
     """Computed torque in x: the pose is estimated from all six joints by (31) to (34), its rate by J_C.
 
-    Not of the paper: it uses the same sensors as Extended CTC and none of its redundant model, so that the two tell
-    apart what the sensors bring and what the model brings.
+    Not in the paper: it uses the same sensors as Extended CTC without its redundant model, and so separates the effect
+    of
+    the sensors from the effect of the model.
     """
 
     name = "task space"
@@ -24,7 +25,7 @@ class TaskSpaceCtc:
         """See `Controller.torque`.
 
         Args:
-            reference: Where the robot should be now, and how it should move.
+            reference: Reference at this time.
             q: Measured joints q_a, q_p [rad], shape (n, 6).
             qd: Their measured rates [rad/s], shape (n, 6).
         """

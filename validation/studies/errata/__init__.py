@@ -1,1 +1,1 @@
-"""What each erratum of the papers costs."""
+"""Cost of each erratum of the papers."""

@@ -1,4 +1,4 @@
-"""The cost of each erratum in a case: the paper's model with one equation as printed, against the reference."""
+"""Cost of each erratum in a case: the paper's model with one printed equation, against the reference."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -44,7 +44,7 @@ def _where(case: Case) -> Mapping[str, str]:
 
 
 def costs(case: Case) -> list[Mapping[str, Any]]:
-    """A row for the corrected model and one for each erratum, slips of notation included."""
+    """A row for the corrected model and a row for each erratum, slips of notation included."""
     model = paper_model(str(case.robot.paper))
     motion = prescribe(case)
     reference = Noc().compute_efforts(case, motion).effort

@@ -1,4 +1,4 @@
-"""What each erratum of a paper costs: the paper's model with one equation as printed, against the reference."""
+"""Cost of each erratum of a paper: the paper's model with one printed equation, against the reference."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

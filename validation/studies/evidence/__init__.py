@@ -1,1 +1,1 @@
-"""All figures of the documents, computed again from one commit."""
+"""Recomputation of all figures of the documents from one commit."""

@@ -33,7 +33,7 @@ WITHIN = (0.8, 2.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draws:
-    """What was found in some draws, a row each."""
+    """Findings of some draws, a row each."""
 
     rms: Array
     """Root mean square of the residual efforts, which are nothing but errors of the log, shape (draws, na)."""
@@ -56,7 +56,7 @@ class Draws:
 
     @property
     def best(self) -> Array:
-        """The same of a judge that knows the expectation exactly [-], shape (draws, na)."""
+        """The same for a judge with exact knowledge of the expectation [-], shape (draws, na)."""
         return 1.5 * np.sqrt((self.rms**2).mean(axis=0)) / self.rms
 
 

@@ -26,7 +26,7 @@ STEP = 1e-40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """How a free motion begins."""
+    """Initial state of a free motion."""
 
     mechanism: Mechanism
     """Case with the gravity of the benchmark."""
@@ -41,7 +41,7 @@ class Start:
 
 
 def start_of(benchmark: Benchmark) -> Start:
-    """The initial state of a benchmark and what acts in it."""
+    """The initial state of a benchmark and its loads."""
     case = benchmark.case
     mechanism, q = case.mechanism, modes(case.mechanism)[benchmark.mode]
     names = [joint.name for joint in mechanism.joints]
@@ -67,7 +67,7 @@ def free_engines() -> list[str]:
 
 
 def settings_of(engine: str) -> str:
-    """What an engine does, by default and with care.
+    """Default and careful settings of an engine, in words.
 
     Args:
         engine: Name of the engine.
@@ -77,7 +77,7 @@ def settings_of(engine: str) -> str:
 
 
 def measure(benchmark: Benchmark, source: str) -> list[dict[str, Any]]:
-    """A row for each published quantity and one for the energy; a failure is a row without a number."""
+    """A row for each published quantity and a row for the energy; a failure is a row without a number."""
     clock, columns = time.perf_counter(), {"benchmark": benchmark.robot, "source": source}
     start = start_of(benchmark)
     t = np.unique([0.0, *(instant.t for instant in benchmark.instants), *np.linspace(0.0, benchmark.span, 11)])

@@ -1,4 +1,4 @@
-"""Published free motions: analytic forward dynamics and the engines' own solvers against the numbers of others."""
+"""Published free motions: analytic forward dynamics and the engines' own solvers against published numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -86,7 +86,7 @@ STUDY = FreeMotion
 
 
 def _part(name: str, rows: pd.DataFrame) -> Section:
-    """What was published of a motion, and how far each source is from it."""
+    """Published values of a motion, and the errors of each source."""
     benchmark = load_benchmark(name)
     return Section(
         title=name,

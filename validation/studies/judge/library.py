@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Options(TypedDict, total=False):
-    """What may be said besides model and log."""
+    """Options besides model and log."""
 
     effort_time: str
     """Time of application of the efforts: `held:SECONDS` or `instantaneous`; by default as in the log, or both."""
@@ -72,7 +72,7 @@ class Judgement:
 
     @property
     def agrees(self) -> bool:
-        """Whether all actuators agree: what cannot be told does not."""
+        """Return whether all actuators agree; an undecided actuator does not."""
         return self.verdict == "agree"
 
     def __str__(self) -> str:
@@ -82,7 +82,7 @@ class Judgement:
 def judge(
     model: str | Path, log: "str | Path | Log | pd.DataFrame | Mapping[str, ArrayLike]", **options: Unpack[Options]
 ) -> Judgement:
-    """Hold a log against the equations of the closed loop: are these the efforts that its motion needs?
+    """Compare the efforts of a log with the efforts that its motion requires by the equations of the closed loop.
 
     Args:
         model: Name of a catalogue robot, path of a model file, or folder with a `robot.toml`.
@@ -90,7 +90,7 @@ def judge(
         **options: See `Options`.
 
     Raises:
-        HarnessError: If model or log are bad, in one line that says what was wanted, what came and where.
+        HarnessError: If model or log are bad, in one line with the requirement, the value and its place.
     """
     import pandas as pd
 
@@ -123,7 +123,7 @@ def judge(
 
 
 def _asked(options: Options) -> Asked:
-    """The options of how a log is judged, checked as those of the command line are."""
+    """Options of the judgement of a log, checked like the options of the command line."""
     fitted = options.get("fit", ())
     return Asked(
         accuracy=options.get("accuracy", ACCURACY),

@@ -64,7 +64,7 @@ FIT_TABLE = table_of(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogOutcome:
-    """A log with what is compared."""
+    """A log with the outcomes to compare."""
 
     case: Case
     """Case with the name of the log as its mode."""
@@ -78,7 +78,7 @@ class LogOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge(Study):
-    """Every log against what the equations need for its own motion."""
+    """Comparison of every log with the efforts required by its own motion."""
 
     name: ClassVar[str] = "judge"
     page: ClassVar[str] = "report"
@@ -128,7 +128,7 @@ STUDY = Judge
 
 
 def _sections(results: Results, logs: pd.DataFrame, fits: pd.DataFrame) -> Iterator[Section]:
-    """The page, for which what draws it is imported only now, when the summary has been said."""
+    """The page; its modules are imported here, after the output of the summary."""
     yield from sections(results, logs, fits)
 
 
@@ -155,14 +155,14 @@ def judge_file(case: Case, name: str, path: Path, asked: Asked) -> LogOutcome:
     """Read a log and judge it; runs in a worker process.
 
     Raises:
-        HarnessError: If the file is bad or does not fit the robot; the message says which file.
+        HarnessError: If the file is bad or does not fit the robot; the message names the file.
     """
     log = read_log(path, case.mechanism, name=name, effort_time=asked.effort_time)
     return compared(judge_log(case, log, start=asked.start, fitted=asked.fitted))
 
 
 def compared(judged: JudgedLog) -> LogOutcome:
-    """A judged log with its efforts and those of the reference as outcomes of a run."""
+    """A judged log with its efforts and the reference's efforts as outcomes of a check."""
     case, name = judged.case, judged.source
     if not judged.residuals:
         return _without_efforts(case, name, "not comparable", judged.failure, judged)
@@ -189,7 +189,7 @@ def compared(judged: JudgedLog) -> LogOutcome:
 
 
 def _lost(case: Case, name: str, reason: str) -> LogOutcome:
-    """A log whose worker did not survive."""
+    """A log whose worker was lost."""
     return _without_efforts(replace(case, mode=name), f"{sources.LOG}/{name}", "not run", reason, None)
 
 
@@ -202,7 +202,7 @@ def _without_efforts(case: Case, name: str, verdict: str, note: str, judged: Jud
 
 
 def results_of_logs(logs: Sequence[LogOutcome], asked: Asked) -> Results:
-    """The tables of judged logs: the tables of a check, each log a case of its own.
+    """The tables of judged logs: the tables of a check, with a case for each log.
 
     Args:
         logs: The logs.

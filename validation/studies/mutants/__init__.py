@@ -1,1 +1,1 @@
-"""Seeded faults: what is wrong, whether the judge sees it, and the page that says so."""
+"""Seeded faults: the faults, their detection by the judge, and the page."""

@@ -1,7 +1,7 @@
-"""What is wrong in what both sides share: numbers of the model, the velocity term of its loops, a rank.
+"""Faults of shared inputs: numbers of the model, the velocity term of its loops, a rank.
 
-Such a fault is in the reference, in the motion and in what the adapters of the engines are given. Everything is
-computed anew with it, and judged as usual: a route that agrees has no eyes of its own for what is wrong.
+Such a fault is in the reference, in the motion and in the input of the engines' adapters. All results are computed anew
+with it, and judged as usual: agreement shows that the route cannot detect the fault by itself.
 """
 
 import sys
@@ -32,7 +32,7 @@ Seed: TypeAlias = Callable[[Case], AbstractContextManager[Case]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommonFault:
-    """A fault of what the reference shares with routes."""
+    """A fault of an input that the reference shares with routes."""
 
     key: str
     """Short name."""
@@ -44,7 +44,7 @@ class CommonFault:
 
     @property
     def is_in_files(self) -> bool:
-        """Whether the robot's files say what is right."""
+        """Return whether the robot's files contain the correct value."""
         return self.what in FROM_FILES
 
 

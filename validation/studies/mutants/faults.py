@@ -1,7 +1,7 @@
-"""What is wrong: faults of the model, of the motion, of the reading and of the adapter of an engine.
+"""Faults of the model, of the motion, of the reading and of the adapter of an engine.
 
-A fault of the model is written as overrides of the MJCF, so that every source is really built from the wrong robot:
-MuJoCo compiles them in, all others get the mechanism that is read from them.
+A fault of the model is written as overrides of the MJCF, so that every source builds the wrong robot: MuJoCo compiles
+the overrides, and all other sources get the mechanism read from the compiled model.
 """
 
 from collections.abc import Callable, Mapping
@@ -44,7 +44,7 @@ Compute: TypeAlias = Callable[[Source, Case, Motion], EffortHistory]
 
 
 class NotCarriedError(HarnessError):
-    """A source or a robot has no place for a fault; the message says why."""
+    """A fault without a place in a source or robot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +125,7 @@ def _center_moved(mechanism: Mechanism) -> Mechanism:
 
 
 def inertial(body: Body, *, center: Array | None = None, inertia: Array | None = None) -> Mapping[str, Any]:
-    """Override with all that MJCF says of the mass of a body, in the axes of the body.
+    """Override of all inertial elements of a body in the MJCF, in the axes of the body.
 
     Args:
         body: The body.
@@ -204,7 +204,7 @@ def _no_bias(loop: LoopMotions, qdd: Array, closure_bias: Array) -> Array:
 
 
 def _no_rate(state: State, independent: AnyArray) -> tuple[Array, Array]:
-    """Joint orthogonal complement and its rate without Φ̇, which is none.
+    """Joint orthogonal complement, and zero for its rate: the term Φ̇ is left out.
 
     Args:
         state: Closed states.
@@ -229,7 +229,7 @@ def _in_single_precision(source: Source, case: Case, motion: Motion) -> EffortHi
 
 
 def rounded(motion: Motion) -> Motion:
-    """The motion as single precision holds it, wherever and whenever it is asked for."""
+    """The motion in single precision, also at requested times."""
     return altered(motion, _single)
 
 

@@ -1,12 +1,12 @@
-"""Seeds faults in a judged route of a robot, and lets the ordinary comparison judge the result.
+"""Faults seeded in a judged route of a robot, and judged by the ordinary comparison.
 
-The effect of a fault is what it does to the efforts of the reference (analytic/noc) in the same states; that of a fault
-of an adapter, which the reference cannot have, is what it does to the efforts of its route. A simulation finds the
-states by itself: to one that still agrees, a fault that makes the mirror image of the robot, moving likewise, is none.
+The effect of a fault is its change of the efforts of the reference (analytic/noc) in the same states. The reference has
+no adapter; the effect of a fault of an adapter is its change of the efforts of its route. A simulation computes its own
+states: a fault that makes the mirror image of the robot, with the mirrored motion, is no fault to it.
 
-Faults of what both sides share are seeded in both: the reference and the motion are computed anew with them, and the
-route is judged against that. What a route takes from the model, by its own word, it cannot notice; then the files of
-the robot, read past our own reading, must, and stand as one more judge beside the routes.
+Faults of shared inputs are seeded in both: the reference and the motion are computed anew with them, and the route is
+judged against this reference. A route cannot detect a fault in an input that it declares as shared. The robot's files,
+read by an independent reader, must detect it, and are a further judge beside the routes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -64,7 +64,7 @@ _Effects: TypeAlias = Mapping[str, tuple[float, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seeded:
-    """What a fault of what is shared makes of a case."""
+    """A case with a fault in a shared input."""
 
     motion: Motion | None
     """None if the robot cannot be assembled."""
@@ -77,7 +77,7 @@ class Seeded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedCase:
-    """A case with its motion, its reference, and what each fault does to the reference."""
+    """A case with its motion, its reference, and the effect of each fault on the reference."""
 
     case: Case
     motion: Motion
@@ -94,13 +94,13 @@ def judged(case: Case) -> list[str]:
 
 
 def is_judged(source: str) -> bool:
-    """Whether a source is held to a tolerance against the reference."""
+    """Return whether a source has a tolerance against the reference."""
     known = registered()
     return source != sources.REFERENCE and source in known and known[source].relative_error is not None
 
 
 def prepare(case: Case, faults: Sequence[Fault] = FAULTS) -> PreparedCase:
-    """Assemble the motion of a case, and measure what each fault does to its reference."""
+    """Assemble the motion of a case, and measure the effect of each fault on its reference."""
     motion = prescribe(case)
     reference = evaluate(case, motion, sources.REFERENCE)
     effects = {
@@ -113,7 +113,7 @@ def prepare(case: Case, faults: Sequence[Fault] = FAULTS) -> PreparedCase:
 
 
 def judge(prepared: PreparedCase, source: str, faults: Sequence[Fault] = FAULTS) -> list[Mapping[str, Any]]:
-    """A row for each fault of a source; of the files of the robot, for each fault of what is shared."""
+    """A row for each fault of a source; for the robot's files a row for each fault of a shared input."""
     case, motion = prepared.case, prepared.motion
     if source == FILE:
         return [_row(case, FILE, fault, _by_file(prepared, fault)) for fault in _common(faults)]
@@ -130,31 +130,31 @@ def judge(prepared: PreparedCase, source: str, faults: Sequence[Fault] = FAULTS)
 
 
 def kill_rate(results: pd.DataFrame, limit: str = "tolerance", *, times: float = 1.0) -> tuple[int, int]:
-    """How many of the faults with an effect above a limit were caught by the route itself, and how many there are.
+    """Number of faults with an effect above a limit that the route itself detected, and the number of all such faults.
 
     Args:
         results: Rows of the table of a study.
-        limit: `tolerance` or `noise`, those of the route.
-        times: How many times the limit [-].
+        limit: `tolerance` or `noise`, of the route.
+        times: Multiple of the limit [-].
     """
     above = _above(results, limit, times)
     return int(above["result"].isin(CAUGHT).sum()), len(above)
 
 
 def caught_by_file(results: pd.DataFrame, *, times: float = 1.0) -> int:
-    """How many of the faults with an effect above the tolerance a route shares, and the robot's files catch."""
+    """Number of faults with an effect above the tolerance in shared inputs that the robot's files detect."""
     return int((_above(results, "tolerance", times)["result"] == "shared").sum())
 
 
 def kill_rates(results: pd.DataFrame) -> pd.DataFrame:
-    """What each route has caught of the faults with an effect of more than `TIMES` tolerances.
+    """Detection of the faults with an effect of more than `TIMES` tolerances, by route.
 
     Args:
         results: Rows of the table of a study.
 
     Returns:
-        A row for each source: how many it caught by itself, how many it shares with the reference so that the robot's
-        files catch them, how many there are, and caught over all [-].
+        A row for each source: faults detected by the route, faults of shared inputs detected by the robot's files, all
+        faults, and detected over all [-].
     """
     rows = []
     for source, of_source in results.groupby("source", sort=False):
@@ -170,7 +170,7 @@ def _above(results: pd.DataFrame, limit: str, times: float) -> pd.DataFrame:
 
 
 def not_run(case: Case, source: str, faults: Sequence[str], reason: str) -> list[Mapping[str, Any]]:
-    """Rows of a route, or of the files of the robot, of which nothing is known."""
+    """Rows of a lost route, or of the robot's files."""
     nothing, seeded = _Judged(result="not run", verdict="not run", note=reason), _by_keys(faults)
     return [_row(case, source, fault, nothing) for fault in (_common(seeded) if source == FILE else seeded)]
 
@@ -190,7 +190,7 @@ def _by_keys(keys: Sequence[str]) -> list[Fault]:
 
 
 def _common(faults: Sequence[Fault]) -> list[CommonFault]:
-    """The faults of what is shared."""
+    """The faults of shared inputs."""
     return [fault for fault in faults if isinstance(fault, CommonFault)]
 
 
@@ -223,7 +223,7 @@ def _effect_on_reference(
 
 
 def _seeded(fault: CommonFault, case: Case, sound: Outcome) -> Seeded | NotCarriedError:
-    """What a fault of what is shared makes of a case: motion, reference, and what the files say to it."""
+    """A case with a fault in a shared input: motion, reference, and the reading of the files."""
     try:
         with fault.seed(case) as wrong:
             motion = prescribe_or_error(wrong, None)
@@ -249,7 +249,7 @@ class _Judged:
 
 
 def _judged(prepared: PreparedCase, sound: Outcome, mutant: Mutant, why_not: str) -> _Judged:
-    """What came of one fault in one source."""
+    """Finding on one fault in one source."""
     effect, note = prepared.effects.get(mutant.key, (np.nan, ""))
     if why_not:
         return _Judged(result="not carried", effect=effect, note=why_not)
@@ -274,7 +274,7 @@ def _judged(prepared: PreparedCase, sound: Outcome, mutant: Mutant, why_not: str
 
 
 def _judged_in_both(prepared: PreparedCase, source: str, fault: CommonFault, why_not: str) -> _Judged:
-    """What came of one fault of what is shared in one source."""
+    """Finding on one fault of a shared input in one source."""
     seeded = prepared.common[fault.key]
     if isinstance(seeded, NotCarriedError):
         return _Judged(result="not carried", effect=0.0, note=str(seeded))
@@ -297,7 +297,7 @@ def _judged_in_both(prepared: PreparedCase, source: str, fault: CommonFault, why
 
 
 def _by_file(prepared: PreparedCase, fault: CommonFault) -> _Judged:
-    """What the files of the robot say to a fault of what is shared."""
+    """Finding of the robot's files on a fault of a shared input."""
     seeded = prepared.common[fault.key]
     if isinstance(seeded, NotCarriedError):
         return _Judged(result="not carried", effect=0.0, note=str(seeded))
@@ -326,7 +326,7 @@ def _spoilt(prepared: PreparedCase, source: str, mutant: Mutant) -> Outcome | st
 
 
 def _verdict(summary: pd.DataFrame, source: str) -> tuple[str, float, str]:
-    """The worst verdict of a source's actuators, the largest error, and what is noted."""
+    """The worst verdict of a source's actuators, the largest error, and the note."""
     mine = summary[summary["source"] == source]
     return min(mine["verdict"], key=SEVERITY.index), float(mine["relative_error"].max()), str(mine["note"].iloc[0])
 
@@ -344,7 +344,7 @@ def _same(spoilt: Outcome, sound: Outcome) -> bool:
 
 
 def _change(spoilt: Outcome, sound: Outcome, reference: Outcome) -> float:
-    """What the fault did to the efforts of its route, over their scales [-]; infinite where there are none."""
+    """Change of the efforts of a route by the fault, over their scales [-]; infinite without efforts."""
     if spoilt.compared is None or sound.compared is None or reference.scale is None:
         return np.inf
     if len(spoilt.compared.t) != len(sound.compared.t):
@@ -353,7 +353,7 @@ def _change(spoilt: Outcome, sound: Outcome, reference: Outcome) -> float:
 
 
 def _reason(outcome: Outcome, note: str) -> str:
-    """Why there is nothing to compare, or which limit besides the error is exceeded; nothing if the error says it."""
+    """Reason for a missing comparison, or the exceeded limit besides the error; empty if the error decides."""
     if outcome.history is None:
         return outcome.note
     usual = tuple(filter(None, (outcome.note, "power balance", "no motion", "terms cancel")))

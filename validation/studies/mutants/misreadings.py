@@ -1,8 +1,8 @@
-"""Seeds other numbers for the effort in routes that run a robot as it is: would anybody notice?
+"""Wrong readings of the effort seeded in routes of unmodified simulations.
 
-Such a route has no tolerance, its error is what is asked for. So a fault is held against the error that the route has
-without it: what changes the efforts by less is hidden in that, and is told as such; what changes them by more must be
-seen in the size of the error, or named by what the column looks like.
+Such a route has no tolerance. A fault is compared with the error of the route without it: a smaller change of the
+efforts is hidden and reported as hidden; a larger change must be visible in the size of the error, or be named as
+another reading.
 """
 
 from collections.abc import Iterator, Mapping
@@ -52,7 +52,7 @@ def routes(case: Case) -> list[str]:
 
 
 def judge(case: Case, source: str) -> list[Mapping[str, Any]]:
-    """A row for each fault of a route that runs a robot as it is; none where the engine knows of none.
+    """A row for each fault of an unmodified simulation; empty if the engine defines no such fault.
 
     Args:
         case: The case.
@@ -75,12 +75,12 @@ def judge(case: Case, source: str) -> list[Mapping[str, Any]]:
 
 
 def not_run(case: Case, source: str, reason: str) -> list[Mapping[str, Any]]:
-    """Rows of a route of which nothing is known.
+    """Rows of a lost route.
 
     Args:
         case: The case.
         source: The route.
-        reason: Why.
+        reason: Reason for the loss.
     """
     usual = ("drive twice", "one step late", "reaction as effort")
     return [_row(case, source, kind, {"result": "not run", "verdict": "not run", "note": reason}) for kind in usual]
@@ -89,7 +89,7 @@ def not_run(case: Case, source: str, reason: str) -> list[Mapping[str, Any]]:
 def _judged(
     case: Case, motion: Motion, route: tuple[EffortHistory, Settled], fault: Fault
 ) -> Iterator[tuple[str, Any]]:
-    """What came of one fault, as fields of its row."""
+    """Finding on one fault, as fields of its row."""
     mechanism, (history, sound) = case.mechanism, route
     try:
         spoilt = fault(float(np.abs(Noc().compute_efforts(case, motion).effort).max()))
@@ -133,14 +133,14 @@ def _relative(values: Array, scale: Array) -> Array:
 
 
 def _changed(log: Log, wrong: Log, sound: Settled) -> Array:
-    """What a fault does to the efforts once the start is over, root mean square over the scale [-], shape (na,)."""
+    """Change of the efforts by a fault after the initial transient, root mean square over the scale [-], (na,)."""
     after = log.t >= log.t[0] + sound.window
     change = (wrong.effort - log.effort)[after]
     return _relative(np.sqrt((change**2).mean(axis=0)), sound.scale)
 
 
 def _named(mechanism: Mechanism, log: Log, left: Settled) -> str:
-    """What the columns look like that are not the effort; empty if they may all be."""
+    """Probable readings of the columns that are not the effort; empty if all may be the effort."""
     closed = closed_log(mechanism, log, log.q[0])
     residual = residual_efforts(closed, Held(log.dt), start=float(log.t[0]) + left.window, noiseless=True)
     words = (in_words(reading_of(mechanism, residual, k)) for k in range(mechanism.na))

@@ -1,4 +1,4 @@
-"""What the page and the terminal say of the mutants."""
+"""Page and terminal output of the study of seeded faults."""
 
 import math
 
@@ -38,7 +38,7 @@ def sections(results: pd.DataFrame) -> list[Section]:
 
 
 def summary(results: pd.DataFrame) -> list[RenderableType]:
-    """The kill matrix of each robot, what was not noticed, and the kill rates."""
+    """The detection matrix of each robot, undetected faults, and the detection rates."""
     matrices: list[RenderableType] = []
     for robot, rows in results.groupby("robot", sort=False):
         wide = rows.pivot(index="mutant", columns="source", values="result").reindex(rows["mutant"].unique())
@@ -64,7 +64,7 @@ def summary(results: pd.DataFrame) -> list[RenderableType]:
 
 
 def sentence(results: pd.DataFrame) -> str:
-    """The kill rate, and what became of the rest."""
+    """The detection rate, and the results of the remaining faults."""
     caught, above = kill_rate(results)
     shared = caught_by_file(results)
     by_file = f", {shared} more, shared by the route and the reference, by the robot's files" if shared else ""
@@ -112,7 +112,7 @@ def rates_table(results: pd.DataFrame) -> Table:
 
 
 def percent(rate: float) -> str:
-    """A kill rate as text; nothing where there was nothing to catch."""
+    """A detection rate as text; empty without faults to detect."""
     return NOTHING if math.isnan(rate) else f"{rate:.0%}"
 
 

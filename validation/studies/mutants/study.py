@@ -43,7 +43,7 @@ VERDICTS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutants(Study):
-    """What came of every fault in every judged route."""
+    """Detection of every fault in every judged route."""
 
     name: ClassVar[str] = "mutants"
     page: ClassVar[str] = "mutants"
@@ -81,7 +81,7 @@ class Mutants(Study):
         return Computed({TABLE: self.tables[TABLE].frame(rows)})
 
     def _sources(self, case: Case) -> list[str]:
-        """What faults are seeded in: routes that are compared, the files of the robot, and routes as they are."""
+        """Sources with seeded faults: compared routes, the robot's files, and unmodified simulations."""
         if not self.routes:
             return [*judged(case), FILE, *misreadings.routes(case)]
         as_they_are = [name for name in self.routes if sources.is_as_is(name)]
@@ -102,7 +102,7 @@ class Mutants(Study):
 
 
 def _task(case: Case, source: str, ready: Any) -> Task | list[Mapping[str, Any]]:
-    """What seeds the faults of a source, or its rows where its motion was lost."""
+    """The task that seeds the faults of a source, or its rows without a motion."""
     if source != FILE and sources.is_as_is(source):
         without = partial(misreadings.not_run, case, source)
         return Task(misreadings.judge, (case, source), without, engine=sources.engine_of(source))

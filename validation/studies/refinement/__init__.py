@@ -1,1 +1,1 @@
-"""The study of step sizes and solver settings: what they cost, what they give, and what to set."""
+"""Step sizes and solver settings: their cost, their accuracy, and recommended values."""

@@ -1,4 +1,4 @@
-"""What to set for a given accuracy: read off the measured levels, the cheapest that meets it."""
+"""Recommended settings for an accuracy: the cheapest measured level that meets it."""
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
@@ -17,13 +17,13 @@ PLAIN, ANY = "its own stepping, once", "anything"
 def advice(levels: pd.DataFrame, targets: Sequence[float] = TARGETS) -> pd.DataFrame:
     """The cheapest settings of each route and robot that meet each target in all cases.
 
-    A level meets a target if it does so in every case, and so do all finer levels of its ladder: a hit by chance is
-    none. Where nothing does, the row has the most accurate level, and `reached` is false. What is allowed comes twice,
-    the engine's own stepping first; a second row that would say the same is left out.
+    A level meets a target if it and all finer levels of its ladder do so in every case; a single lucky level does not
+    count. If no level meets the target, the row has the most accurate level, and `reached` is false. Two rows allow
+    different ladders, the engine's own stepping first; an equal second row is left out.
 
     Args:
         levels: The table of levels.
-        targets: Errors to stay below [-].
+        targets: Largest allowed errors [-].
     """
     rows = []
     for _, of_route in worst(levels).groupby(["robot", "route"], sort=False):
@@ -39,25 +39,25 @@ def advice(levels: pd.DataFrame, targets: Sequence[float] = TARGETS) -> pd.DataF
 
 
 def _chosen(levels: pd.DataFrame, target: float) -> dict[str, Any]:
-    """The cheapest level within a target, or the most accurate where there is none."""
+    """The cheapest level within a target, otherwise the most accurate level."""
     best = cheapest(levels, target)
     level = levels.iloc[int(_kept(levels).argmin())] if best is None else best
     return {**{str(name): value for name, value in level.items() if name != "own"}, "reached": best is not None}
 
 
 def cheapest(levels: pd.DataFrame, target: float) -> pd.Series | None:
-    """The cheapest level at which, and below which in its ladder, the error is within a target; None if there is none.
+    """The cheapest level with an error within a target on it and all finer levels of its ladder, or None.
 
     Args:
         levels: Levels of one robot, coarsest first in each ladder, with `relative_error` and `cost`.
-        target: Error to stay below [-].
+        target: Largest allowed error [-].
     """
     good = levels[_kept(levels) <= target]
     return None if good.empty else good.iloc[int(good["cost"].argmin())]
 
 
 def _kept(levels: pd.DataFrame) -> "pd.Series[float]":
-    """The largest error of a level and all finer ones of its ladder [-]."""
+    """The largest error of a level and all finer levels of its ladder [-]."""
     return levels.iloc[::-1].groupby(LADDER, sort=False)["relative_error"].cummax().reindex(levels.index)
 
 
@@ -90,7 +90,7 @@ def own_settings(levels: pd.DataFrame, targets: Mapping[str, float]) -> pd.DataF
 
 
 def answer(row: Mapping[Any, Any]) -> str:
-    """What a row of the advice says."""
+    """A row of the advice in words."""
     if row["reached"]:
         return in_words(row)
     if not isfinite(row["relative_error"]):
@@ -99,7 +99,7 @@ def answer(row: Mapping[Any, Any]) -> str:
 
 
 def in_words(level: Any) -> str:
-    """Which level it is: its ladder, step and value."""
+    """Ladder, step and value of a level, in words."""
     refined = str(level["refined"]).split(" [")[0]
     value = "" if refined == "step" else f", {refined} {level['value']:.4g}"
     return f"{level['ladder']}, step {1e3 * level['dt']:.4g} ms{value}"

@@ -1,4 +1,4 @@
-"""What a ladder says: observed order, grid-convergence index, the floor of its error, and a verdict.
+"""Observed order, grid-convergence index, floor of the error, and verdict of a refinement ladder.
 
 With f1, f2, f3 the efforts at three levels, f1 the finest and each r times as fine as the one before, the order is
 p = ln(|f3 - f2| / |f2 - f1|) / ln r, and the grid-convergence index Fs |f2 - f1| / (r^p - 1): Fs = 1.25 with a
@@ -30,10 +30,10 @@ def refinements(values: Sequence[float], efforts: Sequence[Array | None], scale:
     """Change from the level before [-], observed order and grid-convergence index [-] at each level.
 
     Args:
-        values: What is refined, coarsest first.
-        efforts: Efforts at each level [N or N m], each of shape (nt, na); None where there are none.
-        scale: What changes of each actuator's effort are divided by [N or N m], shape (na,).
-        theory: Order by theory [-]; NaN if there is none.
+        values: Values of the refined setting, coarsest first.
+        efforts: Efforts at each level [N or N m], each of shape (nt, na); None for a failed level.
+        scale: Scales of the actuators [N or N m], shape (na,).
+        theory: Order by theory [-]; NaN if unknown.
     """
     estimates = [(np.nan, np.nan, np.nan)]
     for k, (coarse, fine) in enumerate(pairwise(efforts), start=1):
@@ -47,7 +47,7 @@ def refinements(values: Sequence[float], efforts: Sequence[Array | None], scale:
 
 
 def _ratio(coarse: float, fine: float) -> float:
-    """How many times as fine, whether that is smaller or larger [-]."""
+    """Ratio of refinement between two values, at least 1 [-]."""
     return max(coarse / fine, fine / coarse)
 
 
@@ -62,8 +62,8 @@ def summary(levels: pd.DataFrame, targets: Mapping[str, float], noises: Mapping[
 
     Args:
         levels: The table of levels.
-        targets: Error that is aimed at, by route [-].
-        noises: Noise of the effort, by route [-]: the order is taken where changes are `ABOVE` it.
+        targets: Target error by route [-].
+        noises: Noise of the effort by route [-]; the order is computed from changes `ABOVE` it.
     """
     groups = levels.groupby([*CASE, *LADDER], sort=False)
     rows = [
@@ -95,12 +95,13 @@ def _row(levels: pd.DataFrame, target: float, noise: float) -> Mapping[str, Any]
 def floor_of(values: Array, error: Array, theory: float) -> float:
     """The smallest error if it has stopped falling at the finest level, else NaN [-].
 
-    It falls as long as a refinement brings at least half the order of theory; half the first order where there is none.
+    The error falls as long as a refinement brings at least half the order of theory, or half the first order without a
+    theory.
 
     Args:
-        values: What is refined, coarsest first, shape (n,); its unit is that of the ladder [any].
+        values: Values of the refined setting, coarsest first, shape (n,); its unit is that of the ladder [any].
         error: Error at each level [-], shape (n,).
-        theory: Order by theory [-]; NaN if there is none.
+        theory: Order by theory [-]; NaN if unknown.
     """
     if len(error) < 2 or not np.isfinite(error[-2:]).all():
         return float("nan")
@@ -110,15 +111,15 @@ def floor_of(values: Array, error: Array, theory: float) -> float:
 
 
 def verdict(error: Array, floor: float, target: float) -> str:
-    """What a ladder comes to.
+    """Verdict on a ladder.
 
     It diverges if its finest level failed or is worse than its coarsest and than the target; it stalls if its error has
     stopped falling above the target; else it converges.
 
     Args:
-        error: Error at each level, NaN where it failed [-], shape (n,).
+        error: Error at each level, NaN if it failed [-], shape (n,).
         floor: The floor of the error; NaN if it falls to the end [-].
-        target: Error that is aimed at [-].
+        target: Target error [-].
     """
     ran = error[np.isfinite(error)]
     if not ran.size:
@@ -129,13 +130,13 @@ def verdict(error: Array, floor: float, target: float) -> str:
 
 
 def _order(levels: pd.DataFrame, noise: float) -> float:
-    """The order observed at the finest three levels whose changes are well above the noise; NaN if there are none."""
+    """The order observed at the finest three levels with changes well above the noise; NaN without such levels."""
     measured = levels.loc[(levels["change"] > ABOVE * noise) & levels["order"].notna(), "order"]
     return float(measured.iloc[-1]) if len(measured) else float("nan")
 
 
 def worst(levels: pd.DataFrame) -> pd.DataFrame:
-    """Each level of a robot with its largest error over all cases and its mean cost; infinite where a case failed."""
+    """Each level of a robot with its largest error over all cases and its mean cost; infinite if a case failed."""
     rows = levels.assign(
         relative_error=levels["relative_error"].fillna(np.inf), cost=levels["wall_time"] / levels["span"]
     )

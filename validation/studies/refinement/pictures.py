@@ -30,7 +30,7 @@ def work_figure(levels: pd.DataFrame, target: float | None) -> "Figure | None":
     """Error of a route against its cost, a line for each ladder of steps.
 
     Args:
-        levels: What `analysis.worst` gives of one robot, or of all of them together.
+        levels: Result of `analysis.worst` for one robot, or for all robots.
         target: Tolerance of the route [-].
     """
     from matplotlib.ticker import LogLocator, NullFormatter
@@ -97,7 +97,7 @@ def _target(axes: "Axes", target: float | None) -> None:
 
 
 def _looks(ladders: Iterable[str]) -> Mapping[str, Mapping[str, Any]]:
-    """Colour and marker by what was simulated, dashes by over how many steps it is extrapolated."""
+    """Colour and marker by the simulated ladder, dashes by the number of extrapolated steps."""
     bases = list(dict.fromkeys(ladder.split(RICHARDSON)[0] for ladder in ladders))
     looks = {}
     for ladder in ladders:

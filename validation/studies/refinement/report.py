@@ -1,4 +1,4 @@
-"""What the page and the terminal say of the ladders."""
+"""Page and terminal output of the refinement study."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -58,7 +58,7 @@ def derived(levels: pd.DataFrame) -> Mapping[str, pd.DataFrame]:
 
 
 def settings_tables(settings: pd.DataFrame) -> Iterator[RenderableType]:
-    """What a user sets, for the terminal.
+    """Recommended settings, for the terminal.
 
     Args:
         settings: The table of settings.
@@ -88,7 +88,7 @@ def targets() -> Mapping[str, float]:
 
 
 def summarized(levels: pd.DataFrame) -> pd.DataFrame:
-    """What each ladder says, compared with the registered tolerances and noises."""
+    """Summary of each ladder, compared with the registered tolerances and noises."""
     return summary(
         levels,
         targets(),
@@ -97,14 +97,14 @@ def summarized(levels: pd.DataFrame) -> pd.DataFrame:
 
 
 def what_to_set(settings: pd.DataFrame) -> Section:
-    """What a user sets for a given accuracy."""
+    """Recommended settings of unmodified simulations for an accuracy."""
     return Section(
         title="Recommended settings", anchor="settings", blocks=[MEANING, table(settings.rename(columns=HEADERS))]
     )
 
 
 def advisor(levels: pd.DataFrame) -> Section:
-    """What our own routes need for a given accuracy."""
+    """Required settings of our own routes for an accuracy."""
     parts: list[Section] = []
     for robot, rows in advice(levels).groupby("robot", sort=False):
         parts.append(Section(title=str(robot), anchor=f"advice-{len(parts) + 1}", blocks=[_advice_table(rows)]))
@@ -133,7 +133,7 @@ def _advice_table(rows: pd.DataFrame) -> Block:
 
 
 def routes(levels: pd.DataFrame) -> Section:
-    """Where the settings of the routes themselves stand."""
+    """The present settings of the routes on their ladders."""
     own = own_settings(levels, targets())
     blocks: list[Block] = [
         "The settings that `check` uses, beside the cheapest measured settings that meet the tolerance of the route. "
@@ -147,7 +147,7 @@ def routes(levels: pd.DataFrame) -> Section:
 
 
 def orders(levels: pd.DataFrame) -> Section:
-    """How near to theory the observed orders are, by route and ladder over all cases."""
+    """Observed orders compared with theory, by route and ladder over all cases."""
     ladders = summarized(levels)
     rows = []
     for (route, ladder), of_ladder in ladders[ladders["theory"].notna()].groupby(["route", "ladder"], sort=False):
@@ -255,7 +255,7 @@ def robot_part(robot: str, levels: pd.DataFrame) -> Section:
 
 
 def _sentence(ladders: pd.DataFrame) -> str:
-    """How the ladders of a robot end."""
+    """Verdicts on the ladders of a robot, in words."""
     texts = [f"{verdict} {count}" for verdict, count in ladders["verdict"].value_counts(sort=False).items()]
     bad = ladders[ladders["verdict"] == STALLED].groupby(["route", "ladder"], sort=False)["floor"].max()
     named = [f"{_named(key)} at {digits(floor)}" for key, floor in bad.items()]
@@ -293,7 +293,7 @@ def _level_table(levels: pd.DataFrame) -> Block:
 
 
 def how(record: Mapping[str, Any]) -> Section:
-    """What it takes to get the same again."""
+    """Settings needed to repeat the study."""
     shown = {name: record[name] for name in ("start", "duration_s", "loopcheck", "versions", "cpu", "models")}
     shown["command"] = " ".join(map(str, record["command"]))
     about = (

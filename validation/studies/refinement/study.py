@@ -1,4 +1,4 @@
-"""Runs the refinement ladders of all routes: what steps and solver settings cost and give."""
+"""Refinement ladders of all routes: cost and accuracy of steps and solver settings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ TABLE, ADVICE, TITLE = "refinement_levels", "refinement_settings", "loopcheck: r
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refinement(Study):
-    """What is measured; an empty tuple means what the comment says."""
+    """Routes and robots of the study; an empty tuple has the meaning in its comment."""
 
     name: ClassVar[str] = "refinement"
     page: ClassVar[str] = "refinement"
@@ -105,7 +105,7 @@ def _want_known(sources: Sequence[str]) -> None:
 
 
 def _none(_: str) -> list[Ladder]:
-    """What an engine has that cannot say what it has."""
+    """Empty list of ladders, for a lost worker."""
     return []
 
 
@@ -114,7 +114,7 @@ def _engine(ladder: Ladder) -> str:
 
 
 def _ladders(study: Refinement, prepared: PreparedCase, pool: WorkerPool) -> Iterator[Ladder]:
-    """The ladders of the routes that are asked for, but those that the robot goes without."""
+    """The ladders of the requested routes, without the excluded routes of the robot."""
 
     def is_wanted(route: str) -> bool:
         return route in study.sources if study.sources else not engines.on_request(route)

@@ -1,4 +1,4 @@
-"""What a user sets for a given accuracy: the cheapest settings of simulations as they are."""
+"""Recommended settings for an accuracy: the cheapest settings of unmodified simulations."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -36,11 +36,11 @@ MEANING = (
 
 
 def tuned_rows(cases: Sequence[Case], pool: WorkerPool) -> pd.DataFrame:
-    """The settings of each robot in each engine that can be tuned.
+    """The settings of each robot in each tunable engine.
 
     Args:
-        cases: One of each robot.
-        pool: What computes.
+        cases: A case of each robot.
+        pool: Workers.
     """
     return TUNED.frame([row for case in cases for engine in tunable() for row in _rows(case, engine, pool)])
 

@@ -1,1 +1,1 @@
-"""What a serial stand-in of a closed mechanism loses, and what repairs it."""
+"""Errors of a serial model of a closed mechanism, and their repair."""

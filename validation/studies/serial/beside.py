@@ -1,4 +1,4 @@
-"""What a serial model loses against its closed twin, in a few figures, for `loopcheck check`."""
+"""Main errors of a serial model against its closed twin, for `loopcheck check`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,17 +20,16 @@ POSES = 32
 
 
 def closed_twin(serial: Case, paths: Sequence[Path]) -> dict[str, Any]:
-    """The closed twin of a serial model among some files, and what the model loses against it.
+    """The closed twin of a serial model among some files, and the errors of the model against it.
 
-    A file is one that closes loops and has all joints of the model, by their names and kinds, on bodies of the same
-    names.
+    A twin closes loops and has all joints of the model, by name and kind, on bodies of the same names.
 
     Args:
         serial: The serial model.
-        paths: Files that may be it.
+        paths: Candidate files.
 
     Returns:
-        Nothing if there is none; else `file`, `model`, `motors`: figures of each, and `reason` if there are none.
+        Empty without a twin; otherwise `file`, `model`, `motors` (figures of each), and `reason` for missing figures.
     """
     for path in paths:
         try:
@@ -59,7 +58,7 @@ def _is_closed_twin(closed: Mechanism, serial: Mechanism) -> bool:
 
 
 def _figures(closed: Case, serial: Case) -> list[Mapping[str, Any]]:
-    """Errors of the motors' efforts on a random motion, and what the model's limits ask of them."""
+    """Errors of the motors' efforts on a random motion, and the efforts that the model's limits require."""
     twin = make_twin(closed.mechanism, closed.guess, serial.mechanism, serial.guess, {})
     want_driven(twin)
     samples, box = sampled_workspace(twin, POSES, 0), found_box(twin)

@@ -97,7 +97,7 @@ def command(
 
 
 def _pairs(texts: tuple[str, ...]) -> dict[str, str]:
-    """Joints of the serial model by joints of the closed one, of texts CLOSED=SERIAL."""
+    """Joints of the serial model by joints of the closed model, from texts CLOSED=SERIAL."""
     named = {}
     for text in texts:
         name, separator, value = text.partition("=")

@@ -1,4 +1,4 @@
-"""What workers compute of a closed mechanism and its stand-in: over the workspace, along motions, and the fits."""
+"""Computations of workers on a closed mechanism and its serial model: workspace, motions, and fits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ AUTOMATIC = "automatic"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MotionEfforts:
-    """What a motion needs at the joints and at the motors."""
+    """Required efforts of a motion at the joints and at the motors."""
 
     name: str
     x: Array
@@ -64,10 +64,10 @@ class MotionEfforts:
         return motor_efforts(self.transmission, efforts)
 
     def with_constants(self, constants: Constants) -> Array:
-        """Efforts of the stand-in with other constants.
+        """Efforts of the serial model with other constants.
 
         Args:
-            constants: Those of the repair.
+            constants: Constants of the repair.
 
         Returns:
             Efforts [N or N m], shape (nt, n).
@@ -75,10 +75,10 @@ class MotionEfforts:
         return self.serial + self.regressor @ constants.change
 
     def with_functions(self, functions: JointMap | None) -> Array:
-        """Efforts of the stand-in with what it lacks as functions of the pose; NaN outside their box.
+        """Efforts of the serial model with its missing terms as functions of the pose; NaN outside their box.
 
         Args:
-            functions: The functions, if there are.
+            functions: The functions, if any.
 
         Returns:
             Efforts [N or N m], shape (nt, n).
@@ -90,12 +90,12 @@ class MotionEfforts:
 
 
 def sampled_workspace(twin: Twin, count: int, seed: int) -> Workspace | str:
-    """Both mechanisms over the workspace, at the start and at points of a Sobol sequence; or why not.
+    """Both mechanisms over the workspace, at the start and at points of a Sobol sequence, or the reason for a failure.
 
     Args:
         twin: The mechanisms.
-        count: How many samples.
-        seed: Which ones.
+        count: Number of samples.
+        seed: Seed of the sequence.
     """
     low, high = twin.ranges.T
     power = max(1, int(np.ceil(np.log2(count))))
@@ -108,7 +108,7 @@ def sampled_workspace(twin: Twin, count: int, seed: int) -> Workspace | str:
 
 
 def found_box(twin: Twin) -> Array | str:
-    """The box in which all is sound; or why there is none.
+    """The box of regular poses, or the reason for its absence.
 
     Args:
         twin: The mechanisms.
@@ -120,12 +120,12 @@ def found_box(twin: Twin) -> Array | str:
 
 
 def fitted(twin: Twin, box: Array, seed: int) -> tuple[JointMap, Array] | str:
-    """What the stand-in lacks as functions of the pose, with their errors; or why there are none.
+    """The missing terms of the serial model as functions of the pose, with their errors, or the reason for a failure.
 
     Args:
         twin: The mechanisms.
         box: Lowest and highest value of each shared coordinate [m or rad], shape (n, 2).
-        seed: Of the poses at which they are checked.
+        seed: Seed of the poses of the test of the fit.
     """
     try:
         return fitted_map(twin, box, seed)
@@ -134,7 +134,7 @@ def fitted(twin: Twin, box: Array, seed: int) -> tuple[JointMap, Array] | str:
 
 
 def automatic_efforts(twin: Twin) -> MotionEfforts | str:
-    """Efforts along the motion that is made for the closed mechanism; or why there is none.
+    """Efforts along the generated motion of the closed mechanism, or the reason for its absence.
 
     Args:
         twin: The mechanisms.
@@ -149,12 +149,12 @@ def automatic_efforts(twin: Twin) -> MotionEfforts | str:
 
 
 def random_efforts(twin: Twin, box: Array, seed: int) -> MotionEfforts | str:
-    """Efforts along harmonics of random size and phase that fill a box; or why there are none.
+    """Efforts along harmonics of random size and phase that fill a box, or the reason for their absence.
 
     Args:
         twin: The mechanisms.
         box: Lowest and highest value of each shared coordinate [m or rad], shape (n, 2).
-        seed: Which ones.
+        seed: Seed of the motion.
     """
     try:
         return _efforts(twin, f"random {seed}", *random_course(box, seed))
@@ -167,7 +167,7 @@ def random_course(box: Array, seed: int) -> tuple[Array, Array, Array]:
 
     Args:
         box: Lowest and highest value of each shared coordinate [m or rad], shape (n, 2).
-        seed: Which ones.
+        seed: Seed of the motion.
 
     Returns:
         Coordinates, rates and accelerations [m or rad, per s, per s²], each of shape (nt, n).
@@ -218,7 +218,7 @@ def least_of_constants(motions: Sequence[MotionEfforts]) -> float:
 
 
 def _efforts(twin: Twin, name: str, x: Array, xd: Array, xdd: Array) -> MotionEfforts:
-    """What a motion of the shared coordinates needs in both."""
+    """Required efforts of a motion of the shared coordinates in both mechanisms."""
     efforts, states = [], []
     for space in (twin.closed, twin.serial):
         q, sound = sound_poses(space, x)

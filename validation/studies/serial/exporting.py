@@ -1,4 +1,4 @@
-"""Functions of the pose as files that need nothing of ours: a module for NumPy, and C; both are run to be measured."""
+"""Functions of the pose as a module for NumPy and as C, independent of loopcheck, and measured by running them."""
 
 import ctypes
 import inspect
@@ -48,12 +48,12 @@ def write_functions(twin: Twin, functions: JointMap, seed: int, folder: Path) ->
 
     Args:
         twin: The mechanisms.
-        functions: What the stand-in lacks.
-        seed: Of the poses at which they are measured.
-        folder: Where they go.
+        functions: The missing terms of the serial model.
+        seed: Seed of the poses of the measurement.
+        folder: Output folder.
 
     Returns:
-        Largest error of each function over its peak, by the file and what it gives [-], and what there is to say.
+        Largest error of each function over its peak, by file and function [-], and notes.
 
     Raises:
         OutputError: If a file cannot be written, or the module does not run.
@@ -78,11 +78,7 @@ def write_functions(twin: Twin, functions: JointMap, seed: int, folder: Path) ->
 
 
 def module_of(functions: JointMap) -> str:
-    """The text of a module of the functions, which needs NumPy alone.
-
-    Args:
-        functions: The functions.
-    """
+    """The text of a module of the functions that imports NumPy only."""
     shape = functions.coefficients.shape
     numbers = ", ".join(repr(float(value)) for value in functions.coefficients.ravel())
     low, high = ([float(value) for value in side] for side in (functions.low, functions.high))
@@ -95,13 +91,13 @@ def module_of(functions: JointMap) -> str:
 
 
 def accuracy_of_module(text: str, twin: Twin, functions: JointMap, seed: int) -> dict[str, float]:
-    """Errors of the module's functions, run in an interpreter of its own, against the closed mechanism's equations.
+    """Errors of the module's functions, run in a separate interpreter, against the equations of the closed mechanism.
 
     Args:
-        text: Of the module.
+        text: Text of the module.
         twin: The mechanisms.
-        functions: What it was made of.
-        seed: Of the poses.
+        functions: Functions of the module.
+        seed: Seed of the poses.
 
     Returns:
         Largest error of each kind of function over its peak [-].
@@ -129,10 +125,10 @@ def accuracy_of_c(source: str, twin: Twin, functions: JointMap, seed: int) -> di
     """Errors of the functions in C, compiled and run, against the closed mechanism's equations.
 
     Args:
-        source: The C.
+        source: The C source.
         twin: The mechanisms.
-        functions: What it was made of.
-        seed: Of the poses.
+        functions: Functions of the source.
+        seed: Seed of the poses.
 
     Returns:
         Largest error of each kind of function over its peak [-]; empty without a compiler.

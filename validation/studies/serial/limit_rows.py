@@ -1,4 +1,4 @@
-"""The rows of limits: what those of motors mean at the joints, and what joint limits of the stand-in ask of motors."""
+"""Rows of limits: limits of motors at the joints, and joint limits of the serial model at the motors."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -26,7 +26,7 @@ TOGETHER = "all motors together"
 
 
 def limit_rows(twin: Twin, samples: Workspace, speeds: Mapping[str, float]) -> Iterator[Row]:
-    """What the limits of motors mean at the joints, and what joint limits of the stand-in ask of the motors.
+    """Limits of motors transformed to the joints, and joint limits of the serial model transformed to the motors.
 
     Args:
         twin: The mechanisms.
@@ -86,7 +86,7 @@ def _transmission(twin: Twin, samples: Workspace) -> Array:
 
 
 def _are_limits(limits: Box) -> bool:
-    """Whether all are there, on both sides of zero."""
+    """Return whether all limits exist, on both sides of zero."""
     return bool((np.isfinite(limits.low) & np.isfinite(limits.high) & (limits.low < 0) & (limits.high > 0)).all())
 
 
@@ -116,7 +116,7 @@ def _boxes(T: Array, efforts: Box, speeds: Box) -> Iterator[tuple[str, str, Box]
 
 
 def _on_line(facets: Mapping[str, Facets]) -> Iterator[tuple[str, str, Box]]:
-    """Limits of efforts and speeds together, of motors whose effort falls with speed, |τ| / τ₀ + |ẏ| / ẏ₀ ≤ 1."""
+    """Combined limits of effort and speed, of motors with an effort that falls with speed, |τ| / τ₀ + |ẏ| / ẏ₀ ≤ 1."""
     n = facets[EFFORT].rows.shape[2]
     ends = {quantity: np.minimum(-each.low, each.high) for quantity, each in facets.items()}
     rows = np.concatenate([each.rows / ends[quantity][..., None] for quantity, each in facets.items()], axis=2)
@@ -127,7 +127,7 @@ def _on_line(facets: Mapping[str, Facets]) -> Iterator[tuple[str, str, Box]]:
 
 
 def _broken(twin: Twin, T: Array, x: Array, given: Box) -> Iterator[Row]:
-    """What the joint limits of the stand-in ask of each motor at worst, or of redundant ones that share it best."""
+    """Worst demand of the serial model's joint limits on each motor; redundant motors share it optimally."""
     limits = effort_ranges(twin.closed, twin.motors)
     is_redundant = T.shape[1] > T.shape[2]
     if not np.isfinite([given.low, given.high]).all() or (is_redundant and not _are_limits(limits)):
@@ -150,7 +150,7 @@ def _broken(twin: Twin, T: Array, x: Array, given: Box) -> Iterator[Row]:
 
 
 def _worst(twin: Twin, x: Array, ratio: Array) -> dict[str, Any]:
-    """The largest ratio over the poses, where, and at how many poses it is beyond 1."""
+    """The largest ratio over the poses, its pose, and the number of poses with a ratio beyond 1."""
     worst = int(ratio.argmax())
     pose = ", ".join(f"{joint} {value:.4g}" for joint, value in zip(twin.names, x[worst], strict=True))
     return {"ratio": float(ratio[worst]), "share": float((ratio > 1).mean()), "note": f"worst at {pose}"}

@@ -36,25 +36,27 @@ DEGREE = 4
 
 
 def write_stand_in(case: Case, keep: Sequence[str], hold: Sequence[str], folder: Path) -> tuple[Path, list[str]]:
-    """Write the stand-in of a closed mechanism: its spanning tree with the joints that are kept, a motor on each.
+    """Write the serial model of a closed mechanism: its spanning tree with the kept joints, a motor on each.
 
-    What moves by joints that are not kept stands where it is at the start and weighs there. Of a rod whose loop closes
-    on a body that moves against it, what its far end carries goes to that body. A joint that carries a kept one and
-    follows from another does so by a polynomial.
+    Bodies behind dropped joints are fixed in their initial pose, with their weight. If the loop of a rod closes on a
+    body
+    that moves against it, this body gets the load of the rod's far end. A joint that carries a kept joint and follows
+    from
+    another joint does so by a polynomial.
 
     Args:
         case: The closed mechanism.
-        keep: Names of the joints that stay; by default those that carry most of the ones that move by themselves.
-        hold: Names of joints that do not move in either.
-        folder: Where it goes.
+        keep: Names of the kept joints; by default those that carry most of the independent joints.
+        hold: Names of joints that are fixed in both models.
+        folder: Output folder.
 
     Returns:
-        The file, and what there is to say of it.
+        The file, and notes.
 
     Raises:
-        NotFoundError: If a joint is not there.
+        NotFoundError: If a joint is unknown.
         LoopClosureError: If the loops cannot be closed.
-        MechanismError: If the stand-in does not compile.
+        MechanismError: If the serial model does not compile.
         OutputError: If it cannot be written.
     """
     mechanism = case.mechanism
@@ -84,7 +86,7 @@ def write_stand_in(case: Case, keep: Sequence[str], hold: Sequence[str], folder:
 
 
 def _splits(mechanism: Mechanism, left: set[str]) -> list[Split]:
-    """Rods that end the tree and whose loop closes on a body that moves against them in the stand-in."""
+    """Rods at the end of the tree with a loop to a body that moves against them in the serial model."""
     splits: dict[int, Split] = {}
     parents = {body.parent for body in mechanism.bodies}
     for closure in mechanism.rigid_closures:
@@ -118,7 +120,7 @@ def _moving(mechanism: Mechanism, body: int, left: set[str]) -> set[str]:
 
 
 def _carrying(mechanism: Mechanism, kept: Sequence[str]) -> list[str]:
-    """Names of joints that are not kept and carry one that is."""
+    """Names of dropped joints that carry a kept joint."""
     carrying = set[int]()
     for joint in mechanism.joints:
         body = mechanism.bodies[joint.body].parent if joint.name in kept else WORLD
@@ -129,7 +131,7 @@ def _carrying(mechanism: Mechanism, kept: Sequence[str]) -> list[str]:
 
 
 def _followers(space: JointSpace, names: Sequence[str]) -> tuple[list[Follower], list[str]]:
-    """Polynomials of joints that follow from one kept joint each, and what there is to say of them."""
+    """Polynomials of joints that each follow from a kept joint, and notes."""
     mechanism, followers, notes = space.mechanism, [], list[str]()
     places = {joint.name: j for j, joint in enumerate(mechanism.joints)}
     start = space.coordinates(space.start[None])[0]
@@ -169,7 +171,7 @@ def _polynomial(space: JointSpace, follower: int, leader: int) -> tuple[Array, f
 
 
 def _relative_poses(mechanism: Mechanism, q: Array, dropped: Sequence[str]) -> list[RelativePose]:
-    """Pose of each body in its parent, dropped joints as in a pose (nq,), the others at rest."""
+    """Pose of each body in its parent, with dropped joints as in a pose (nq,) and all others at rest."""
     at_rest = mechanism.rest_position.copy()
     for joint, columns in zip(mechanism.joints, mechanism.q_slices, strict=True):
         if joint.name in dropped:
@@ -186,7 +188,7 @@ def _relative_poses(mechanism: Mechanism, q: Array, dropped: Sequence[str]) -> l
 
 
 def _want_first(mechanism: Mechanism, dropped: Sequence[str]) -> None:
-    """Refuse to drop a joint that acts after one that is kept of the same body: the axis of that one would turn."""
+    """Refuse to drop a joint after a kept joint of the same body: the axis of the kept joint would turn."""
     for body, joints in zip(mechanism.bodies, mechanism.joints_of, strict=True):
         names = [mechanism.joints[j].name for j in joints]
         if any(before not in dropped and after in dropped for before, after in pairwise(names)):

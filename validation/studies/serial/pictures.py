@@ -1,4 +1,4 @@
-"""The figures of a comparison: errors before and after, and what changes over the workspace."""
+"""Figures of a comparison: errors before and after the repair, and quantities over the workspace."""
 
 from typing import TYPE_CHECKING
 
@@ -46,11 +46,11 @@ def error_bars(errors: pd.DataFrame) -> "Figure | None":
 
 @as_svg
 def over_workspace(samples: pd.DataFrame, quantity: str) -> "Figure | None":
-    """A quantity of both models over the workspace: against one joint, or over two their difference.
+    """A quantity of both models over one joint, or their difference over two joints.
 
     Args:
         samples: The table of the workspace.
-        quantity: Which.
+        quantity: Name of the quantity.
     """
     positions = samples[samples["quantity"] == "position"].pivot(index="sample", columns="part", values="closed")
     rows = samples[samples["quantity"] == quantity]

@@ -1,4 +1,4 @@
-"""What a comparison of a closed mechanism and its stand-in says, on the terminal and on the page."""
+"""Terminal output and page of a comparison of a closed mechanism and its serial model."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -52,7 +52,7 @@ def summary(tables: Mapping[str, pd.DataFrame], record: Mapping[str, Any]) -> It
 
 
 def _settings(pairs: pd.DataFrame, constants: Mapping[str, str], limits: pd.DataFrame) -> Iterator[list[str]]:
-    """Armature, damping, stiffness and effort limit of each joint: needed, and in brackets those of the file."""
+    """Armature, damping, stiffness and effort limit of each joint: required, and in brackets those of the file."""
     for joint in pairs["serial"]:
         of_joint = limits[(limits["quantity"] == "effort") & (limits["part"] == joint)].set_index("kind")["high"]
         needed, given = (digits(of_joint[kind]) if kind in of_joint else "" for kind in ("safe box", "serial file"))
@@ -116,7 +116,7 @@ def sections(tables: Mapping[str, pd.DataFrame], record: Mapping[str, Any]) -> I
 
 
 def _pictures(samples: pd.DataFrame) -> Iterator[Block]:
-    """What changes over the workspace."""
+    """Quantities over the workspace."""
     if svg := effort_error(samples):
         caption = (
             "Errors of the motors' efforts at each pose, over the largest required effort of the pose. Both are root "
@@ -136,7 +136,7 @@ def _pictures(samples: pd.DataFrame) -> Iterator[Block]:
 
 
 def _worst(errors: pd.DataFrame) -> list[Mapping[str, Any]]:
-    """Of each quantity and part the largest errors of all motions, with the largest peak."""
+    """The largest errors of each quantity and part over all motions, with the largest peak."""
     figures = ["peak", *(f"{way}_rms" for way in WAYS)]
     worst = errors.groupby(["quantity", "part", "unit"], sort=False)[figures].max()
     return records(worst.reset_index())

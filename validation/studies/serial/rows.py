@@ -48,7 +48,7 @@ def effort_rows(
         twin: The mechanisms.
         motion: Its efforts.
         constants: The repair of the file.
-        functions: The repair that goes with the pose, if there is one.
+        functions: The pose-dependent repair, if any.
         accuracy: Largest error of the unmodified serial model that agrees, over the peak [-]; None: measured only.
     """
     ways = {
@@ -83,12 +83,12 @@ def effort_rows(
 
 
 def term_rows(twin: Twin, samples: Workspace, repaired: JointTerms) -> Iterator[Row]:
-    """Errors of what the stand-in has at its joints over the workspace, over the larger of both peaks.
+    """Errors of the joint terms of the serial model over the workspace, over the larger of both peaks.
 
     Args:
         twin: The mechanisms.
         samples: Both over the workspace.
-        repaired: Of the stand-in with other constants there.
+        repaired: Terms of the serial model with other constants.
     """
     units, efforts, _ = units_of(twin)
     loads = max(float(np.abs(side).max()) for side in (samples.closed.weight, samples.closed.spring))
@@ -114,7 +114,7 @@ def term_rows(twin: Twin, samples: Workspace, repaired: JointTerms) -> Iterator[
 
 
 def constant_facts(twin: Twin, constants: Constants) -> Iterator[tuple[str, str]]:
-    """What the repaired file has, and in brackets what the file has.
+    """Constants of the repaired file, and in brackets those of the original file.
 
     Args:
         twin: The mechanisms.
@@ -135,7 +135,7 @@ def constant_facts(twin: Twin, constants: Constants) -> Iterator[tuple[str, str]
 
 
 def pair_rows(twin: Twin, samples: Workspace) -> Iterator[Row]:
-    """The pairs of joints with their ranges, and what both reach of them.
+    """The pairs of joints with their ranges, and the reached part of the ranges.
 
     Args:
         twin: The mechanisms.
@@ -155,14 +155,14 @@ def pair_rows(twin: Twin, samples: Workspace) -> Iterator[Row]:
 def workspace_rows(
     twin: Twin, samples: Workspace, repaired: JointTerms, pace: Pace, more: Iterable[Series]
 ) -> Iterator[Row]:
-    """Both mechanisms at each sample: positions, transmission, diagonal terms, errors of efforts, and more.
+    """Both mechanisms at each sample: positions, transmission, diagonal terms, errors of efforts, and further columns.
 
     Args:
         twin: The mechanisms.
         samples: Both over the workspace.
-        repaired: Of the stand-in with other constants there.
+        repaired: Terms of the serial model with other constants.
         pace: Rates and accelerations of the motions.
-        more: What else there is at each sample.
+        more: Further quantities at each sample.
     """
     units = units_of(twin)[0]
     motors = list(twin.motors)
@@ -183,7 +183,7 @@ def workspace_rows(
 
 
 def _kinematic_rows(twin: Twin, samples: Workspace) -> Iterator[Row]:
-    """How far bodies that the joints move are apart, and what of the workspace is reached."""
+    """Distances between corresponding bodies, and the reached part of the workspace."""
     for k, name in enumerate(twin.names):
         for quantity, unit, error in zip(
             ("body position", "body angle"), ("m", "rad"), samples.pose_error[:, k].T, strict=True
@@ -214,9 +214,9 @@ def _term_series(twin: Twin, samples: Workspace, repaired: JointTerms) -> Iterat
 
 
 def _error_series(twin: Twin, samples: Workspace, repaired: JointTerms, pace: Pace) -> Iterator[Series]:
-    """What the motors' efforts are off by at each sample, in the mean square of rates and accelerations of such a pace.
+    """Errors of the motors' efforts at each sample, root mean square over rates and accelerations of a given pace.
 
-    Over the largest that they are at a sample, in the same mean. Products of velocities are left out.
+    Relative to the largest such mean of the efforts over the samples. Products of velocities are left out.
     """
     T = samples.closed.transmission[:, list(twin.motors)]
     to_motors = np.linalg.pinv(T).swapaxes(1, 2)

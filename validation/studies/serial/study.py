@@ -1,4 +1,4 @@
-"""What a serial stand-in of a closed mechanism loses, the map between joints and motors, and what repairs it."""
+"""Errors of a serial model of a closed mechanism, the map between joints and motors, and the repair of the model."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -140,7 +140,7 @@ class Serial(Study):
         return self._written(twin, samples, motions, fit, pace_of(box), folder)
 
     def _remove_old(self, folder: Path) -> None:
-        """Files of an earlier command must not pass for those of this one."""
+        """Remove files of an earlier command."""
         models = {case.mechanism.model.path.resolve() for case in (self.closed, self.serial)}
         for path in (folder / REPAIRED, folder / MODULE, folder / SOURCE):
             if path.resolve() not in models:
@@ -201,7 +201,7 @@ class Serial(Study):
             yield from effort_rows(twin, motion, constants, functions, self.accuracy)
 
     def _without(self, reason: str) -> Computed:
-        """Tables where nothing can be compared."""
+        """Tables of a comparison that is not possible."""
         empty = {name: spec.frame([]) for name, spec in self.tables.items()}
         record = {"closed": self.closed.mechanism.model.path.name, "serial": self.serial.mechanism.model.path.name}
         return Computed(
@@ -224,7 +224,7 @@ STUDY = Serial
 
 
 def _functions(fit: Any) -> tuple[JointMap | None, list[str]]:
-    """The functions, and what there is to say of them."""
+    """The functions, and notes on them."""
     if isinstance(fit, str):
         return None, [f"no functions: {fit}"]
     functions, _ = fit

@@ -1,4 +1,4 @@
-"""What repairs a stand-in, as a file: its MJCF with other joints and inertias."""
+"""File of a repaired serial model: its MJCF with other joints and inertias."""
 
 from pathlib import Path
 
@@ -22,17 +22,18 @@ JOINT_ATTRIBUTES = ("armature", "damping", "stiffness")
 
 
 def repair(twin: Twin, samples: Workspace, pace: Pace, limits: Box | None, folder: Path) -> tuple[Constants, str]:
-    """Fit the constants and write them: without those of links where the file cannot say them.
+    """Fit the constants and write them, without constants of links if the file cannot express them.
 
     Args:
         twin: The mechanisms.
         samples: Both over the workspace.
         pace: Rates and accelerations of the motions.
-        limits: Of the efforts at the joints, in the sense of the shared coordinates; None leaves those that it has.
-        folder: Where the file goes.
+        limits: Limits of the efforts at the joints, in the sense of the shared coordinates; None keeps those of the
+            file.
+        folder: Output folder.
 
     Returns:
-        The constants, and what was written of them, or why nothing was.
+        The constants, and a description of the file, or the reason for its absence.
     """
     reason = ""
     for links_too in (True, False):
@@ -45,19 +46,20 @@ def repair(twin: Twin, samples: Workspace, pace: Pace, limits: Box | None, folde
 
 
 def write_repaired(twin: Twin, constants: Constants, limits: Box | None, folder: Path) -> str:
-    """Write the stand-in with other constants, and with limits of efforts that break no motor.
+    """Write the serial model with other constants, and with limits of efforts that are safe for all motors.
 
     Args:
         twin: The mechanisms.
-        constants: Of its joints and links.
-        limits: Of the efforts at the joints, in the sense of the shared coordinates; None leaves those that it has.
-        folder: Where it goes; parts that the file includes are read from where they are.
+        constants: Constants of its joints and links.
+        limits: Limits of the efforts at the joints, in the sense of the shared coordinates; None keeps those of the
+            file.
+        folder: Output folder; included parts of the file are read from their places.
 
     Returns:
-        What was written.
+        A description of the file.
 
     Raises:
-        MechanismError: If the file cannot say it.
+        MechanismError: If MJCF cannot express it.
         OutputError: If it cannot be written.
     """
     model = twin.serial.mechanism.model
@@ -110,10 +112,6 @@ def _inertials(twin: Twin, constants: Constants) -> dict[str, dict[str, str]]:
 def write_text(path: Path, text: str) -> None:
     """Write a file of text.
 
-    Args:
-        path: Where.
-        text: What.
-
     Raises:
         OutputError: If it cannot be written.
     """
@@ -121,7 +119,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def _want_written(twin: Twin, constants: Constants, mechanism: Mechanism) -> None:
-    """Refuse a file that does not say what was meant: actuators may add armature of their own."""
+    """Refuse a file that compiles to other constants: actuators may add armature of their own."""
     read = {joint.name: joint for joint in mechanism.joints}
     where = f"{mechanism.model.path}:"
     for j in twin.serial.joints:

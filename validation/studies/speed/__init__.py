@@ -1,1 +1,1 @@
-"""How fast the batch is, beside Pinocchio, the plain sources and the engines; every ratio is measured in one run."""
+"""Speed of the batch compared with Pinocchio, the plain sources and the engines; each ratio is measured in one run."""

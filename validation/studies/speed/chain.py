@@ -1,4 +1,4 @@
-"""A chain of four-bar linkages, each on the crank of the one before: as many bodies and loops as wanted."""
+"""A chain of four-bar linkages of any length, each on the crank of the linkage before."""
 
 import tempfile
 from pathlib import Path

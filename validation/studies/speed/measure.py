@@ -1,4 +1,4 @@
-"""Measures the batch beside all else that computes the same, in turns, so that a busy machine slows all alike."""
+"""Measurement of the batch and all other sources in turns, so that a busy machine slows all alike."""
 
 import sys
 import time
@@ -40,7 +40,7 @@ SINE_AND_COSINE = 34
 
 
 def robot_rows(case: Case, samples: int) -> list[Mapping[str, Any]]:
-    """The batch of a robot, and how much more all others take for a sample."""
+    """Rows of the batch of a robot, and ratios of all other sources to it."""
     mechanism, motion = case.mechanism, prescribe(case)
     drive = motion.law(np.linspace(motion.t[0], motion.t[-1], samples))
     start = time.process_time()
@@ -88,7 +88,7 @@ def _alternated(ways: Mapping[str, tuple[Callable[[], Any], int]]) -> dict[str, 
 
 
 def few_rows(case: Case) -> list[Mapping[str, Any]]:
-    """Cost of a sample of small batches, and over that of a loop in Python over Pinocchio, which gets closed states."""
+    """Cost of a sample of small batches, and its ratio to a loop in Python over Pinocchio on closed states."""
     mechanism, motion = case.mechanism, prescribe(case)
     traced, _ = _traced(mechanism, motion.q[0])
     if traced is None:
@@ -116,7 +116,7 @@ def _repeated(act: Callable[[], Any], count: int) -> tuple[Callable[[], Any], in
 
 
 def harness_rows(case: Case) -> list[Mapping[str, Any]]:
-    """Time of each simulation through our adapter over what the engine's own functions take of it."""
+    """Time of each simulation through our adapter over the time in the engine's own functions."""
     motion = prescribe(case)
     rows: list[Mapping[str, Any]] = []
     for name in SIMULATIONS:
@@ -130,7 +130,7 @@ def harness_rows(case: Case) -> list[Mapping[str, Any]]:
 
 
 def _inside(act: Callable[[], Any], module: str) -> float:
-    """Time that the functions of a compiled module take in a call [s], less what it takes to watch them."""
+    """Time in the functions of a compiled module during a call [s], less the cost of the measurement."""
     spent, calls = _watched(act, module)
     empty, empty_calls = _watched(lambda: [len(()) for _ in range(10_000)], "builtins")
     return spent - calls * empty / empty_calls
@@ -200,7 +200,7 @@ def _loops(case: Case, motion: Any) -> dict[str, tuple[Callable[[], Any], int]]:
 
 
 def _limits(traced: Trace, spent: Array) -> list[Mapping[str, Any]]:
-    """How near the batch comes to the floating-point and memory limits of a core."""
+    """Ratios of the batch to the floating-point and memory limits of a core."""
     tape, mechanism = traced.efforts, traced.mechanism
     flops = tape.operations + SINE_AND_COSINE * tape.angles
     moved = 8 * (3 * len(mechanism.drives) + mechanism.na + mechanism.nq + 1)
@@ -219,7 +219,7 @@ def _limits(traced: Trace, spent: Array) -> list[Mapping[str, Any]]:
 
 
 def _peak_flops(n: int = 600) -> float:
-    """Operations per second of a matrix product, which comes near a core's limit."""
+    """Operations per second of a matrix product, an estimate of a core's limit."""
     A = np.ones((n, n))
     return 2 * n**3 / min(_timed(lambda: A @ A) for _ in range(REPETITIONS))
 
@@ -287,7 +287,7 @@ def chain_rows(lengths: Sequence[int]) -> list[Mapping[str, Any]]:
 
 
 def _swing(mechanism: Mechanism, t: Array) -> Drive:
-    """All motors swing from q = 0, each against the one before, so that the chain does not roll up.
+    """Swing of all motors from q = 0, neighbours in opposite directions, so that the chain does not roll up.
 
     Args:
         mechanism: A chain.
@@ -299,7 +299,7 @@ def _swing(mechanism: Mechanism, t: Array) -> Drive:
 
 
 def _batch_times(mechanism: Mechanism, drive: Drive, q: Array, traced: Trace) -> Array:
-    """CPU time of a sample in each repetition [s], after one that does not count, shape (repetitions,)."""
+    """CPU time of a sample in each repetition [s], after an uncounted repetition, shape (repetitions,)."""
 
     def act() -> Batch:
         return inverse_dynamics(mechanism, drive, q, traced=traced, evaluator=_evaluator())

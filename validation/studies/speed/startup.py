@@ -1,4 +1,4 @@
-"""How long a user waits for an answer, over what Python takes to import the libraries it is made with."""
+"""Time until an answer of the command line, over the time of Python to import its libraries."""
 
 import subprocess
 import sys

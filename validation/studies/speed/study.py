@@ -1,4 +1,4 @@
-"""How fast batches of inverse dynamics are, beside all else that computes the same."""
+"""Speed of batches of inverse dynamics, compared with other implementations."""
 
 import importlib.util
 from collections.abc import Iterator, Sequence
@@ -39,7 +39,7 @@ PACKAGES = {"llvmlite": "llvmlite", "pin": "pinocchio"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speed(Study):
-    """All figures, in turns, so that a busy machine slows all alike; what the folder holds is not measured again."""
+    """All figures, measured in turns, so that a busy machine slows all alike; stored figures are not measured again."""
 
     name: ClassVar[str] = "speed"
     page: ClassVar[str] = ""
@@ -100,7 +100,7 @@ STUDY = Speed
 
 
 def _summary(figures: pd.DataFrame) -> Iterator[RenderableType]:
-    """Each figure with its spread, and what is missing."""
+    """Each figure with its spread, and the missing figures."""
     columns = ["quantity", "size", "lowest", "median", "highest", "unit"]
     for (study, subject), of_subject in figures.groupby(["study", "subject"], sort=False):
         rows = (

@@ -1,4 +1,4 @@
-"""One case of a study: a robot with wrong parameters, a motion, and what every source makes of it."""
+"""One case of a sweep: a robot with wrong parameters, a motion, and the results of all sources."""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ LONGEST = threading.TIMEOUT_MAX / 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variation:
-    """What is varied, and what is held."""
+    """Varied and fixed settings of a sweep."""
 
     target: str
     """See `loopcheck.validation.judge.targets.robot_of`; paths are absolute."""
@@ -151,7 +151,7 @@ def kind_of(variation: Variation, case: int) -> Kind:
 
 
 def drawn(variation: Variation, case: int) -> tuple[Array, np.random.Generator]:
-    """Changes of the parameters of a case [-], shape (parameters,), and where its motion comes from."""
+    """Changes of the parameters of a case [-], shape (parameters,), and the generator of its motion."""
     rng = np.random.default_rng(np.random.SeedSequence(variation.seed, spawn_key=(case,)))
     return rng.uniform(-variation.spread / 100, variation.spread / 100, len(nominal(variation).varied)), rng
 
@@ -192,7 +192,7 @@ def _evaluated(case: Case, motion: Motion, drives: int, source: str) -> Outcome:
 
 
 def _evaluated_in(environment: Environment, case: Case, motion: Motion, source: str) -> Outcome:
-    """What a source makes of a case in the environment of its engine, which ends with this worker."""
+    """Outcome of a source in the environment of its engine, whose process ends with this worker."""
     try:
         outcome: Outcome = call(environment.interpreter, evaluate, (case, motion, source), LONGEST)
     except LostCallError as error:
@@ -223,7 +223,7 @@ def _row(
 
 
 def _compared(outcome: Outcome, reference: Outcome | None) -> dict[str, Any]:
-    """Result, error, peak and note; a comparison with nothing, or that is not a number, is none."""
+    """Result, error, peak and note; an empty comparison, or an error that is not finite, is a failure."""
     efforts, expected = outcome.compared, reference.compared if reference else None
     if efforts is None:
         failure = "not comparable" if outcome.failure == NOT_SUPPORTED else outcome.failure

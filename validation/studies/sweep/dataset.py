@@ -25,7 +25,7 @@ def chunks(cases: int) -> list[range]:
 
 
 def part(folder: Path, chunk: int) -> Path:
-    """The file of a chunk; Parquet where pyarrow is installed, CSV otherwise."""
+    """The file of a chunk; Parquet if pyarrow is installed, otherwise CSV."""
     return folder / PARTS / f"part-{chunk:06d}.{bulk_format()}"
 
 
@@ -57,7 +57,7 @@ def tables(folder: Path, count: int, spec: TableSpec) -> Iterator[pd.DataFrame]:
     """The chunks in order, one at a time.
 
     Raises:
-        OutputError: If one cannot be read.
+        OutputError: If a chunk cannot be read.
     """
     for chunk in range(count):
         files = sorted((folder / PARTS).glob(f"part-{chunk:06d}.*"))  # of the installation that wrote it

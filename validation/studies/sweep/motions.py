@@ -1,4 +1,4 @@
-"""The motions of a study: the robot's own, random ones, and random poses, all on few samples."""
+"""The motions of a sweep: the robot's own motion, random motions, and random poses, all on few samples."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ MOST_HALVINGS = 6
 
 
 class Baseline(NamedTuple):
-    """What all cases of a study start from."""
+    """Common input of all cases of a sweep."""
 
     case: Case
     """Nominal."""
@@ -51,7 +51,7 @@ class Baseline(NamedTuple):
 
 
 def make_scene(case: Case) -> Baseline:
-    """What all cases start from, for the nominal robot.
+    """Common input of all cases, from the nominal robot.
 
     Raises:
         HarnessError: If it has no motion.
@@ -74,13 +74,13 @@ def make_motion(scene: Baseline, case: Case, kind: Kind, rng: np.random.Generato
     """A motion of a perturbed robot.
 
     Args:
-        scene: What it starts from.
+        scene: Common input of all cases.
         case: The perturbed robot.
-        kind: What kind of motion.
-        rng: Where a random one comes from.
+        kind: Kind of motion.
+        rng: Generator of a random motion.
 
     Raises:
-        HarnessError: If the loops cannot be closed, or random motions meet singularities however small they are.
+        HarnessError: If the loops cannot be closed, or random motions of any size meet singularities.
     """
     where = f"{case.robot.name}, {kind} motion"
     assemble = partial(assemble_batch, case.mechanism, drives=scene.drives, where=where)
@@ -133,7 +133,7 @@ def _chosen(law: Law, columns: list[int], t: Array) -> Drive:
 
 @dataclass(frozen=True, slots=True)
 class _Swing:
-    """Sums of harmonics, which start at a position and stay within a distance of it."""
+    """Sums of harmonics that start at a position and stay within a distance of it."""
 
     start: Array
     amplitudes: Array

@@ -1,10 +1,10 @@
-"""What is varied of a robot: masses, moments of inertia, mass centres and lengths, each by a factor of its own.
+"""Varied parameters of a robot: masses, moments of inertia, mass centres and lengths, each by a factor of its own.
 
 A length is the distance of a point of a body from the origin of the body's frame: of the next body, of the anchor of
-its joints, or of the end of a closure; of the base, from the middle of all points at which the robot stands on it. The
-point moves along its direction, so that what is parallel or in one plane stays so. Everything is written as overrides
-of the MJCF: MuJoCo compiles them in, all other sources get the mechanism that is read from them. The anchor of a
-closure that the MJCF gives without sites follows by MuJoCo's own rule: the loop closes where all joints are at zero.
+its joints, or of the end of a closure. On the base it is the distance from the middle of all its points. The point
+moves along its direction, so that parallel and coplanar directions stay so. All changes are overrides of the MJCF:
+MuJoCo compiles them, and all other sources get the mechanism read from the compiled model. The anchor of a closure
+without sites follows by MuJoCo's own rule: the loop closes with all joints at zero.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,7 +50,7 @@ class Parameter:
 
 
 def parameters(mechanism: Mechanism, vary: Group = "all") -> tuple[Parameter, ...]:
-    """What is varied of a robot; what is zero stays so and is left out."""
+    """Varied parameters of a robot; zero parameters stay zero and are left out."""
     middle = _middle(mechanism)
     every_parameter = []
     for b, body in enumerate(mechanism.bodies):
@@ -78,8 +78,8 @@ def perturbed(mechanism: Mechanism, varied: Sequence[Parameter], change: Array) 
     """The mechanism with every parameter multiplied by one plus its change.
 
     Args:
-        mechanism: The nominal one.
-        varied: What `parameters` gives.
+        mechanism: The nominal mechanism.
+        varied: Result of `parameters`.
         change: Change of each [-], shape (parameters,).
 
     Raises:
@@ -125,14 +125,14 @@ def _moved(point: Array, body: int, change: float, middle: Array) -> list[float]
 
 
 def _middle(mechanism: Mechanism) -> Array:
-    """The middle of all points at which the robot stands on its base [m], shape (3,)."""
+    """The middle of all points of the base that carry the robot [m], shape (3,)."""
     points = [body.position for body in mechanism.bodies if body.parent == WORLD]
     points += [site.position for site in _ends_of_closures(mechanism) if site.body == WORLD]
     return np.mean(points, axis=0) if points else np.zeros(3)
 
 
 def _ends_of_closures(mechanism: Mechanism) -> list[Site]:
-    """The sites at which closures end."""
+    """The sites at the ends of closures."""
     ends = [
         end
         for closure in mechanism.rigid_closures

@@ -61,7 +61,7 @@ def distribution_figure(tallies: Mapping[tuple[str, str], Tally], tolerances: Ma
 
 @as_svg
 def sensitivity_figure(sensitivity: pd.DataFrame) -> "Figure | None":
-    """What a percent more of each parameter does to the effort of each actuator, the largest effects on top."""
+    """Change of each actuator's effort per percent of each parameter, the largest effects on top."""
     from matplotlib.ticker import MaxNLocator
 
     if sensitivity.empty:

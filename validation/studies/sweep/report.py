@@ -1,4 +1,4 @@
-"""What the page and the terminal say of a sweep."""
+"""Page and terminal output of a sweep."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -56,7 +56,7 @@ def derived(sweep: SweepResult) -> Mapping[str, pd.DataFrame]:
 
 
 def summary(sweep: SweepResult) -> Iterator[RenderableType]:
-    """The quantiles of the error of each source, and what was not compared, for the terminal."""
+    """The quantiles of the error of each source, and failed comparisons, for the terminal."""
     shown = quantiles(sweep)[["source", "motion", "cases", "median", "99 %", "largest", "its case", "beyond it"]]
     shown = shown.rename(columns={"beyond it": "beyond tolerance"})
     rows = (
@@ -100,7 +100,7 @@ def quantiles(sweep: SweepResult) -> pd.DataFrame:
 
 
 def sentence(sweep: SweepResult) -> str:
-    """What came of the cases."""
+    """Results of the cases in a sentence."""
     count = dict.fromkeys(RESULTS, 0)
     for (source, _, result), rows in sweep.statistics.results.items():
         count[result] += rows if source != sources.REFERENCE else 0
@@ -118,7 +118,7 @@ def sentence(sweep: SweepResult) -> str:
 
 
 def verdicts(sweep: SweepResult) -> list[str]:
-    """One for all errors of a source in a kind of motion, and one for each kind of what did not run."""
+    """A verdict on all errors of a source in a kind of motion, and a verdict on each kind of failure."""
     tallies = sweep.statistics.tallies.items()
     results = sweep.statistics.results.items()
     return [
@@ -132,7 +132,7 @@ def verdicts(sweep: SweepResult) -> list[str]:
 
 
 def answer(sweep: SweepResult) -> Section:
-    """What came of it, and the quantiles."""
+    """Results, and the quantiles."""
     variation, case = sweep.variation, nominal(sweep.variation).case
     about = (
         f"Mode {case.mode}, {case.configuration}. In every case each of {len(nominal(variation).varied)} parameters, "
@@ -229,7 +229,7 @@ def sensitivities(sweep: SweepResult) -> Section:
 
 
 def failures(sweep: SweepResult) -> Section:
-    """What could not be compared, and why."""
+    """Failed comparisons, and their reasons."""
     reasons = sweep.statistics.reasons
     meaning = [f"{name}: {text}" for name, text in RESULTS.items()]
     if reasons.empty:
@@ -242,7 +242,7 @@ def failures(sweep: SweepResult) -> Section:
 
 
 def how(sweep: SweepResult) -> Section:
-    """What it takes to get the same again."""
+    """Settings needed to repeat the sweep."""
     record = {"command": " ".join(map(str, sweep.record["command"])), "cases": sweep.cases}
     record |= {name: sweep.record[name] for name in ("start", "loopcheck", "versions", "scheduler", "model")}
     record |= {"duration [s]": sweep.record["duration_s"], **sweep.record["variation"]}

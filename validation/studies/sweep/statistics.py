@@ -1,8 +1,9 @@
-"""What a study says, read from its data set a chunk at a time, so that its size does not matter.
+"""Statistics of a sweep, read from its data set a chunk at a time, so that its size does not matter.
 
-Quantiles come from a histogram whose bins are a fiftieth of a decade wide: 5 % of the error. Sensitivities come
-from the normal equations of a linear regression of the root mean square effort of each actuator on all parameters, over
-the cases with the robot's own motion.
+Quantiles come from a histogram with bins of a fiftieth of a decade: 5 % of the error. Sensitivities come from the
+normal
+equations of a linear regression of the root mean square effort of each actuator on all parameters, over the cases with
+the robot's own motion.
 """
 
 import re
@@ -88,7 +89,7 @@ class Tally:
 
 @dataclass(slots=True, kw_only=True)
 class Regression:
-    """Normal equations of the efforts (n, na) on one and the parameters (n, np)."""
+    """Normal equations of the efforts (n, na) on a constant and the parameters (n, np)."""
 
     moments: Array
     """XᵀX, shape (1 + np, 1 + np)."""
@@ -98,11 +99,11 @@ class Regression:
     """Sums of Y², shape (na,)."""
 
     def add(self, X: Array, Y: Array) -> None:
-        """Take in more samples.
+        """Add samples.
 
         Args:
             X: Parameters' changes [%], shape (n, np).
-            Y: Efforts less the nominal ones [N or N m], shape (n, na).
+            Y: Efforts less the nominal efforts [N or N m], shape (n, na).
         """
         X = np.column_stack([np.ones(len(X)), X])
         self.moments += X.T @ X
@@ -111,7 +112,7 @@ class Regression:
 
 
 class Statistics(NamedTuple):
-    """What a study says."""
+    """Statistics of a sweep."""
 
     tallies: Mapping[tuple[str, str], Tally]
     """Counts of errors by kind of motion and source."""
@@ -137,10 +138,10 @@ def gather(variation: Variation, folder: Path, parts: int, nominal_efforts: Mapp
     """Read a data set once.
 
     Args:
-        variation: What it is of.
-        folder: Where it is.
-        parts: How many chunks it has.
-        nominal_efforts: Of each actuator in the own motion of the nominal robot [N or N m].
+        variation: Settings of the sweep.
+        folder: Folder of the data set.
+        parts: Number of chunks.
+        nominal_efforts: Effort of each actuator in the own motion of the nominal robot [N or N m].
     """
     robot = nominal(variation)
     size, na = 1 + len(robot.varied), robot.case.mechanism.na
@@ -208,7 +209,7 @@ def _reasons(reasons: Mapping[tuple[str, str, str], list[int]]) -> pd.DataFrame:
 
 
 def _sensitivity(variation: Variation, regression: Regression, efforts: Mapping[str, float]) -> pd.DataFrame:
-    """Slopes with their 95 % intervals, standardised slopes and the part of the variance that is told."""
+    """Slopes with their 95 % intervals, standardised slopes and the explained part of the variance."""
     varied, mechanism = nominal(variation).varied, nominal(variation).case.mechanism
     n, size = float(regression.moments[0, 0]), len(regression.moments)
     columns = ["actuator", "unit", "parameter", "slope", "interval", "elasticity", "standardised", "told", "cases"]

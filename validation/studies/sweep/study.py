@@ -43,8 +43,9 @@ class Sweep(Study):
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`.
 
-        Cases that are computed together and fail, because their process died or ran out of time, are computed again
-        one at a time, each with that time.
+        If a task of several cases crashes or times out, its cases are computed again one at a time, each with the full
+        time
+        limit.
         """
         _want_known(self.variation)
         clear(folder)
@@ -75,7 +76,7 @@ STUDY = Sweep
 
 
 def describe_case(variation: Variation, case: int) -> Iterator[str]:
-    """What every source makes of a case, and the changes of the parameters, a line each."""
+    """Outcome of every source in a case, and the changes of the parameters, a line each."""
     frame = compute_cases(variation, (case,))
     columns = ["motion", "source", "result", "relative_error", "note", *effort_columns(nominal(variation))]
     for row in frame[columns].to_dict("records"):
@@ -104,7 +105,7 @@ def _computed(study: Sweep, parts: Sequence[Sequence[int]], pool: WorkerPool) ->
 def _one_by_one(
     variation: Variation, parts: Mapping[int, Sequence[int]], pool: WorkerPool
 ) -> Iterator[tuple[int, pd.DataFrame]]:
-    """Rows of parts, each once all of its cases have come to an end; those that fail again say why."""
+    """Rows of parts, each after the end of all its cases; repeated failures are noted."""
     cases = [(k, case) for k, of_part in parts.items() for case in of_part]
     files = _files(variation)
     tasks = [
@@ -141,7 +142,7 @@ def _want_known(variation: Variation) -> None:
 
 
 def _settled(variation: Variation) -> Mapping[str, Any]:
-    """What all rows of the data set share, with what was left to be chosen."""
+    """Common values of all rows of the data set, with defaults filled in."""
     case = nominal(variation).case
     return {
         "variation": asdict(variation) | {"mode": case.mode, "configuration": case.configuration},

@@ -1,1 +1,1 @@
-"""Many robots in one batch: do they agree, how fast are they, and what does that cost in effort."""
+"""Many robots in one batch: agreement of the worlds, throughput, and effort error."""

@@ -1,4 +1,4 @@
-"""Batches of an engine, measured: whether worlds agree, how many steps they make, and what their efforts are off by."""
+"""Measurements on batches of an engine: agreement of worlds, steps per second, and errors of efforts."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,32 +40,32 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Starts:
-    """States in which worlds begin, and efforts that they are given."""
+    """Initial states and efforts of worlds."""
 
     state: State
     tau: Array
     """Efforts, constant over all steps [N or N m], shape (n, na)."""
 
     def some(self, places: Sequence[int]) -> "Starts":
-        """Those of some worlds.
+        """The initial states and efforts of some worlds.
 
         Args:
-            places: Their numbers.
+            places: Numbers of the worlds.
         """
         q, qd = self.state
         return Starts(state=(q[places], qd[places]), tau=self.tau[places])
 
 
 def agreement(case: Case, engine: str, precision: str, counts: Sequence[int], steps: int, seed: int) -> list[Row]:
-    """Rows for batches of some sizes: worlds that begin alike, and worlds of their own beside the same alone.
+    """Rows for batches of some sizes: worlds with equal starts, and worlds with different starts against single runs.
 
     Args:
         case: The case.
         engine: The engine.
         precision: Single or double.
         counts: Sizes of the batches.
-        steps: After how many steps worlds are held against each other.
-        seed: Of where they begin.
+        steps: Number of steps before the comparison of worlds.
+        seed: Seed of the initial states.
     """
     first = {**_named(case, engine, precision), "steps": steps}
     try:
@@ -87,14 +87,14 @@ def agreement(case: Case, engine: str, precision: str, counts: Sequence[int], st
 
 
 def rates(case: Case, engine: str, precision: str, counts: Sequence[int], seed: int) -> list[Row]:
-    """Rows for settings: what a run with them is off by, and how many steps a batch makes.
+    """Rows for settings: the effort error of a run with them, and the steps of a batch per second.
 
     Args:
         case: The case.
         engine: The engine.
         precision: Single or double.
-        counts: Sizes of the batches; the largest is timed with all settings, the others with the file's own.
-        seed: Of where worlds begin.
+        counts: Sizes of the batches; the largest is timed with all settings, the others with the file's own settings.
+        seed: Seed of the initial states.
     """
     try:
         batch, motion = batch_of(engine), prescribe(case)
@@ -110,7 +110,7 @@ def rates(case: Case, engine: str, precision: str, counts: Sequence[int], seed: 
 def _of_choice(
     key: tuple[Case, str, str], given: tuple[Motion, Starts], counts: Sequence[int], name: str
 ) -> Iterator[Row]:
-    """Rows of one choice of settings, for each size of a batch that is timed with them."""
+    """Rows of one choice of settings, for each timed size of a batch."""
     (case, engine, precision), (motion, starts), batch = key, given, batch_of(key[1])
     settings = batch.choices(case.mechanism)[name]
     step, own = batch.timestep(case.mechanism, settings), float(compile_model(case.mechanism.model).opt.timestep)
@@ -142,10 +142,10 @@ def _of_choice(
 
 
 def batch_of(engine: str) -> Batch:
-    """The module of an engine that has batches.
+    """The module of batches of an engine.
 
     Raises:
-        EngineError: If it has none.
+        EngineError: If the engine has no such module.
     """
     batch = engines.engine(engine).batch()
     if batch is None:
@@ -200,7 +200,7 @@ ANY = ""
 
 @dataclass(frozen=True, slots=True)
 class _Runs:
-    """Batches of a robot, and where their worlds are after some steps."""
+    """Batches of a robot, and the states of their worlds after some steps."""
 
     case: Case
     batch: Batch
@@ -208,13 +208,13 @@ class _Runs:
     steps: int
 
     def ends(self, starts: Starts) -> State:
-        """Where worlds are after the steps."""
+        """States of worlds after the steps."""
         worlds = self.batch.worlds(self.case.mechanism, starts.state, {}, self.precision)
         worlds.run(starts.tau, self.steps)
         return worlds.state()
 
     def round_off(self, start: Starts) -> float:
-        """What the last digit of where a world begins changes [-], the worst of both directions."""
+        """Effect of a change of an initial state by its last digit [-], the worse of both directions."""
         q, qd = start.state
         kind = EPSILON[self.precision]
         nudged = [np.nextafter(q.astype(kind), kind(side)).astype(float) for side in (-np.inf, np.inf)]
@@ -222,12 +222,12 @@ class _Runs:
         return max(_apart(own, other) for other in others)
 
     def alike(self, starts: Starts, round_off: float) -> Row:
-        """How far worlds that begin alike come apart."""
+        """Distance between worlds with equal starts."""
         q, qd = self.ends(starts)
         return _figures([_apart((q[:1], qd[:1]), (q[k : k + 1], qd[k : k + 1])) for k in range(len(q))], round_off)
 
     def beside_alone(self, starts: Starts, rng: np.random.Generator) -> Row:
-        """How far some worlds of a batch are from what they do alone."""
+        """Distance of some worlds of a batch from single runs."""
         count = len(starts.tau)
         places = sorted({0, count - 1, *rng.integers(count, size=ALONE - 2).tolist()})
         q, qd = self.ends(starts)
@@ -261,7 +261,7 @@ def _figures(apart: Sequence[float], round_off: float) -> Row:
 
 
 def _apart(one: State, other: State) -> float:
-    """How far two states are apart, over the largest position or velocity [-]; infinite where one is not finite."""
+    """Distance of two states over the largest position or velocity [-]; infinite if a state is not finite."""
     parts = []
     for a, b in zip(one, other, strict=True):
         if not (np.isfinite(a).all() and np.isfinite(b).all()):

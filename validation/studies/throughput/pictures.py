@@ -1,4 +1,4 @@
-"""The figure of the study: what steps per second cost in effort accuracy."""
+"""Figure of the study: effort error over steps per second."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -31,10 +31,11 @@ CLEAR = 6.0
 
 @as_svg
 def pareto(rows: pd.DataFrame) -> "Figure | None":
-    """Error of each choice of settings over its rate, and the line below which no engine comes.
+    """Error of each choice of settings over its rate, and the lower bound of all engines.
 
-    The largest batch of each engine is drawn. Choices that no other of the same engine is better than are filled and
-    named, and its line joins them; its own settings are named too.
+    The figure shows the largest batch of each engine. Pareto-optimal choices are filled, named, and joined by a line;
+    the
+    engine's own settings are named too.
 
     Args:
         rows: Rows of the table of rates.
@@ -68,7 +69,7 @@ def pareto(rows: pd.DataFrame) -> "Figure | None":
 
 
 def _curves(known: pd.DataFrame, axes: "Axes") -> Iterator[tuple[str, pd.DataFrame]]:
-    """Draw each engine, and say in which colour which of its choices are named: the best, and its own settings."""
+    """Draw each engine, and return the choices to name with their colour: Pareto-optimal choices and own settings."""
     for k, (names, points) in enumerate(known.groupby(["engine", "precision", "device"], sort=False)):
         engine, precision, device = map(str, names)
         color, count = COLORS[k % len(COLORS)], points["worlds"].max()
@@ -84,7 +85,7 @@ def _curves(known: pd.DataFrame, axes: "Axes") -> Iterator[tuple[str, pd.DataFra
 
 
 def _put_names(axes: "Axes", curves: list[tuple[str, pd.DataFrame]]) -> None:
-    """Name the best choices where their names cover least of points, lines and other names."""
+    """Name the best choices at places that cover least of points, lines and other names."""
     from matplotlib.colors import to_rgb
 
     covered = [*_marks(axes), *(box for _, named in curves for box in _stairs(axes, named))]
@@ -113,7 +114,7 @@ def _put_names(axes: "Axes", curves: list[tuple[str, pd.DataFrame]]) -> None:
 
 
 def _marks(axes: "Axes") -> "Iterator[Bbox]":
-    """What the marks of all choices cover [pixels]."""
+    """Areas of the marks of all choices [pixels]."""
     from matplotlib.transforms import Bbox
 
     for line in axes.lines:
@@ -123,7 +124,7 @@ def _marks(axes: "Axes") -> "Iterator[Bbox]":
 
 
 def _stairs(axes: "Axes", named: pd.DataFrame) -> "Iterator[Bbox]":
-    """What the stairs through the best choices cover [pixels]."""
+    """Areas of the stairs through the best choices [pixels]."""
     from matplotlib.transforms import Bbox
 
     corners = axes.transData.transform(envelope(named)[["rate", "rms"]].to_numpy(float))

@@ -1,4 +1,4 @@
-"""In which precisions an engine has batches, asked where it is."""
+"""Precisions of an engine's batches, computed in the environment of the engine."""
 
 from loopcheck.validation.studies.throughput.measure import batch_of
 

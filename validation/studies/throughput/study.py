@@ -1,4 +1,4 @@
-"""Do the worlds of a batch agree, and what do steps per second cost in effort accuracy?"""
+"""Agreement of the worlds of a batch, and effort error against steps per second."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -142,7 +142,7 @@ def with_batches() -> list[str]:
 
 
 def cost_of_a_million(rates: pd.DataFrame, cpu: str) -> str:
-    """What a million steps a second cost in effort accuracy, or how far the fastest are from it.
+    """Effort error at a million steps a second, or the distance of the fastest settings from this rate, in words.
 
     Args:
         rates: The table of rates.
@@ -174,7 +174,7 @@ def _in_words(row: pd.Series) -> str:
 
 
 def _summary(of_worlds: pd.DataFrame, of_rates: pd.DataFrame, cpu: str) -> Iterator[RenderableType]:
-    """Worlds of each engine, the rates of its settings, and what a million steps cost."""
+    """Worlds of each engine, the rates of its settings, and the effort error at a million steps a second."""
     rows = [
         [
             f"{row['engine']}, {row['precision']}",
@@ -211,7 +211,7 @@ def _cells(row: Mapping[Any, Any], names: tuple[str, ...]) -> list[str]:
 
 
 def _sections(of_worlds: pd.DataFrame, of_rates: pd.DataFrame, cpu: str) -> Iterator[Section]:
-    """What is measured, worlds, and rates with their picture."""
+    """Explanation, worlds, and rates with their figure."""
     yield Section(title="Method", anchor="worlds", blocks=[INTRODUCTION])
     yield Section(title="Do worlds agree?", anchor="agreement", blocks=[table(of_worlds.rename(columns=HEADERS))])
     blocks: list[Block] = [cost_of_a_million(of_rates, cpu)]

@@ -1,1 +1,1 @@
-"""The cheapest settings with which a simulation reaches an accuracy, proven on motions that it has not seen."""
+"""The cheapest settings of a simulation for an accuracy, proven on held-out motions."""

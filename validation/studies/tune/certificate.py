@@ -1,4 +1,4 @@
-"""The certificate of tuned settings: what is claimed, of which files, and in which engine."""
+"""The certificate of tuned settings: claims, files, and engine."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ HELD_OUT = 2
 
 
 class Claim(BaseModel):
-    """What the settings give on a motion."""
+    """Measured error and cost of the settings on a motion."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -74,7 +74,7 @@ class Statement(BaseModel):
 
 
 class MadeBy(BaseModel):
-    """Circumstances of the certificate, which nobody can verify later."""
+    """Circumstances of the certificate that cannot be verified later."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -127,7 +127,7 @@ def checksum(content: Mapping[str, Any], name: str = "checksum") -> str:
 
     Args:
         content: The content.
-        name: Name of the entry with the checksum, which does not count.
+        name: Name of the entry with the checksum, which is left out.
     """
     counted = {key: value for key, value in content.items() if key != name}
     return hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()
@@ -137,7 +137,7 @@ def read_certificate(path: Path) -> Certificate:
     """A certificate from its file.
 
     Raises:
-        OutputError: If it is not there or none.
+        OutputError: If the file is missing or no certificate.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -155,7 +155,7 @@ def read_certificate(path: Path) -> Certificate:
 
 
 def _from_first_schema(content: Mapping[str, Any]) -> Certificate:
-    """A certificate of schema 1, which contains no hash of a motion; its held-out motions were chosen by the search."""
+    """A certificate of schema 1, without the hash of a motion; its held-out motions were chosen by the search."""
     old = dict(content)
     intact = old.pop("digest") == checksum(content, "digest")
     made_by = {name: old.pop(name) for name in ("loopcheck", "original", "inertial")}
@@ -168,7 +168,7 @@ def _from_first_schema(content: Mapping[str, Any]) -> Certificate:
 
 
 def hashes(files: Iterable[Path], home: Path) -> dict[str, str]:
-    """SHA-256 of files by their places from a folder; of those that are not there, nothing.
+    """SHA-256 of the existing files by their paths relative to a folder.
 
     Args:
         files: The files.
@@ -179,11 +179,11 @@ def hashes(files: Iterable[Path], home: Path) -> dict[str, str]:
 
 
 def settings_in(own: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
-    """Settings that a file does not have by itself.
+    """Settings that differ from the file's own settings.
 
     Args:
-        own: What it has.
-        settings: What it should have.
+        own: Settings of the file.
+        settings: Wanted settings.
     """
     return {
         name: value

@@ -16,11 +16,11 @@ from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool
 
 
 class LostAnswerError(HarnessError):
-    """The process that was to ask an engine did not come to an end."""
+    """Loss of the process that asks an engine."""
 
 
 def tunable() -> list[str]:
-    """Engines that can compute and whose settings can be tuned."""
+    """Available engines with tunable settings."""
     return [name for name in engines.engine_names() if engines.provides(name, "tuning") and is_there(name)]
 
 
@@ -28,7 +28,7 @@ def want_tunable(engine: str) -> None:
     """Check the name of an engine.
 
     Raises:
-        NotFoundError: If it cannot be tuned, or is not there; the message lists those that can.
+        NotFoundError: If it cannot be tuned or is not available; the message lists the tunable engines.
     """
     if engine not in tunable():
         raise NotFoundError("engine that can be tuned", engine, tunable())
@@ -47,10 +47,10 @@ def engine_of_source(source: str) -> str:
 
 
 def tuning_of(engine: str) -> Tuning:
-    """The module of an engine that tunes, where the engine can be imported: in worker processes.
+    """The tuning module of an engine, for worker processes, which can import the engine.
 
     Raises:
-        NotFoundError: If it has none, or is not installed; the message lists those that can.
+        NotFoundError: If it has none or is not installed; the message lists the tunable engines.
     """
     module = engines.engine(engine).tuning() if engine in engines.engine_names() else None
     if module is None:
@@ -60,9 +60,9 @@ def tuning_of(engine: str) -> Tuning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedTuning:
-    """What an engine says of its settings, asked in a worker process: it may not be importable here.
+    """Settings of an engine, computed in a worker process, as the engine may not be importable here.
 
-    Each raises `LostAnswerError` if that process dies.
+    Each method raises `LostAnswerError` if that process dies.
     """
 
     engine: str
@@ -96,5 +96,5 @@ class AskedTuning:
 
 
 def _answer(engine: str, what: str, args: tuple[Any, ...]) -> Any:
-    """What the module of an engine returns; runs in a worker process."""
+    """Result of a function in the tuning module of an engine; runs in a worker process."""
     return getattr(tuning_of(engine), what)(*args)

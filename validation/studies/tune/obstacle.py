@@ -1,6 +1,6 @@
-"""What is left to try where a search finds nothing, and what then stands in the way of an accuracy.
+"""Further trials after an unsuccessful search, and the obstacle to an accuracy.
 
-That is the part of the error that more of a change removes.
+The obstacle is the part of the error that a further change of a setting removes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,13 +18,13 @@ HELPS = 0.8
 
 
 def refined(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored], reach: Reach) -> list[Scored]:
-    """Finer steps and harder loops than the best of a search has, as long as they help.
+    """Finer steps and harder loops than the best candidate of a search, as long as they help.
 
     Args:
-        trials: What tries settings.
+        trials: Runs of the tuning.
         purposes: The motions.
-        tried: What has been tried, of which something can be judged.
-        reach: How far the search goes.
+        tried: Tried candidates, some of them judged.
+        reach: Limits of the search.
     """
     best, further = _best(trials, purposes, tried), list[Scored]()
     while True:
@@ -40,13 +40,13 @@ def refined(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored]
 
 
 def obstacle(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored], wish: str) -> Mapping[str, str]:
-    """Why nothing reaches an accuracy, and the best there is.
+    """Reason for an unreachable accuracy, and the best settings.
 
     Args:
-        trials: What tries settings.
+        trials: Runs of the tuning.
         purposes: The motions.
-        tried: What has been tried, of which something can be judged.
-        wish: What is wanted, in words.
+        tried: Tried candidates, some of them judged.
+        wish: The wanted accuracy, in words.
 
     Returns:
         The verdict, and the answer in words.
@@ -69,7 +69,7 @@ def obstacle(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored
 
 
 def _best(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored]) -> Scored:
-    """What errs least on all motions: what was bad on one was not tried on the others."""
+    """Candidate with the least error on all motions; a candidate that fails on one motion is not tried on the next."""
     on_all: list[Scored] = []
     for one in sorted(tried, key=lambda one: one.error):
         if on_all and min(other.error for other in on_all) <= one.error:
@@ -79,9 +79,9 @@ def _best(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored]) 
 
 
 def _further(trials: Trials, candidate: Candidate) -> dict[str, Candidate]:
-    """Half the step with the same loops, and loops of half the time constant, with half the step where they need it.
+    """Half the step with the same loops, and loops of half the time constant, with half the step if they need it.
 
-    The latter only where a method has time constants.
+    The second candidate exists only for methods with time constants.
     """
     family, step = candidate.family, candidate.step
     of_method = [one for one in trials.families if one.method == family.method]
@@ -98,7 +98,7 @@ def _further(trials: Trials, candidate: Candidate) -> dict[str, Candidate]:
 
 
 def _rest(trials: Trials, best: Scored) -> str:
-    """What is left where neither step nor softness helps."""
+    """Remaining cause of the error if neither step nor softness helps, in words."""
     floors = [row["floor"] for row in trials.rows if np.isfinite(row["error"]) and row["error"] == best.error]
     if floors and best.error < 2 * max(floors):
         return f"cause: noise floor of a log with this step, {max(floors):.2g}"

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 @as_svg
 def work_precision(rows: pd.DataFrame, accuracy: float) -> "Figure | None":
-    """Worst error of each setting over what a simulated second costs; the file as it is, and what is chosen, marked.
+    """Worst error of each setting over the cost of a simulated second, with the file's own and the chosen settings.
 
     Args:
         rows: The table.
-        accuracy: What is asked for [-].
+        accuracy: Accuracy of the user [-].
     """
     from matplotlib.figure import Figure
 

@@ -1,4 +1,4 @@
-"""What settings are tried on: the user's motion, automatic and random ones, a perturbed start, other controllers."""
+"""Test motions of settings: the user's motion, automatic and random ones, a perturbed start, other controllers."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ OTHER_WIDTHS = (0.3, 2.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purpose:
-    """What settings are tried on."""
+    """A test motion of settings."""
 
     name: str
     motion: Motion
@@ -45,28 +45,28 @@ class Purpose:
 
 
 def names_of(purposes: Sequence[Purpose]) -> list[str]:
-    """What some purposes are called."""
+    """Names of some test motions."""
     return [purpose.name for purpose in purposes]
 
 
 def seeds_in(names: Iterable[str]) -> list[int]:
-    """Seeds of the random motions among some purposes.
+    """Seeds of the random motions among some test motions.
 
     Args:
-        names: What they are called.
+        names: Names of test motions.
     """
     return [int(name.removeprefix(RANDOM)) for name in names if name.startswith(RANDOM)]
 
 
 def purpose_of(case: Case, engine: str, name: str, about: tuple[Motion, int] | None = None) -> Purpose | str:
-    """A motion to try settings on, or why there is none; runs in a worker process.
+    """A test motion, or the reason for its absence; runs in a worker process.
 
     Args:
         case: The case.
         engine: The engine.
-        name: What it is called.
-        about: For a random motion, that which it is as far and as fast as, and its seed; by default it is the case's
-            own, or the automatic one by that name.
+        name: Name of the test motion.
+        about: For a random motion, a motion of the same size and pace, and the seed; by default the case's own motion,
+            or the automatic motion by that name.
 
     Raises:
         HarnessError: If the case has no motion of its own.
@@ -91,14 +91,14 @@ def purpose_of(case: Case, engine: str, name: str, about: tuple[Motion, int] | N
 def random_purposes(
     case: Case, engine: str, pool: WorkerPool, given: Motion, seeds: Sequence[int]
 ) -> tuple[list[Purpose], list[str]]:
-    """Random motions, and why some are missing.
+    """Random motions, and reasons for missing ones.
 
     Args:
         case: The case.
         engine: The engine.
-        pool: What computes.
-        given: The motion that they are as far and as fast as.
-        seeds: Of the motions.
+        pool: Workers.
+        given: Motion with the size and pace of the random motions.
+        seeds: Seeds of the motions.
     """
     names = {seed: f"{RANDOM}{seed}" for seed in seeds}
     return _sorted(
@@ -107,22 +107,22 @@ def random_purposes(
 
 
 def given_purposes(case: Case, engine: str, pool: WorkerPool) -> tuple[list[Purpose], list[str]]:
-    """The case's own motion first, and the automatic one where that is another.
+    """The case's own motion first, and the automatic motion if it differs.
 
     Args:
         case: The case.
         engine: The engine.
-        pool: What computes.
+        pool: Workers.
     """
     names = [OWN] if case.robot.motion.law == AUTOMATIC else [OWN, MADE]
     return _sorted(pool, [Task(purpose_of, (case, engine, name), _lost, engine=engine) for name in names])
 
 
 def variations(purpose: Purpose) -> list[Purpose]:
-    """The same motion with a start at rest some way from it, and with slower and faster controllers.
+    """The same motion from a perturbed start at rest, and with slower and faster controllers.
 
     Args:
-        purpose: What is varied.
+        purpose: The original test motion.
     """
     motion = purpose.motion
     drives = motion.law(motion.t).q

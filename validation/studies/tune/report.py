@@ -1,4 +1,4 @@
-"""What a tuning says: before and after, the difference of the files, the proof, and all that was tried."""
+"""Page of a tuning: before and after, the difference of the files, the proof, and all trials."""
 
 import shlex
 from collections.abc import Iterator, Mapping
@@ -59,7 +59,7 @@ def summary(rows: pd.DataFrame, record: Mapping[str, Any], folder: Path) -> Iter
 
 
 def _verified(record: Mapping[str, Any], main: str) -> str:
-    """The model file that a certificate is verified with: the tuned one, or that of a tuned script."""
+    """The model file of the command that verifies a certificate: the tuned model, or the model of a tuned script."""
     if main.endswith(".xml"):
         return main
     names = (str(argument) for argument in record.get("command") or ())
@@ -133,7 +133,7 @@ def before_and_after(rows: pd.DataFrame, record: Mapping[str, Any]) -> tuple[lis
 
 
 def _figure(values: "pd.Series[float]") -> str:
-    """The first of some figures, if there is one."""
+    """The first of some figures, or an empty text."""
     if not len(values):
         return ""
     return digits(float(values.iloc[0])) if np.isfinite(values.iloc[0]) else "cannot be judged"

@@ -1,8 +1,7 @@
-"""The cheapest settings that reach an accuracy: from what is cheap to what is dear, over steps that could do.
+"""Search of the cheapest settings for an accuracy, from cheap to expensive candidates.
 
-A method errs with a power of its step: one error says from which step on it can reach the accuracy at all, and
-whatever is coarser is not tried. Near the accuracy all its families are, as softer loops can take away a part of what
-a step is late.
+The error of a method is a power of its step. One error therefore excludes all steps that are too coarse. Near the
+accuracy all families of settings are tried, as softer loops can compensate a part of the delay due to the step.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -53,7 +52,7 @@ class Candidate:
 
     @property
     def changes(self) -> int:
-        """How many attributes it sets, besides the step."""
+        """Number of changed attributes, besides the step."""
         return len(self.family.settings(self.step)) - 1
 
 
@@ -76,7 +75,7 @@ Ask = Callable[[Sequence[Candidate], float], Sequence[Scored]]
 
 @dataclass(slots=True)
 class _Method:
-    """How far a method has been followed."""
+    """Progress of the search in a method."""
 
     families: Sequence[Family]
     steps: list[float]
@@ -92,15 +91,15 @@ class _Method:
 
     @property
     def price(self) -> float:
-        """Of the next step [1/s]; infinite after the last."""
+        """Cost of the next step [1/s]; infinite after the last."""
         return self.families[0].stages / self.steps[0] if self.steps else np.inf
 
     def others(self, scored: Scored, families: Sequence[Family]) -> list[Candidate]:
-        """Some families at a step that has been tried.
+        """Candidates of some families at a tried step.
 
         Args:
-            scored: What has been tried.
-            families: The families; left out are those that mean something else at this step.
+            scored: A tried candidate.
+            families: The families; families with another meaning at this step are left out.
         """
         step = scored.candidate.step
         return [Candidate(family=family, step=step) for family in families if step <= family.longest]
@@ -110,12 +109,12 @@ class _Method:
         self.steps, self.leapt = self.leapt, []
 
     def go_on(self, scored: Scored, target: float, own: float) -> None:
-        """Leave out steps that are too coarse by what has been found at one; all if its error has another cause.
+        """Exclude steps that are too coarse after the result at one step; exclude all if the error has another cause.
 
         Args:
-            scored: What has been found.
-            target: Error to stay below [-].
-            own: Step of the file, from which on what blows up has another cause than its step [s].
+            scored: The result.
+            target: Largest allowed error [-].
+            own: Step of the file; a run that diverges at this or a smaller step has another cause than its step [s].
         """
         step, error, order = scored.candidate.step, scored.error, 2 if self.families[0].stages > 1 else 1
         near = NEAR if self.softer else 1.0
@@ -133,7 +132,7 @@ class _Method:
             self.steps = []
 
     def _stalls(self, scored: Scored, target: float) -> bool:
-        """Whether an error fell so little over a leap that no step left will do."""
+        """Return whether an error fell so little over a large change of the step that no remaining step suffices."""
         step, error = scored.candidate.step, scored.error
         coarser = [one for one in self.tried if one.candidate.step >= LEAP * step * 0.9 and np.isfinite(one.error)]
         if not (coarser and self.steps and np.isfinite(error)):
@@ -147,7 +146,7 @@ class _Method:
 
 
 class Reach(NamedTuple):
-    """How far a search goes."""
+    """Limits of a search."""
 
     span: float
     """Duration of the motion [s]."""
@@ -168,13 +167,13 @@ class Reach(NamedTuple):
 
 
 def cheapest(families: Sequence[Family], reach: Reach, target: float, ask: Ask) -> Iterator[Scored]:
-    """All candidates that are tried until the cheapest is found that stays below an error.
+    """All tried candidates, until the cheapest candidate below an error is found.
 
     Args:
         families: Families of settings, of each method the most accurate first.
-        reach: How far it goes.
-        target: Error to stay below [-].
-        ask: Tries candidates.
+        reach: Limits of the search.
+        target: Largest allowed error [-].
+        ask: Function that tries candidates.
     """
     methods = []
     for name in dict.fromkeys(family.method for family in families):
@@ -204,11 +203,11 @@ def cheapest(families: Sequence[Family], reach: Reach, target: float, ask: Ask) 
 
 
 def choice(tried: Sequence[Scored], target: float) -> Scored | None:
-    """The cheapest that stays below an error; of those that cost about the same, the one that changes least.
+    """The cheapest candidate below an error; among about equal costs, the candidate with the fewest changes.
 
     Args:
-        tried: What has been tried.
-        target: Error to stay below [-].
+        tried: Tried candidates.
+        target: Largest allowed error [-].
     """
     good = [one for one in tried if one.error <= target]
     if not good:

@@ -1,4 +1,4 @@
-"""The cheapest settings with which a simulation as its user runs it reaches an accuracy, with a certificate."""
+"""The cheapest settings of an unmodified simulation for an accuracy, with a certificate."""
 
 import importlib.metadata
 from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ SLOWER = "name a motion that its actuators can follow with --motion"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tune(Study):
-    """Settings searched on the user's motion and a random one, proven on motions that the search has not seen."""
+    """Settings searched on the user's motion and a random motion, and proven on held-out motions."""
 
     name: ClassVar[str] = "tune"
     page: ClassVar[str] = "tune"
@@ -107,7 +107,7 @@ class Tune(Study):
         return Computed({TABLE: self.tables[TABLE].frame(rows)}, record, statements)
 
     def _searched(self, pool: WorkerPool, folder: Path, rows: list[dict[str, Any]]) -> Mapping[str, Any]:
-        """The answer and what belongs to it; all that is tried goes into the rows."""
+        """The answer and its record; a row is added for each trial."""
         tuning = AskedTuning(engine=self.engine, pool=pool)
         given = tuning.given(self.case.mechanism)
         shown, notes = given_purposes(self.case, self.engine, pool)
@@ -135,7 +135,7 @@ class Tune(Study):
     def _tuned(
         self, trials: Trials, base: Trial, shown: Sequence[Purpose], pool: WorkerPool, folder: Path
     ) -> Mapping[str, Any]:
-        """Search and prove, until what the search has not seen stays below the accuracy too."""
+        """Search and prove, until held-out motions stay below the accuracy too."""
         target, missed = self.accuracy, dict[str, str]()
         searched = [*shown, *self._random(shown, pool, [self.seed])]
         for attempt in range(ROUNDS):
@@ -170,7 +170,7 @@ class Tune(Study):
         return {"verdict": "disagree", "answer": f"the settings fail on motions outside of the search: {reasons}"}
 
     def _tried(self, trials: Trials, searched: Sequence[Purpose], target: float, pool: WorkerPool) -> list[Scored]:
-        """All that is tried for an error, and where nothing stays below it, what is finer than the best."""
+        """All tried candidates for an error, and refinements of the best candidate if the search fails."""
         finest = self._finest_steps(pool)
         tried = trials.search(searched, target, finest)
         if choice(tried, target) or not np.isfinite([one.error for one in tried]).any():
@@ -182,7 +182,7 @@ class Tune(Study):
         return random_purposes(self.case, self.engine, pool, shown[0].motion, seeds)[0]
 
     def _wish(self) -> str:
-        """What is wanted, in words."""
+        """The wanted accuracy, in words."""
         limit = f" within {1e3 * self.budget:.4g} µs per simulated millisecond" if np.isfinite(self.budget) else ""
         return f"{self.accuracy:.3g}{limit}"
 
@@ -289,11 +289,11 @@ def tuned_case(case: Case, path: Path) -> Case:
 
 
 def inertial_difference(case: Case, tuned: Case) -> float:
-    """How far inertial efforts of tuned files are from those of the original, over their scale [-].
+    """Difference of the inertial efforts of tuned files from those of the original, over their scale [-].
 
     Args:
         case: The original.
-        tuned: With the tuned files.
+        tuned: The case with the tuned files.
     """
     motion = prescribe(case)
     first, second = (sources.load("mujoco/kkt").compute_efforts(one, motion).effort for one in (case, tuned))
@@ -302,7 +302,7 @@ def inertial_difference(case: Case, tuned: Case) -> float:
 
 
 def _times(study: Tune, tuning: AskedTuning, settings: Settings) -> dict[str, float]:
-    """What a simulated second takes on this machine [s]."""
+    """Computing time of a simulated second on this machine [s]."""
     mechanism = study.case.mechanism
     step = float(settings.get("timestep", tuning.given(mechanism).step))
     return {"seconds_per_simulated_second": tuning.seconds_per_step(mechanism, study.case.guess, settings) / step}

@@ -1,4 +1,4 @@
-"""A run with other settings, judged: how far efforts are off, and what a simulated second costs."""
+"""A judged run with other settings: effort error, and cost of a simulated second."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ NOTHING_ACTS = "no load: no effort to judge"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """What some settings give and cost on a motion."""
+    """Error and cost of some settings on a motion."""
 
     purpose: str
     settings: Settings
@@ -70,7 +70,7 @@ class Trial:
 
 
 class Extent(NamedTuple):
-    """How far settings are tried."""
+    """Limits of the trials of settings."""
 
     most: int
     """Number of judged samples of each run, evenly spread."""
@@ -83,15 +83,15 @@ class Extent(NamedTuple):
 def try_settings(
     case: Case, engine: str, given: Given, purposes: Sequence[Purpose], settings: Settings, extent: Extent
 ) -> list[Trial]:
-    """What settings give on some motions, up to the first that tells enough; runs in a worker process.
+    """Results of settings on some motions, up to the first decisive motion; runs in a worker process.
 
     Args:
         case: The case.
         engine: The engine.
-        given: The simulation as its user has it.
-        purposes: What to try them on.
-        settings: What to set.
-        extent: How far they are tried; what cannot be judged on a motion is not tried on others.
+        given: The user's simulation.
+        purposes: Test motions.
+        settings: Settings to try.
+        extent: Limits of the trials; after a motion without a judgement no further motion is tried.
     """
     trials: list[Trial] = []
     try:
@@ -118,7 +118,7 @@ class _Simulation:
     """Tuned model of the engine, computed once for all motions."""
 
     def tried(self, purpose: Purpose, most: int) -> Trial:
-        """What the settings give on a motion, of so many samples at most."""
+        """Result of the settings on a motion, judged on at most so many samples."""
         trial = partial(Trial, purpose=purpose.name, settings=self.settings)
         try:
             whole, as_is = self._run(purpose)
@@ -135,7 +135,7 @@ class _Simulation:
         return trial(cost=cost, window=left.window, gap=whole.drift.largest, **_figures(purpose.required, left))
 
     def _run(self, purpose: Purpose) -> tuple[Record, AsIs]:
-        """A run along a motion, and what is judged of it and of one from its middle."""
+        """A run along a motion, and its judged part with that of a run from the middle."""
         width = self.given.bandwidth * purpose.bandwidth
         run = partial(tuning_of(self.engine).run, loads(purpose.plan), self.prepared, width)
         whole = run(start=0 if purpose.pose is None else purpose.pose)
@@ -163,7 +163,7 @@ def _figures(required: Requirement, left: Settled) -> dict[str, Any]:
 
 
 def _caught_up(record: Record) -> float:
-    """Time from which a run that begins beside its motion follows it [s]; infinite if it never does.
+    """Time from which a run with a perturbed start follows its motion [s]; infinite if it never does.
 
     Until then the controller needs far more effort than the motion requires, and the error belongs to that effort.
     """

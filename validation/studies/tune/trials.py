@@ -1,4 +1,4 @@
-"""All runs of a tuning, in worker processes, and the rows that say what came of them."""
+"""All runs of a tuning, in worker processes, and the rows of their results."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ PROVEN = 600
 
 @dataclass(slots=True, kw_only=True)
 class Trials:
-    """Tries settings of one robot in one engine."""
+    """Runs of one robot in one engine with different settings."""
 
     case: Case
     engine: str
@@ -44,12 +44,12 @@ class Trials:
     """Trials of the search, by settings and motion."""
 
     def on(self, phase: str, purposes: Sequence[Purpose], settings: Settings) -> list[Trial]:
-        """What some settings give on some motions, one of them a task.
+        """Results of some settings on some motions, with a task for each motion.
 
         Args:
-            phase: What the rows say of it.
+            phase: Name of the phase in the rows.
             purposes: The motions.
-            settings: What to set.
+            settings: Settings to try.
         """
         trials = [
             trial
@@ -62,12 +62,12 @@ class Trials:
     def scored(
         self, purposes: Sequence[Purpose], candidates: Sequence[Candidate], limit: float = np.inf
     ) -> list[Scored]:
-        """What candidates give at worst on some motions; on which they have been tried, they are not tried again.
+        """Worst results of candidates over some motions; results of earlier trials are reused.
 
         Args:
-            purposes: The motions; one that the first refuses is not tried on the others.
-            candidates: What to try.
-            limit: What is above it on a motion is not tried on others [-].
+            purposes: The motions; after a failure on the first, the others are not tried.
+            candidates: Candidates to try.
+            limit: Error on a motion above which the other motions are not tried [-].
         """
         left = [self._left(purposes, one, limit) for one in candidates]
         asked = [
@@ -82,7 +82,7 @@ class Trials:
         return [self._worst(purposes, candidate) for candidate in candidates]
 
     def _left(self, purposes: Sequence[Purpose], candidate: Candidate, limit: float) -> list[Purpose]:
-        """The motions on which a candidate is still to be tried, none if it is above a limit on one already."""
+        """Motions on which a candidate is still to be tried; empty if it already exceeds a limit."""
         known = self._trials(purposes, candidate)
         if any(one.bound(start=self.include_start) > limit or one.reason for one in known.values()):
             return []
@@ -95,11 +95,11 @@ class Trials:
         return Scored(candidate=candidate, error=max(bounds), cost=next(iter(trials)).cost, lasts=lasts)
 
     def reason(self, purposes: Sequence[Purpose], candidate: Candidate) -> str:
-        """Why a candidate that has been tried cannot be judged on some motions, in words.
+        """Reason for a tried candidate without a judgement on some motions, in words.
 
         Args:
             purposes: The motions.
-            candidate: What has been tried.
+            candidate: The tried candidate.
         """
         known = self._trials(purposes, candidate)
         return "; ".join(
@@ -109,7 +109,7 @@ class Trials:
         )
 
     def _trials(self, purposes: Sequence[Purpose], candidate: Candidate) -> dict[str, Trial]:
-        """What is known of a candidate, by motion."""
+        """Results of a candidate, by motion."""
         settings = in_text(candidate.family.settings(candidate.step))
         keys = [(settings, one.name) for one in purposes]
         return {name: self._known[settings, name] for settings, name in keys if (settings, name) in self._known}
@@ -134,23 +134,23 @@ class Trials:
         return [*tried, *cheapest(self.families, reach._replace(most=most), target, ask)]
 
     def reach(self, purposes: Sequence[Purpose], finest: Mapping[str, float]) -> Reach:
-        """How far a search on some motions goes.
+        """Limits of a search on some motions.
 
         Args:
             purposes: The motions.
-            finest: Finest step that a budget leaves to a method [s].
+            finest: Finest step of each method within the budget [s].
         """
         span = max(_span(purpose.motion.t) for purpose in purposes)
         return Reach(span=span, finest=finest, own=self.given.step)
 
     def too_weak(self, purpose: Purpose) -> str:
-        """By which methods a motion is not followed at a fraction of the file's step either, as actuators are too weak.
+        """Methods with actuators too weak for a motion, even at a fraction of the file's step.
 
         Args:
             purpose: The motion.
 
         Returns:
-            All methods, in words, or nothing if one of them follows or is kept from it by something else.
+            All methods, in words; empty if a method follows the motion or fails for another reason.
         """
         self._ask_for_families()
         firsts = {family.method: family for family in reversed(self.families)}
@@ -199,15 +199,15 @@ class Trials:
 
 
 def _span(t: Array) -> float:
-    """How long times (nt,) last [s]."""
+    """Duration of times (nt,) [s]."""
     return float(t[-1] - t[0])
 
 
 def in_text(settings: Settings) -> str:
-    """Settings as a row says them."""
+    """Settings as text in a row."""
     return ", ".join(f'{name}="{value}"' for name, value in settings.items())
 
 
 def _lost(purpose: str, settings: Settings, reason: str) -> list[Trial]:
-    """What stands for a trial whose worker did not survive."""
+    """Result of a trial with a lost worker."""
     return [Trial(purpose=purpose, settings=settings, error=np.inf, reason=reason)]

@@ -45,7 +45,7 @@ LEEWAY = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifiedCertificate(Study):
-    """Files, engine and figures against what a certificate says of them."""
+    """Comparison of files, engine and figures with the claims of a certificate."""
 
     name: ClassVar[str] = "tune.verify"
     page: ClassVar[str] = "certificate"
@@ -80,7 +80,7 @@ class VerifiedCertificate(Study):
         return Computed({TABLE: self.tables[TABLE].frame(rows)}, record)
 
     def _identity(self) -> Iterator[dict[str, Any]]:
-        """Whether this is the certificate that was written, of these files, for this engine."""
+        """Rows on the checksum of the certificate, its files and its engine."""
         certificate = self.certificate
         whole = certificate.checksum == checksum(certificate.content)
         note = "schema 1: the maker chose the random motions" if certificate.schema_name == FIRST_SCHEMA else ""
@@ -91,7 +91,7 @@ class VerifiedCertificate(Study):
         yield _row(f"{certificate.engine} (version)", certificate.engine_version, version)
 
     def _files(self) -> Iterator[dict[str, Any]]:
-        """Files against their hashes: those of the tuned model, or a script and the model that it is for."""
+        """Files against their hashes: those of the tuned model, or a script and its model."""
         certificate, home = self.certificate, self.model.parent
         try:
             beside = [home / file for file in files_of(self.model)]
@@ -221,7 +221,7 @@ def _row(
     agrees: bool | None = None,
     note: str = "",
 ) -> dict[str, Any]:
-    """A row, whose claim holds if both texts are one, unless something else is said."""
+    """A row; by default its claim holds if both texts are equal."""
     agreeing = certified == result if agrees is None else agrees
     verdict = "agree" if agreeing else "disagree"
     return {
@@ -236,7 +236,7 @@ def _row(
 
 
 def _summary(rows: pd.DataFrame, record: Mapping[str, Any]) -> Iterator[RenderableType]:
-    """What does not hold, or the worst that does, and the badge."""
+    """Failed claims, or the worst claim that holds, and the badge."""
     refused = rows[rows["verdict"] != "agree"]
     minor = rows["claim"].str.contains(": (?:rms|gap|start|floor|window|accuracy .*)$")
     shown = refused if len(refused) else rows[~minor]

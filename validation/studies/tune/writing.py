@@ -1,4 +1,4 @@
-"""Files of tuned settings: copies of the user's own but for what is set, and the difference."""
+"""Files of tuned settings: copies of the user's files with other settings, and their difference."""
 
 import difflib
 import os
@@ -14,12 +14,12 @@ TUNED = "tuned"
 
 
 def write_tuned(case: Case, changed: Mapping[Path, bytes], folder: Path) -> tuple[Path, list[str]]:
-    """Write the user's files with other settings, and whatever they need beside them.
+    """Write the user's files with other settings, and all files that they need.
 
     Args:
-        case: Whose model it is.
-        changed: What differs, by the paths of the files that it replaces.
-        folder: Where they go.
+        case: Case of the model.
+        changed: New contents, by the paths of the replaced files.
+        folder: Output folder.
 
     Returns:
         The file with the settings, and the lines of the difference.
@@ -65,11 +65,11 @@ def replace_files(changed: Mapping[Path, bytes]) -> None:
 
 
 def difference(path: Path, new: bytes) -> list[str]:
-    """Lines of the difference of a file to what it is to be.
+    """Lines of the difference between a file and its new content.
 
     Args:
-        path: The file; it need not be there.
-        new: What it is to be.
+        path: The file; it may not exist.
+        new: New content.
     """
     old = path.read_bytes() if path.is_file() else b""
     before, after = (text.decode("utf-8", "replace").splitlines() for text in (old, new))

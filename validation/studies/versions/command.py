@@ -55,7 +55,7 @@ def command(
 
 
 def _engine_and_versions(requirements: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """The engine whose versions are compared, and the named versions."""
+    """The compared engine and its named versions."""
     from loopcheck.validation.execution.environment_making import parsed
 
     pairs = [*map(parsed, requirements)]

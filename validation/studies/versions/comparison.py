@@ -1,4 +1,4 @@
-"""What changes from one version of an engine to the next, in the results of the same command."""
+"""Changes of the results of the same command between versions of an engine."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,10 +36,10 @@ _BLANK = {name: np.nan if name in TABLE.units else "" for name in TABLE.columns}
 
 
 def versions_table(results_of_versions: Mapping[str, Results | str]) -> pd.DataFrame:
-    """A row for each case, source and version, with what has changed from the version before.
+    """A row for each case, source and version, with the changes from the version before.
 
     Args:
-        results_of_versions: The results of each version, the oldest first, or why there are none.
+        results_of_versions: The results of each version, the oldest first, or the reason for their absence.
     """
     tables = {
         version: _VersionTables.from_results(results)
@@ -115,14 +115,14 @@ def _rows(
 
 
 def _limit(key: tuple[str, ...], finding: CaseVerdict) -> float:
-    """From which change of an effort on it is named [-]."""
+    """Smallest change of an effort that is reported [-]."""
     if key[-1] == REFERENCE:
         return registered()[SAME].relative_error or 0.0
     return NOTICEABLE if np.isnan(finding.tolerance) else finding.tolerance
 
 
 def _change(before: CaseVerdict, after: CaseVerdict, moved: float, limit: float) -> str:
-    """What has changed, in words; empty if nothing that matters has."""
+    """The change, in words; empty without a relevant change."""
     parts = [f"{before.verdict} → {after.verdict}"] if before.verdict != after.verdict else []
     if moved > limit:
         parts.append(f"efforts change by {moved:.1e} of their scale")

@@ -1,7 +1,7 @@
-"""Environments that differ in an engine's version: made by uv, or interpreters of the user; and how to run in them.
+"""Environments with different versions of an engine, by uv or by the user, and the command line of loopcheck in them.
 
-The rooms of the loopcheck that runs now are copied into a folder of their own, with its metadata, and run from there:
-an installed loopcheck lies beside the engines it was installed with, which must not come along.
+The packages of the running loopcheck are copied into a separate folder with its metadata, and run from there: beside
+an installed loopcheck are the engines of its own environment, which must not be imported.
 """
 
 import importlib.metadata
@@ -39,7 +39,7 @@ BAD_INPUT = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """An interpreter with a version of an engine, or the reason why there is none."""
+    """An interpreter with a version of an engine, or the reason for its absence."""
 
     engine: str
     """Name of the engine."""
@@ -64,13 +64,13 @@ def this_one(engine: str) -> Environment:
 
 
 def made_by_uv(engine: str, version: str) -> Environment:
-    """An environment with a version of an engine, in a Python that it has wheels for, and all else that we need.
+    """An environment with a version of an engine and all requirements, in a Python with wheels of the engine.
 
-    In the Python that runs now all else has the versions installed here.
+    In the running Python, the requirements have the versions installed here.
 
     Args:
         engine: Name of the engine.
-        version: Of the package that brings it.
+        version: Version of its package.
     """
     made = "made by uv"
     try:
@@ -114,10 +114,10 @@ def of_interpreter(engine: str, path: Path) -> Environment:
 
 @contextmanager
 def rooms(folder: Path) -> Iterator[Path]:
-    """A folder with the packages of the loopcheck that runs now and its metadata, and nothing else.
+    """A folder with the packages and metadata of the running loopcheck only.
 
     Args:
-        folder: Where it stands: at the same place after a kill, or what has been computed would not be known again.
+        folder: Parent folder, the same after a kill, as stored results depend on it.
     """
     place = folder / PLACE
     shutil.rmtree(place, ignore_errors=True)
@@ -139,12 +139,12 @@ def run_in(environment: Environment, place: Path, arguments: Sequence[str]) -> s
     """Run loopcheck in an environment.
 
     Args:
-        environment: Where.
-        place: What `rooms` made.
-        arguments: Of the command line.
+        environment: The environment.
+        place: Result of `rooms`.
+        arguments: Arguments of the command line.
 
     Returns:
-        Why it has written no results; empty if it has.
+        Reason for missing results; empty if they are written.
     """
     if environment.lacks:
         return environment.lacks
@@ -160,7 +160,7 @@ def _python_for(engine: str, version: str) -> str:
 
 
 def _version_in(engine: str, interpreter: Sequence[str]) -> tuple[str, str]:
-    """Version of an engine that an interpreter has, and, if it has none, why."""
+    """Version of an engine in an interpreter, or the reason for its absence."""
     program = (
         "import importlib, importlib.metadata; "
         f"importlib.import_module({engines.engine(engine).requires!r}); "
@@ -187,7 +187,7 @@ def _call(command: Sequence[str]) -> tuple[int, str, str]:
 
 
 def _needs(*, exact: bool) -> Iterator[str]:
-    """What loopcheck needs, in exactly the versions installed here or in those that we ask for."""
+    """Requirements of loopcheck, in exactly the versions installed here or in the supported ranges."""
     for text in importlib.metadata.requires("loopcheck") or ():
         need = Requirement(text)
         if need.marker is not None and not need.marker.evaluate({"extra": ""}):

@@ -1,4 +1,4 @@
-"""What the page and the terminal say of the versions."""
+"""Page and terminal output of the comparison of versions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ _STEP = ["robot", "source", "change"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionsResult:
-    """What the study has found, and all that its page is made from."""
+    """Complete input of the study's page."""
 
     table: pd.DataFrame
     """Content of `versions.csv`."""
@@ -49,7 +49,7 @@ class VersionsResult:
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """All versions that were asked for, the oldest first."""
+        """All requested versions, the oldest first."""
         return tuple(environment["version"] for environment in self.run["environments"])
 
 
@@ -69,7 +69,7 @@ def sections(comparison: VersionsResult) -> list[Section]:
 
 
 def summary(comparison: VersionsResult) -> Iterator[RenderableType]:
-    """The worst verdict of each source on each robot in each version, and what changes, for the terminal."""
+    """The worst verdict of each source on each robot in each version, and the changes, for the terminal."""
     headers = ["source", "configuration", *(f"{comparison.engine} {version}" for version in comparison.versions)]
     for robot, of_robot in comparison.table.groupby("robot", sort=False):
         cells = []
@@ -82,7 +82,7 @@ def summary(comparison: VersionsResult) -> Iterator[RenderableType]:
 
 
 def steps(comparison: VersionsResult) -> list[str]:
-    """What each upgrade changes, a sentence each, and which versions did not run, and why."""
+    """Changes by each upgrade, a sentence each, and versions without results with the reason."""
     sentences = [_step(comparison, before, after) for before, after in pairwise(comparison.ran)]
     missing = [environment for environment in comparison.run["environments"] if environment["lacks"]]
     return [
@@ -221,7 +221,7 @@ def _named(comparison: VersionsResult) -> Sequence[Block]:
 
 
 def _explained(comparison: VersionsResult) -> Section:
-    """Entries of the ledger that hold for some of the versions and not for others."""
+    """Known issues of some of the versions only."""
     of_engine = [issue for issue in known_issues() if issue.engine == comparison.run["engine"]]
     ran_with = [(issue, [v for v in comparison.ran if issue.applies(v)]) for issue in of_engine]
     rows = [_issue(issue, versions) for issue, versions in ran_with if 0 < len(versions) < len(comparison.ran)]

@@ -34,7 +34,7 @@ ROUTES = ("kkt", "forward", "as_is")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Versions(Study):
-    """A command in every environment, one after the other; each goes on by the journal of its own folder."""
+    """A command in every environment in sequence; each resumes from the journal of its own folder."""
 
     name: ClassVar[str] = "versions"
     page: ClassVar[str] = "versions"
@@ -46,7 +46,7 @@ class Versions(Study):
     """The command and its arguments, without `--out`."""
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
-        """See `Study.compute`; interrupted, it compares what is there."""
+        """See `Study.compute`; an interrupted study compares the available results."""
         results: dict[str, Results | str] = {}
         with rooms(folder) as place:
             try:
@@ -82,15 +82,15 @@ STUDY = Versions
 
 
 def environments(engine: str, versions: Sequence[str], interpreters: Sequence[Path]) -> list[Environment]:
-    """The environments of a study, the oldest version first; that of this process is there if it has the engine.
+    """The environments of a study, the oldest version first; this process is included if it has the engine.
 
     Args:
         engine: Name of the engine.
-        versions: Of its package, for which environments are made.
-        interpreters: Of environments that the user has.
+        versions: Versions of its package for new environments.
+        interpreters: Interpreters of the user.
 
     Raises:
-        HarnessError: If a version is none, an interpreter has not the engine, two have the same, or there is none.
+        HarnessError: If a version is invalid, an interpreter lacks the engine, a version occurs twice, or none is left.
     """
     name = engines.lineage(engine)
     for version in versions:
@@ -110,7 +110,7 @@ def environments(engine: str, versions: Sequence[str], interpreters: Sequence[Pa
 
 
 def default_versions(engine: str) -> tuple[str, ...]:
-    """The versions that run where none is named: those between which something has changed, or of environments."""
+    """The default versions: those between known changes, or those of the environments."""
     added = (environment.version for environment in added_environments() if environment.engine == engine)
     return OLDER if engine == "mujoco" else tuple(added)
 

@@ -54,7 +54,7 @@ def answer(results: Results, lines: Sequence[Line] = ()) -> Section:
     """The first screen.
 
     Args:
-        results: Of the run.
+        results: Results of the check.
         lines: Closing lines, instead of those of a check.
     """
     counts, run, findings = verdict_counts(results), results.run, _findings_of_sources(results)
@@ -191,7 +191,7 @@ def _supported_names(results: Results) -> list[str]:
 
 
 def _confirmation(results: Results) -> Iterable[str]:
-    """How many cases are confirmed independently."""
+    """Number of independently confirmed cases, in words."""
     grounds = bases(results)
     cases = [case for case, of_case in case_verdicts(results).items() if _is_judged(of_case)]
     if cases:
@@ -200,7 +200,7 @@ def _confirmation(results: Results) -> Iterable[str]:
 
 
 def _is_judged(of_case: Mapping[str, CaseVerdict]) -> bool:
-    """Whether a case has a judged engine or analytic model, without unmodified simulations and logs."""
+    """Return whether a case has a judged engine or analytic model, without unmodified simulations and logs."""
     return any(
         finding.verdict in JUDGED
         for source, finding in of_case.items()
@@ -209,7 +209,7 @@ def _is_judged(of_case: Mapping[str, CaseVerdict]) -> bool:
 
 
 def _is_simulation(source: str) -> bool:
-    """Whether a source is an unmodified simulation."""
+    """Return whether a source is an unmodified simulation."""
     return not is_log(source) and source.partition("/")[2].startswith("as_is")
 
 

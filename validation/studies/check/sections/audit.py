@@ -51,7 +51,7 @@ def first_divergence(audit: pd.DataFrame) -> str:
     """The first difference of an engine and of each of its routes from the model.
 
     Args:
-        audit: Rows of the table of the audit, of one engine in one case.
+        audit: Rows of the audit table, of one engine in one case.
     """
     beyond = audit[(audit["verdict"] != "agree") & ~(audit["error"] <= audit["tolerance"])]
     is_effort = beyond["quantity"].str.startswith(EFFORT)

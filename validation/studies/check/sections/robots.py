@@ -55,7 +55,7 @@ def robots(results: Results) -> Section:
 
 
 def _closed_twin(twin: Mapping[str, Any]) -> list[Block]:
-    """What a robot without loops loses against the one with loops that it stands for."""
+    """Errors of a robot without loops against its closed twin."""
     if not twin:
         return []
     heading = (
@@ -72,7 +72,7 @@ def _pictures_of(robot: str, about: Mapping[str, Any], results: Results, first: 
 
 
 def first_mode(results: Results) -> tuple[str, str]:
-    """The robot and the mode that move on the first screen; empty if there are none."""
+    """Robot and mode animated on the first screen; empty texts without an animation."""
     return next(results.points[["robot", "mode"]].itertuples(index=False, name=None), ("", ""))
 
 
@@ -103,7 +103,7 @@ def _drawings(robot: str, results: Results, first: tuple[str, str]) -> Iterable[
 
 
 def _movie(robot: str, mode: str, scene: schematic.Scene, results: Results) -> Iterable[Movie]:
-    """The robot as it moves: drawn by MuJoCo if it was, else projected onto a plane."""
+    """The moving robot: the movie by MuJoCo, or a projection onto a plane."""
     frames = rows_where(results.frames, robot=robot, mode=mode)
     if len(frames):
         drawn = charts.pictures(frames)
@@ -126,7 +126,7 @@ def _movie(robot: str, mode: str, scene: schematic.Scene, results: Results) -> I
 
 
 def _motions(robot: str, about: Mapping[str, Any], motion: pd.DataFrame) -> Iterable[Picture]:
-    """How the actuated joints move in each mode, in the first variant that has it; modes that move alike once."""
+    """Motion of the actuated joints in each mode, in its first variant; equal motions appear once."""
     drawn: set[bytes] = set()
     for mode, rows in rows_where(motion, robot=robot).groupby("mode", sort=False):
         of_mode = rows_where(rows, variant=str(rows["variant"].iloc[0]))
@@ -143,7 +143,7 @@ def _motions(robot: str, about: Mapping[str, Any], motion: pd.DataFrame) -> Iter
 
 
 def _tasks(robot: str, task: pd.DataFrame) -> Iterable[Picture]:
-    """How the platform moves in each mode, in the first variant that has it; modes that move alike once."""
+    """Motion of the platform in each mode, in its first variant; equal motions appear once."""
     drawn: set[bytes] = set()
     for mode, rows in rows_where(task, robot=robot).groupby("mode", sort=False):
         of_mode = rows_where(rows, variant=str(rows["variant"].iloc[0]))
