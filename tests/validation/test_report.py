@@ -272,7 +272,7 @@ def test_the_overview_has_a_row_for_every_source(page: Page) -> None:
     svg = overview(
         reference=CaseVerdict("reference", np.nan, np.nan, ""), lost=CaseVerdict("not run", np.nan, 1e-9, "")
     )
-    for text in ("reference", "lost", "not run", "within tolerance", "largest error / effort scale [-]"):
+    for text in ("reference", "lost", "not run", "within tolerance", "largest relative error [-]"):
         assert f"<!-- {text} -->" in svg  # the letters are paths, with the text beside them
 
 

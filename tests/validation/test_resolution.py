@@ -94,9 +94,9 @@ def test_all_of_a_motion_moves_by_two_units_in_the_last_place(prr_motion: Motion
 
 
 def test_what_is_moved_is_drawn_by_the_seed_that_is_recorded(prr_motion: Motion) -> None:
-    ((what, _, motion),) = variants("mujoco/kkt", prr_motion)
-    assert what == resolution.MOVED
-    np.testing.assert_array_equal(motion.q, moved(prr_motion, np.random.default_rng(0)).q)
+    (variant,) = variants("mujoco/kkt", prr_motion)
+    assert variant.name == resolution.MOVED
+    np.testing.assert_array_equal(variant.motion.q, moved(prr_motion, np.random.default_rng(0)).q)
 
 
 @pytest.mark.slow
@@ -224,6 +224,28 @@ def test_truncation_is_told_from_a_fault(monkeypatch: pytest.MonkeyPatch) -> Non
         assert row["verdict"] == verdict
 
 
+@pytest.mark.parametrize(("sample", "verdict"), [(0, "not comparable"), (1, "not comparable"), (-1, "disagree")])
+def test_an_error_of_the_start_is_found_though_no_step_changes_it(
+    sample: int, verdict: str, crank: tuple[Case, Motion], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same error at all steps, counted from the start of a simulation or at the end of the motion."""
+    case, motion = crank
+
+    def late(source: Source, case: Case, motion: Motion) -> EffortHistory:
+        history = source.compute_efforts(case, motion)
+        effort = history.effort.copy()
+        effort[sample] += 1e-2 * np.abs(effort).max()
+        return replace(history, effort=effort)
+
+    reference = evaluate(case, motion, sources.REFERENCE)
+    route = route_of("mujoco/forward")
+    monkeypatch.setattr(sources, "load", lambda _: Altered(route, late))
+    rows = summarize_resolved([reference, evaluate(case, motion, "mujoco/forward")], motion)
+    row = rows[rows["source"] == "mujoco/forward"].iloc[0]
+    assert row["relative_error"] > row["tolerance"]
+    assert row["verdict"] == verdict
+
+
 def test_open_loops_are_no_matter_of_resolution(crank: tuple[Case, Motion], monkeypatch: pytest.MonkeyPatch) -> None:
     """A limit besides the effort's that is exceeded disagrees, however little is resolved."""
     case, motion = crank
@@ -243,7 +265,7 @@ def test_open_loops_are_no_matter_of_resolution(crank: tuple[Case, Motion], monk
     assert (row["verdict"], row["note"][:13]) == ("disagree", "closure drift")
 
 
-CHANGES = {"moved": 0.25, "tightened": 0.5, "refined": -1.0}
+CHANGES = {"moved": 0.25, "tightened": 0.5, "refined": -1.0, "restarted": 2.0}
 
 
 @dataclass(frozen=True)
@@ -257,10 +279,14 @@ class Brittle:
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         kind = "moved" if self.kind == "own" else self.kind
+        if len(motion.t) < len(self.effort):
+            kind = "restarted"
         if kind not in self.whole:
             raise EngineError(f"mujoco: {kind} diverges")
         names = tuple(actuator.name for actuator in case.mechanism.actuators)
-        return EffortHistory(source=self.name, actuators=names, t=motion.t, effort=self.effort + CHANGES[kind])
+        return EffortHistory(
+            source=self.name, actuators=names, t=motion.t, effort=self.effort[-len(motion.t) :] + CHANGES[kind]
+        )
 
     def tightened(self) -> "Brittle":
         return replace(self, kind="tightened")
@@ -272,12 +298,25 @@ class Brittle:
 @pytest.mark.parametrize(
     ("whole", "change", "notes"),
     [
-        (("moved", "tightened", "refined"), 1.0, []),
-        (("tightened",), 0.5, ["motion moved by 2 ulps: mujoco: moved", "compliance halved: mujoco: refined"]),
+        (("moved", "tightened", "refined", "restarted"), 2.0, []),
+        (
+            ("tightened",),
+            0.5,
+            [
+                "motion moved by 2 ulps: mujoco: moved",
+                "compliance halved: mujoco: refined",
+                "middle of the motion: mujoco: restarted",
+            ],
+        ),
         (
             (),
             nan,
-            ["2 ulps: mujoco: moved", "100 times tighter: mujoco: tightened", "compliance halved: mujoco: refined"],
+            [
+                "2 ulps: mujoco: moved",
+                "100 times tighter: mujoco: tightened",
+                "compliance halved: mujoco: refined",
+                "middle of the motion: mujoco: restarted",
+            ],
         ),
     ],
 )
@@ -295,7 +334,7 @@ def test_variants_that_fail_are_told(
     found = measure_resolution(prr, prr_motion, "mujoco/forward", own)
     np.testing.assert_equal(list(found.effort.values()), [change] * 3)
     said = found.note.split("; ") if found.note else []
-    assert len(said) == 3 - len(whole)
+    assert len(said) == 4 - len(whole)
     assert all(line.startswith("no efforts with ") and note in line for line, note in zip(said, notes, strict=True))
 
 

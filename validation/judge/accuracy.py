@@ -104,7 +104,7 @@ class Requirement:
             return Verdict("", "")
         size = f"{internal:.3g} {self.units[actuator]}, {internal / divisor:.2g} of the largest shared peak"
         if internal > allowed * divisor:
-            remedy = "state the allowed load with --internal-load"
+            remedy = "state the allowed load with loopcheck judge --internal-load"
             return Verdict("not comparable", f"internal load: {size}, at most {allowed:g} is expected; {remedy}")
         return Verdict("", f"internal load of {size}")
 

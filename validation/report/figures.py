@@ -355,9 +355,9 @@ def overview_figure(of_source: Mapping[str, Sequence[CaseVerdict]], *, low: floa
     axes.set_axisbelow(True)
     axes.grid(visible=False, axis="y")
     errors = [finding.error for findings in of_source.values() for finding in findings if np.isfinite(finding.error)]
-    base = "effort scale" if low == FLOOR else "peak effort"
+    quantity = "largest relative error" if low == FLOOR else "largest error / peak effort"
     axes.set(xlim=(low / 3, 10 * max([1.0 if low == FLOOR else 10 * low, *errors])), ylim=(len(of_source) - 0.5, -0.5))
-    axes.set(xscale="log", xlabel=f"largest error / {base} [-]")  # after the limits: equal errors have no range
+    axes.set(xscale="log", xlabel=f"{quantity} [-]")  # after the limits: equal errors have no range
     if low == FLOOR:
         axes.set_xticks([10.0**power for power in range(-16, 1 + int(np.log10(axes.get_xlim()[1])), 4)])
     axes.minorticks_off()
