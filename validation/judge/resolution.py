@@ -1,8 +1,8 @@
 """Resolution of a source: the change of its efforts under perturbations that carry no information about the robot.
 
-The motion is moved by two units in the last place. Simulations are also solved with 100 times tighter tolerances, stepped
-twice as finely with constraints half as soft, and started in the middle of the motion. The last change finds an error of
-the start that is the same at all steps. An error below such changes is no evidence against the engine.
+The motion is moved by two units in the last place. Simulations are also solved with 100 times tighter tolerances,
+stepped twice as finely with constraints half as soft, and started in the middle of the motion. The last change finds an
+error of the start that is the same at all steps. An error below such changes is no evidence against the engine.
 """
 
 from collections.abc import Iterator, Mapping
