@@ -17,7 +17,7 @@ from loopcheck.validation.execution.forkserver import worker_context
 from loopcheck.validation.execution.workers import ALONE, Workers, worker_pool
 from loopcheck.validation.judge.results import TABLES, Results
 from loopcheck.validation.judge.verdicts import exit_verdicts
-from loopcheck.validation.report import deferred, pages
+from loopcheck.validation.report import pages
 from loopcheck.validation.studies import study
 from loopcheck.validation.studies.check.study import DRAWING, REPORT, Check
 from loopcheck.validation.studies.preload import PRELOAD
@@ -51,7 +51,7 @@ def loopcheck(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
 def tables_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """No page is drawn: for tests that look at tables, of robots whose page others draw."""
     monkeypatch.setattr(pages, "write_pages", lambda *_, **__: None)
-    monkeypatch.setattr(deferred, "completed", lambda sections, _: list(sections))
+    monkeypatch.setattr(pages, "completed", lambda sections, _: list(sections))
 
 
 def exit_status(results: Results) -> int:

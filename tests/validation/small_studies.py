@@ -15,7 +15,7 @@ from loopcheck.engines.ladder import Ladder, ladders
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 from loopcheck.validation import cli
-from loopcheck.validation.report import deferred, pages
+from loopcheck.validation.report import pages
 from loopcheck.validation.studies.budget import study as budget
 from loopcheck.validation.studies.budget.parts import missing
 from loopcheck.validation.studies.control import study as ctc
@@ -44,7 +44,7 @@ def small() -> Iterator[pytest.MonkeyPatch]:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(Path(__file__).parents[2])  # where workers find this file
         patch.setattr(pages, "write_pages", lambda *_, **__: None)
-        patch.setattr(deferred, "completed", lambda sections, _: sections)
+        patch.setattr(pages, "completed", lambda sections, _: sections)
         patch.setattr(loopcheck.engines.ladder, "ladders", _short)
         patch.setattr(tuned, "TARGETS", (0.1,))
         patch.setattr(ctc, "Control", partial(ctc.Control, levels=(5.0,), settings=Settings(task=Task(dt=0.02))))

@@ -28,9 +28,8 @@ from loopcheck.robots.robot import Case, load, make_case, representative_case
 from loopcheck.validation.execution.workers import ALONE
 from loopcheck.validation.judge.as_is import Series, follows, residual_series, settled, start_window, step_residuals
 from loopcheck.validation.judge.compare import Evidence, summarize
-from loopcheck.validation.judge.evaluate import Outcome, evaluate
+from loopcheck.validation.judge.evaluate import Outcome, evaluate, random_case
 from loopcheck.validation.judge.logs import judge_log, verdicts
-from loopcheck.validation.judge.random_cases import random_case
 from loopcheck.validation.judge.readings import differences
 from loopcheck.validation.judge.targets import case_of
 from loopcheck.validation.judge.tolerances import with_own_limits

@@ -13,8 +13,8 @@ from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, representative_case
 from loopcheck.validation.execution.tables import read_tables
-from loopcheck.validation.studies.speed import measure, startup, study
-from loopcheck.validation.studies.speed.chain import four_bar_chain
+from loopcheck.validation.studies.speed import measure, study
+from loopcheck.validation.studies.speed.measure import four_bar_chain
 from loopcheck.validation.studies.speed.study import TABLE, Speed
 from tests.errors import relative_error
 from tests.validation.conftest import Command, in_this_process
@@ -91,10 +91,10 @@ def test_figures_are_written_and_printed(loopcheck: Command, tmp_path: Path, mon
 
 def test_the_answer_is_timed_when_it_is_there() -> None:
     said = "import time; print('Agreement: 2 of 2', flush=True); time.sleep(0.5); print('report: x')"
-    answered, whole = startup.waited([sys.executable, "-c", said])
+    answered, whole = study.waited([sys.executable, "-c", said])
     assert answered < whole - 0.4
     with pytest.raises(HarnessError, match="no such thing"):
-        startup.waited([sys.executable, "-c", "import sys; print('no such thing', file=sys.stderr); sys.exit(2)"])
+        study.waited([sys.executable, "-c", "import sys; print('no such thing', file=sys.stderr); sys.exit(2)"])
 
 
 def test_what_a_user_waits_for_is_measured_over_the_imports(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,13 +104,13 @@ def test_what_a_user_waits_for_is_measured_over_the_imports(monkeypatch: pytest.
     def waited(command: list[str]) -> tuple[float, float]:
         asked.append(command)
         return (
-            (2.0, 2.0) if startup.IMPORTS in command else (3.0, 5.0) if "--source=mujoco/kkt" in command else (4.0, 8.0)
+            (2.0, 2.0) if study.IMPORTS in command else (3.0, 5.0) if "--source=mujoco/kkt" in command else (4.0, 8.0)
         )
 
-    monkeypatch.setattr(startup, "waited", waited)
-    rows = {row["quantity"]: row["median"] for row in startup.startup_rows(representative_case(load("four_bar")))}
-    assert len(asked) == 3 * startup.RUNS
-    assert rows.pop(startup.UNIT) == 2.0
+    monkeypatch.setattr(study, "waited", waited)
+    rows = {row["quantity"]: row["median"] for row in study.startup_rows(representative_case(load("four_bar")))}
+    assert len(asked) == 3 * study.RUNS
+    assert rows.pop(study.UNIT) == 2.0
     assert rows == {
         "answer, exact sources / imports": 1.5,
         "report, exact sources / imports": 2.5,

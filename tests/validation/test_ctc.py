@@ -21,7 +21,7 @@ from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.robot import Case, load, make_case
 from loopcheck.validation.execution.workers import Workers
 from loopcheck.validation.studies.control import study
-from loopcheck.validation.studies.control.controller import Gains, Reference, angle_between
+from loopcheck.validation.studies.control.controllers import Controller, Gains, Reference, angle_between
 from loopcheck.validation.studies.control.engine_plant import engine_plant
 from loopcheck.validation.studies.control.perturbation import (
     BY_LEG,
@@ -184,17 +184,17 @@ def test_the_indices_are_the_integrals_that_they_are_called() -> None:
     """Of an error c t over a time T: ISE = c² T³/3, IAE = c T²/2 and ITAE = c T³/3."""
     task, slope = Task(period=1.0), 0.05
     wanted = references(_nominal(), _elbow("ppm"), task)
-    runs = simulate(Idle(), OffTrack(wanted, slope * task.t), wanted, task)
+    runs = simulate(Idle(_nominal(), SMALL.settings.gains, g=G), OffTrack(wanted, slope * task.t), wanted, task)
     assert runs.ISE[0] == pytest.approx(slope**2 / 3, rel=1e-5)
     assert runs.IAE[0] == pytest.approx(slope / 2, rel=1e-5)
     assert runs.ITAE[0] == pytest.approx(slope / 3, rel=1e-5)
     assert np.isnan(runs.diverged_at[0])
 
 
-class Idle:
+class Idle(Controller):
     """A controller that does nothing."""
 
-    def torque(self, now: Reference, q: Array, qd: Array) -> Array:
+    def torque(self, reference: Reference, q: Array, qd: Array) -> Array:
         return np.zeros((len(q), 3))
 
 

@@ -10,7 +10,7 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.mechanism import EffortLimit
 from loopcheck.validation.judge.results import read
 from loopcheck.validation.judge.targets import cases_of
-from loopcheck.validation.studies.check.effort_limits import needed
+from loopcheck.validation.studies.check.collect import needed
 from tests.conftest import MODELS
 from tests.validation.conftest import Command
 

@@ -17,8 +17,7 @@ from loopcheck.validation.execution import workers
 from loopcheck.validation.execution.progress import Bars, Lines
 from loopcheck.validation.judge.audit import audit, blocking_reasons, doubts, expected_terms
 from loopcheck.validation.judge.compare import Evidence, summarize
-from loopcheck.validation.judge.evaluate import evaluate
-from loopcheck.validation.judge.random_cases import random_case
+from loopcheck.validation.judge.evaluate import evaluate, random_case
 from loopcheck.validation.judge.targets import cases_of
 from loopcheck.validation.judge.tolerances import registered
 from loopcheck.validation.judge.verdicts import FILE, Key

@@ -21,7 +21,7 @@ from loopcheck.validation.execution.workers import Workers, worker_pool
 from loopcheck.validation.judge.results import Results, frames_table, read, write
 from loopcheck.validation.report import schematic
 from loopcheck.validation.report.geometry import is_planar, paths, point_rows
-from loopcheck.validation.studies.check import pictures
+from loopcheck.validation.studies.check import movies as drawing
 from loopcheck.validation.studies.check.movies import movies
 from loopcheck.validation.studies.check.study import run
 from tests.conftest import MODELS, CaseMaker
@@ -92,7 +92,7 @@ def test_without_a_renderer_the_reason_is_told(spatial: Case, prr: Case, prr_mot
 
     motions = {spatial.key: prescribe(spatial), prr.key: prr_motion}
     with in_this_process() as patch, worker_pool(Workers(jobs=1)) as pool:
-        patch.setattr(pictures, "render", refuses)
+        patch.setattr(drawing, "render", refuses)
         found = movies([spatial, prr], motions, pool)
     assert not found.frames
     assert found.missing == {"spinning_rod, home": "no <graphics> here"}

@@ -23,7 +23,7 @@ from loopcheck.validation.judge.targets import cases_of
 from loopcheck.validation.judge.verdicts import CaseVerdict, case_verdicts, verdict_counts
 from loopcheck.validation.report import figures, schematic
 from loopcheck.validation.report.blocks import Block, Section
-from loopcheck.validation.report.deferred import completed
+from loopcheck.validation.report.pages import completed
 from loopcheck.validation.studies.check.closing import closing_lines
 from loopcheck.validation.studies.check.sections.audit import first_divergence
 from loopcheck.validation.studies.check.study import run

@@ -30,7 +30,7 @@ from loopcheck.robots.robot import Case, MotionSpec, Robot, make_case
 from loopcheck.validation.execution.workers import Workers
 from loopcheck.validation.judge.closed_twins import possible_twins
 from loopcheck.validation.judge.results import read as results_in
-from loopcheck.validation.report import deferred, pages
+from loopcheck.validation.report import pages
 from loopcheck.validation.report.blocks import Section
 from loopcheck.validation.studies.check.sections.robots import robots
 from loopcheck.validation.studies.serial import study
@@ -58,7 +58,7 @@ def compared(folder: Path, closed: Path, serial: Path, with_functions: bool = Tr
         if not with_functions:
             patch.setattr(study, "fitted", no_functions)
         patch.setattr(pages, "write_pages", lambda *_, **__: None)
-        patch.setattr(deferred, "completed", lambda sections, _: list(sections))
+        patch.setattr(pages, "completed", lambda sections, _: list(sections))
         asked = Serial(closed=case_of(closed), serial=case_of(serial), samples=32, **options)
         result, conclusion = run_study(asked, folder, workers=Workers(1))
     assert exit_status(conclusion.verdicts, result.record) == 0, result.record

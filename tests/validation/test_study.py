@@ -19,7 +19,7 @@ from loopcheck.validation.execution.files import LOCK, locked
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool, Workers, worker_pool
-from loopcheck.validation.report import deferred
+from loopcheck.validation.report import pages
 from loopcheck.validation.report.blocks import Section
 from loopcheck.validation.studies import study
 from loopcheck.validation.studies.study import (
@@ -254,7 +254,7 @@ def test_blocks_are_made_by_the_workers_that_are_given(tmp_path: Path, monkeypat
         pools.append(workers)
         return worker_pool(workers, *args, **options)
 
-    monkeypatch.setattr(deferred, "completed", completed)
+    monkeypatch.setattr(pages, "completed", completed)
     monkeypatch.setattr(study, "worker_pool", counted)
     run_study(Halves((2,)), tmp_path, workers=Workers(2))
     monkeypatch.setattr(study, "import_module", lambda _: SimpleNamespace(STUDY=Halves))

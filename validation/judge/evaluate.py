@@ -9,19 +9,25 @@ import numpy as np
 from loopcheck.analytic.dynamics.energy import power_imbalance
 from loopcheck.analytic.dynamics.powers import effort_scale
 from loopcheck.analytic.kinematics.redundancy import contradiction, moving_part, undriven_dofs
+from loopcheck.analytic.motion.laws import RECORDED
 from loopcheck.analytic.motion.prescribe import depends_on_gravity, prescribe
+from loopcheck.analytic.motion.random_motion import random_motion
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.errors import HarnessError, NotRepresentableError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
-from loopcheck.robots.robot import Case
+from loopcheck.robots.robot import Case, MotionSpec, modes
 from loopcheck.robots.size import size_in_motion
 from loopcheck.validation.execution.errors import internal_error
 from loopcheck.validation.judge import sources
 from loopcheck.validation.judge.accuracy import Requirement, requirement
 from loopcheck.validation.judge.as_is import Settled, settled
 from loopcheck.validation.judge.verdicts import NOT_SUPPORTED
+
+RANDOM = "random"
+"""Name of random motions: a controller may follow one smooth motion by chance, so simulations run on both."""
+
 
 START = "positions, velocities and accelerations of the analytic dynamics; the simulation is independent afterwards"
 """Source of the initial state of unactuated dofs in a simulation."""
@@ -185,5 +191,27 @@ def prescribe_or_error(case: Case, dt: float | None) -> Motion | HarnessError:
     """The motion of a case, or the error with the reason for its absence."""
     try:
         return prescribe(case, dt=dt)
+    except HarnessError as error:
+        return error
+
+
+def random_case(case: Case) -> Case:
+    """The case on its random motion, with a mode name that no other mode of the robot has."""
+    mode = f"{case.mode}-{RANDOM}"
+    while mode in modes(case.mechanism):
+        mode = f"{mode}-{RANDOM}"
+    robot = case.robot.model_copy(update={"motion": MotionSpec(law=RECORDED)})  # it has no law, so no task coordinates
+    return replace(case, mode=mode, robot=robot)
+
+
+def random_motion_or_error(case: Case, motion: Motion) -> Motion | HarnessError:
+    """The random motion of a case, or the error with the reason for its absence.
+
+    Args:
+        case: The case.
+        motion: Its own motion, at least as large.
+    """
+    try:
+        return random_motion(case.mechanism, motion)
     except HarnessError as error:
         return error

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from loopcheck.analytic.dynamics.noc import needed_efforts
 from loopcheck.analytic.kinematics.mobility import open_start
+from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.logs.closed_log import ClosedLog, closed_log
 from loopcheck.analytic.logs.noise import stuck_codes
 from loopcheck.analytic.logs.parameters import Fit, fit
@@ -21,12 +23,16 @@ from loopcheck.robots.arrays import Array, root_mean_square
 from loopcheck.robots.errors import SingularityError, ToleranceError
 from loopcheck.robots.log import UNMODELLED, EffortTime, Held, Instantaneous, Log
 from loopcheck.robots.log_description import in_text
-from loopcheck.robots.robot import Case, MotionSpec
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.robot import Case, MotionSpec, configurations
 from loopcheck.validation.judge import sources
 from loopcheck.validation.judge.accuracy import INTERNAL_LOAD, Requirement, Verdict, requirement
-from loopcheck.validation.judge.gravity import gravity_in_words
 from loopcheck.validation.judge.readings import in_words, reading_of
 from loopcheck.validation.judge.verdicts import JUDGED
+
+EXPLAINED = 0.1
+"""Largest remaining part of a residual that a different gravity explains [-]."""
+
 
 ACCURACY = 1e-3
 """Default accuracy: largest residual over the largest effort that the motion requires [-]."""
@@ -373,3 +379,44 @@ def _left_over(judged: JudgedLog, residual: Residual, limit: float) -> str:
         f"unexplained force of {by_dof[worst]:.3g} (N or N m) at joint '{names[-1]}' along an unactuated dof; "
         "is friction, a limit or a contact missing from the model?"
     )
+
+
+def gravity_in_words(case: Case, residual: Residual) -> str:
+    """The gravity that explains a residual, as a clause; empty without an explanation, or for the model's gravity.
+
+    Args:
+        case: Robot and configuration.
+        residual: Residual efforts of the log.
+    """
+    mechanism = case.mechanism
+    acting = residual.scale > 0
+    weights = _efforts_per_gravity(mechanism, residual)[:, acting] / residual.scale[acting, None]
+    missing = (residual.residual[:, acting] / residual.scale[acting]).ravel()
+    A, floor = weights.reshape(-1, 3), root_mean_square(residual.floor.rms[acting] / residual.scale[acting])
+    enough = max(EXPLAINED * root_mean_square(missing), floor)
+    named = {
+        f"--configuration {name}": gravity - mechanism.gravity
+        for name, gravity in configurations(case.robot, mechanism).items()
+    }
+    fitted = np.linalg.lstsq(A, missing, rcond=1e-9)[0]
+    for words, change in {**named, "is the robot mounted differently": fitted}.items():
+        if change.any() and root_mean_square(missing - A @ change) <= enough:
+            fitting, modelled = (_vector(gravity) for gravity in (mechanism.gravity + change, mechanism.gravity))
+            return f"gravity {fitting} m/s² instead of {modelled} explains the residual: {words}?"
+    return ""
+
+
+def _efforts_per_gravity(mechanism: Mechanism, residual: Residual) -> Array:
+    """Efforts that gravity of 1 m/s² along each axis takes [N or N m per m/s²], shape (n, na, 3)."""
+    motion = residual.motion
+
+    def needed(gravity: Array) -> Array:
+        state = State(mechanism=mechanism.with_gravity(gravity), q=motion.q, qd=motion.qd)
+        return needed_efforts(state, motion.qdd).effort
+
+    without = needed(np.zeros(3))
+    return np.stack([needed(axis) - without for axis in np.eye(3)], axis=-1)
+
+
+def _vector(values: Array) -> str:
+    return f"({', '.join(f'{value + 0.0:.3g}' for value in values)})"  # without the sign of a zero

@@ -27,7 +27,7 @@ from loopcheck.validation.execution.journal import journal_in
 from loopcheck.validation.execution.tables import TableSpec, read_record, read_tables, write_csv, write_tables
 from loopcheck.validation.execution.workers import ALL_CORES, TaskLog, WorkerPool, Workers, worker_pool
 from loopcheck.validation.judge import verdicts
-from loopcheck.validation.report import deferred, pages
+from loopcheck.validation.report import pages
 from loopcheck.validation.report.blocks import Section
 from loopcheck.validation.studies.preload import PRELOAD
 
@@ -186,7 +186,7 @@ def write_conclusion(
         write_csv(result.folder, conclusion.tables)
     say(conclusion.summary)
     if study.page:
-        sections = deferred.completed([*conclusion.sections, *_open_tasks(result.record)], pool)
+        sections = pages.completed([*conclusion.sections, *_open_tasks(result.record)], pool)
         pages.write_pages(sections, result.folder, stem=study.page, title=conclusion.title)
         say([Text(f"Report: {result.folder / study.page}.html")])
     return conclusion

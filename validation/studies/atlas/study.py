@@ -1,11 +1,13 @@
 """Every model of the manifest: fetched, read, moved, computed by every source, audited, tuned, each with a time cap."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
+from rich.console import RenderableType
+from rich.markup import escape
 
 from loopcheck import engines
 from loopcheck.robots.errors import HarnessError, NotFoundError
@@ -18,14 +20,19 @@ from loopcheck.validation.judge import sources
 from loopcheck.validation.judge.evaluate import prescribe_or_error
 from loopcheck.validation.judge.results import TABLES
 from loopcheck.validation.judge.verdicts import Key
+from loopcheck.validation.report import terminal
+from loopcheck.validation.report.blocks import Section, digits, table
 from loopcheck.validation.studies.atlas.fetching import PUBLIC, fetched, want_remote
 from loopcheck.validation.studies.atlas.manifest import Entry, Model
 from loopcheck.validation.studies.atlas.model_pages import COPY, VERDICTS, Page, let_one_stand_for_copies, without_cache
 from loopcheck.validation.studies.atlas.reading import CLASSES, Reading, read_model
-from loopcheck.validation.studies.atlas.report import sections, summary
 from loopcheck.validation.studies.atlas.tuning import Cost, tuned_cost
 from loopcheck.validation.studies.check.study import Check
 from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
+
+SHOWN = ("id", "class", "loops", "dof", "actuators", "verdict", "as_is_error", "tuned_cost", "tuned_accuracy")
+NUMBERS = ("loops", "dof", "actuators", "as_is_error", "tuned_cost", "tuned_accuracy")
+
 
 TABLE = "atlas"
 EXACT = ("analytic/noc", "analytic/lagrange")
@@ -216,3 +223,45 @@ def sources_of(engines_named: Sequence[str], sources_named: Sequence[str] = ()) 
     of_engines = [route for name in engines_named for route in routes if route.split("/")[0] == name]
     named = (*of_engines, *sources_named)
     return tuple(dict.fromkeys((*EXACT, *named))) if named else ()
+
+
+def summary(rows: pd.DataFrame) -> Iterator[RenderableType]:
+    """A line for each model, and the numbers of models by kind and verdict.
+
+    Args:
+        rows: Table of the atlas.
+    """
+    lines = [[escape(str(row[name])) for name in SHOWN] for row in _in_digits(rows).to_dict("records")]
+    yield terminal.table([name.replace("_", " ") for name in SHOWN], lines, title="atlas")
+    yield counts(rows)
+
+
+def counts(rows: pd.DataFrame) -> str:
+    """Numbers of models by kind and verdict, without copies, in words.
+
+    Args:
+        rows: Table of the atlas.
+    """
+    own = rows[rows["copies_of"] == ""]
+    verdicts = ", ".join(f"{count} {name}" for name, count in own["verdict"].value_counts(sort=False).items())
+    kinds = ", ".join(f"{count} {name or 'not read'}" for name, count in own["class"].value_counts(sort=False).items())
+    copies = len(rows) - len(own)
+    return f"{len(own)} models of {own['repository'].nunique()} repositories, {copies} copies: {kinds}; {verdicts}"
+
+
+def sections(rows: pd.DataFrame, judged: pd.DataFrame) -> Iterator[Section]:
+    """The page: every model, then every source with its verdicts.
+
+    Args:
+        rows: Table of the atlas.
+        judged: The summary of all checks.
+    """
+    shown = _in_digits(rows)[[*SHOWN, "start", "copies_of", "repository", "licence", "note"]]
+    yield Section(title="Models", anchor="models", blocks=[counts(rows), table(shown)])
+    worst = judged.groupby(["source", "verdict"], sort=False)["robot"].nunique().reset_index(name="models")
+    yield Section(title="Sources", anchor="sources", blocks=[table(worst)])
+
+
+def _in_digits(rows: pd.DataFrame) -> pd.DataFrame:
+    texts = {name: ["" if x != x else digits(x) for x in rows[name]] for name in NUMBERS}
+    return rows.assign(**texts)

@@ -1,17 +1,27 @@
 """Movies of spatial robots, drawn by MuJoCo in worker processes; no other result depends on them."""
 
+import base64
+import io
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from PIL import Image
 
+from loopcheck.engines.mujoco.renderer import render
+from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.mechanism import WORLD, Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool
 from loopcheck.validation.judge.verdicts import Key
-from loopcheck.validation.report.geometry import is_planar, paths, steps_shown
-from loopcheck.validation.studies.check.pictures import draw
+from loopcheck.validation.report.geometry import TRACE, is_planar, paths, steps_shown
+
+QUALITY = 40
+"""Of the WebP pictures, 0 to 100; a movie of 60 has about 300 kB."""
+
 
 TIME_LIMIT = 120.0
 """How long the drawing of a movie may take [s]; without a graphics card it takes a few seconds."""
@@ -65,3 +75,27 @@ def _first(cases: Sequence[Case], motions: Mapping[Key, Any]) -> list[Case]:
 
 def _leaves_its_plane(case: Case, motion: Motion) -> bool:
     return not is_planar(np.concatenate(list(paths(case.mechanism, motion.q, case.robot.trace).values())))
+
+
+def draw(mechanism: Mechanism, trace: str | None, q: Array) -> list[str] | str:
+    """Draw a mechanism in some poses, as WebP in base64, or return the reason for a failure.
+
+    Args:
+        mechanism: Robot.
+        trace: Site with a drawn path, or None.
+        q: Joint positions [m or rad], shape (frames, nq).
+    """
+    of_names = dict(paths(mechanism, q, trace))
+    path = of_names.pop(TRACE, np.zeros((1, 0, 3)))[0]
+    bodies = {"world": WORLD, **{body.name: k for k, body in enumerate(mechanism.bodies)}}
+    try:
+        pictures = render(mechanism, q, {bodies[name]: points for name, points in of_names.items()}, path)
+    except HarnessError as error:
+        return str(error)
+    return [_compressed(picture) for picture in pictures]
+
+
+def _compressed(picture: AnyArray) -> str:
+    file = io.BytesIO()
+    Image.fromarray(picture).save(file, "WEBP", quality=QUALITY)
+    return base64.b64encode(file.getvalue()).decode()

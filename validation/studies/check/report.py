@@ -9,13 +9,10 @@ from collections.abc import Callable
 from loopcheck.validation.judge.results import Results
 from loopcheck.validation.report.blocks import Section
 from loopcheck.validation.studies.check.sections.answer import answer
+from loopcheck.validation.studies.check.sections.appendix import explained, provenance, sources
 from loopcheck.validation.studies.check.sections.audit import audit_section
-from loopcheck.validation.studies.check.sections.cases import cases
-from loopcheck.validation.studies.check.sections.convergence import convergence
-from loopcheck.validation.studies.check.sections.explained import explained
-from loopcheck.validation.studies.check.sections.provenance import provenance
+from loopcheck.validation.studies.check.sections.cases import cases, convergence
 from loopcheck.validation.studies.check.sections.robots import robots
-from loopcheck.validation.studies.check.sections.sources import sources
 from loopcheck.validation.studies.check.sections.verdicts import verdicts
 
 SECTIONS: tuple[Callable[[Results], Section], ...] = (

@@ -28,8 +28,14 @@ from loopcheck.validation.judge.audit import (
     failed_row,
 )
 from loopcheck.validation.judge.compare import Evidence, summarize, unexplained
-from loopcheck.validation.judge.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
-from loopcheck.validation.judge.random_cases import random_case, random_motion_or_error
+from loopcheck.validation.judge.evaluate import (
+    Outcome,
+    evaluate,
+    motion_key,
+    prescribe_or_error,
+    random_case,
+    random_motion_or_error,
+)
 from loopcheck.validation.judge.resolution import Resolution, measure_resolution
 from loopcheck.validation.judge.results import TABLES, Results
 from loopcheck.validation.judge.tolerances import with_own_limits

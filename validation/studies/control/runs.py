@@ -10,14 +10,11 @@ import pandas as pd
 from loopcheck.analytic.papers import zubizarreta2010 as paper
 from loopcheck.robots.robot import Case, load, make_case
 from loopcheck.validation.execution.tables import integer, number, table_of, text
-from loopcheck.validation.studies.control.classical import ClassicalCtc
-from loopcheck.validation.studies.control.controller import Controller, Gains
+from loopcheck.validation.studies.control.controllers import ClassicalCtc, Controller, ExtendedCtc, Gains, TaskSpaceCtc
 from loopcheck.validation.studies.control.engine_plant import engine_plant
-from loopcheck.validation.studies.control.extended import ExtendedCtc
 from loopcheck.validation.studies.control.perturbation import Kind, make_templates, perturb
 from loopcheck.validation.studies.control.plant import ExactPlant
 from loopcheck.validation.studies.control.simulate import Runs, Task, references, simulate
-from loopcheck.validation.studies.control.task_space import TaskSpaceCtc
 
 CONTROLLERS: Mapping[str, type[Controller]] = {c.name: c for c in (ClassicalCtc, ExtendedCtc, TaskSpaceCtc)}
 EXACT = "exact"

@@ -7,7 +7,7 @@ import numpy as np
 
 from loopcheck.analytic.papers import zubizarreta2010 as paper
 from loopcheck.robots.arrays import Array
-from loopcheck.validation.studies.control.controller import Controller, Reference, angle_between, times
+from loopcheck.validation.studies.control.controllers import Controller, Reference, angle_between, times
 from loopcheck.validation.studies.control.plant import Plant
 
 DIVERGED = 0.1

@@ -37,7 +37,6 @@ BEHIND_ROWS = tuple(
         "judge.compare",
         "judge.audit",
         "judge.resolution",
-        "judge.random_cases",
         "judge.logs",
         "studies.atlas.reading",
         "studies.tune.trial",

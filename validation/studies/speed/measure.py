@@ -1,10 +1,12 @@
 """Measurement of the batch and all other sources in turns, so that a busy machine slows all alike."""
 
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,9 +20,16 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import HarnessError, MechanismError
 from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.motion import Drive
 from loopcheck.robots.robot import Case
-from loopcheck.validation.studies.speed.chain import four_bar_chain
+
+CRANK = """<body name="crank{k}" pos="{x} 0 0"><joint name="a{k}" axis="0 0 1"/>{inertia}
+<body name="coupler{k}" pos="0 0.2 0"><joint name="b{k}" axis="0 0 1"/>{inertia}</body>"""
+ROCKER = """<body name="rocker{k}" pos="{x} 0 0"><joint name="d{k}" axis="0 0 1"/>{inertia}</body>"""
+INERTIA = '<inertial pos="0 0.1 0" mass="0.5" diaginertia="2e-3 1e-3 3e-3"/>'
+
 
 ROBOTS = ("3prr", "6spu", "6x6r")
 SAMPLES = 100_000
@@ -314,3 +323,24 @@ def _spread(values: Array) -> dict[str, float]:
 
 def _evaluator() -> str:
     return "llvm" if find_spec("llvmlite") is not None else "numpy"
+
+
+def four_bar_chain(n: int) -> Mechanism:
+    """The mechanism of n four-bars, closed at q = 0, a motor on each crank: 3n bodies, n loops."""
+    inside = ""
+    for k in reversed(range(n)):
+        x = 0.0 if k == 0 else 0.02
+        crank = CRANK.format(k=k, x=x, inertia=INERTIA)
+        inside = f"{crank}{inside}</body>{ROCKER.format(k=k, x=x + 0.3, inertia=INERTIA)}"
+    loops = "".join(
+        f'<connect name="c{k}" body1="coupler{k}" body2="rocker{k}" anchor="0.3 0.05 0"/>' for k in range(n)
+    )
+    motors = "".join(f'<motor name="m{k}" joint="a{k}"/>' for k in range(n))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"chain{n}.xml"
+        path.write_text(
+            f'<mujoco model="chain{n}"><option gravity="0 -9.81 0"/><worldbody>{inside}</worldbody>'
+            f"<equality>{loops}</equality><actuator>{motors}</actuator></mujoco>",
+            encoding="utf-8",
+        )
+        return read_mechanism(ModelFile(path=path))
