@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from loopcheck.engines.contract import Engine
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.efforts import Fault, Source
 from loopcheck.robots.errors import EngineNotInstalledError, NotFoundError
 from loopcheck.robots.inventory import Inventory, Matrices
@@ -109,7 +109,6 @@ def provides(name: str, part: str) -> bool:
     """Whether an engine has a part of the contract, by its file: the engine need not be there.
 
     Args:
-        name: Name of the engine.
         part: As `free_motion`.
     """
     return Path(__path__[0], engine(name).name, f"{part}.py").is_file()
@@ -169,13 +168,8 @@ def simulates(name: str) -> bool:
     return route in engine(folder).simulating
 
 
-def audit(name: str, mechanism: Mechanism, q: Array) -> Inventory:
+def audit(name: str, mechanism: Mechanism, q: JointPositions) -> Inventory:
     """What an engine simulates when it is given a mechanism, read back from the engine's own state.
-
-    Args:
-        name: Name of the engine.
-        mechanism: Robot.
-        q: Joint positions that close the loops [m or rad], shape (nq,).
 
     Raises:
         EngineNotInstalledError: If the engine is not installed.
@@ -186,12 +180,11 @@ def audit(name: str, mechanism: Mechanism, q: Array) -> Inventory:
     return engine(name).audit().audit(mechanism, q)
 
 
-def read_file(case: Case, q: Array) -> Inventory:
+def read_file(case: Case, q: JointPositions) -> Inventory:
     """What the files of a robot say, as MuJoCo's compiler reads them, past our own reading.
 
     Args:
         case: What is read; only the direction of gravity is taken from its mechanism.
-        q: Joint positions that close the loops [m or rad], shape (nq,).
 
     Raises:
         MechanismError: If the MJCF does not compile.
@@ -202,14 +195,8 @@ def read_file(case: Case, q: Array) -> Inventory:
     return model_file.read(case, q)
 
 
-def matrices(name: str, mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
+def matrices(name: str, mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> Matrices:
     """What an engine computes at some states: the terms of its equations of motion.
-
-    Args:
-        name: Name of the engine.
-        mechanism: Robot.
-        q: Joint positions that close the loops [m or rad], shape (nt, nq).
-        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
 
     Raises:
         EngineNotInstalledError: If the engine is not installed.

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from loopcheck.engines.computed_torque import Demand, bandwidth, computed_torque, drive_matrices, following
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointForces
 from loopcheck.robots.efforts import AsIs, Deviation, EffortHistory, deviation_of
 from loopcheck.robots.errors import EngineError, NotRepresentableError, ShapeError
 from loopcheck.robots.log import FEWEST, Held, Log
@@ -92,9 +92,6 @@ def history(
     """What the route returns.
 
     Args:
-        source: Name of the route.
-        case: The case.
-        motion: Its motion.
         runs: From the first sample of the motion, and from its middle.
         timeconst: Smallest time constant of what closes the loops [s].
         settings: Every setting that matters.
@@ -156,7 +153,7 @@ class Stepped(Protocol):
         """How far the widest loop is open."""
         ...
 
-    def hold(self, force: Array, t: float) -> None:
+    def hold(self, force: JointForces, t: float) -> None:
         """Go one step on.
 
         Args:
@@ -177,9 +174,6 @@ def driven_by_forces(
     """What a route returns of a robot that computed torque drives by forces on its joints.
 
     Args:
-        source: Name of the route.
-        case: The case.
-        motion: Its motion.
         known: The independent drives, and what the motion takes at its samples.
         start: Puts the robot at the exact state of a sample of the motion, by its number.
         settings: Every setting that matters.
@@ -227,13 +221,7 @@ def _held_run(
 
 
 def log_of(source: str, case: Case, run: Record) -> Log:
-    """A run as a log.
-
-    Args:
-        source: Name of the route.
-        case: The case.
-        run: The run.
-    """
+    """A run as a log."""
     mechanism = case.mechanism
     return Log(
         name="-".join((*case.key, source.split("/")[0])),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from loopcheck.engines.projection import LoopMotions
-from loopcheck.robots.arrays import Array, frozen
+from loopcheck.robots.arrays import Array, Efforts, JointForces, Times, frozen
 from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Drive, Law, Motion
@@ -39,7 +39,7 @@ class Demand:
     """Efforts per acceleration of independent drives [kg, kg m or kg m²], shape (na, drives)."""
 
 
-def demand(loop: LoopMotions, M: Array, force: Array, S: Array, scale: Array) -> Demand:
+def demand(loop: LoopMotions, M: Array, force: JointForces, S: Array, scale: Efforts) -> Demand:
     """What a motion takes at a sample.
 
     Args:
@@ -103,12 +103,11 @@ class ComputedTorque:
         return self.effort[k] + self.per_acceleration[k] @ (w * w * (self.q[k] - q) + 2 * w * (self.qd[k] - qd))
 
 
-def targets(motion: Motion, t: Array) -> Drive:
+def targets(motion: Motion, t: Times) -> Drive:
     """What all drives are to do, by polynomials between the samples of a motion.
 
     Args:
         motion: The motion to follow.
-        t: Times [s], shape (n,).
     """
     return interpolated(motion)(t)
 
@@ -117,9 +116,6 @@ def interpolated(motion: Motion) -> Law:
     """Polynomials between the samples of a motion, with the rates of its law at them.
 
     The law itself may have to close the loops at every time, and a run asks for thousands.
-
-    Args:
-        motion: The motion.
     """
     from scipy.interpolate import BPoly
 
@@ -189,7 +185,6 @@ def drive_matrices(mechanism: Mechanism, independent: Sequence[int]) -> tuple[Ar
     """What takes positions and velocities of the joints to those of independent drives.
 
     Args:
-        mechanism: Robot.
         independent: Places of the drives among `Mechanism.drives`.
 
     Returns:

@@ -16,7 +16,16 @@ from typing import ClassVar, Protocol, TypeAlias
 
 from loopcheck.engines.ladder import Ladder
 from loopcheck.engines.tuning import Settings, Tuning
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import (
+    AnyArray,
+    Array,
+    Efforts,
+    EffortSeries,
+    JointPositions,
+    PositionSeries,
+    Times,
+    VelocitySeries,
+)
 from loopcheck.robots.efforts import AsIs, Fault
 from loopcheck.robots.inventory import Inventory, Matrices
 from loopcheck.robots.log import Log
@@ -31,12 +40,8 @@ State: TypeAlias = tuple[Array, Array]
 class Audit(Protocol):
     """`audit.py`: what the engine simulates, read back from its own state. Without it nothing is compared."""
 
-    def audit(self, mechanism: Mechanism, q: Array) -> Inventory:
+    def audit(self, mechanism: Mechanism, q: JointPositions) -> Inventory:
         """Masses, axes, damping, constraints and gravity as the engine has them.
-
-        Args:
-            mechanism: Robot.
-            q: Joint positions that close the loops [m or rad], shape (nq,).
 
         Raises:
             NotRepresentableError: If the engine cannot carry the mechanism; the message names the element.
@@ -44,13 +49,8 @@ class Audit(Protocol):
         """
         ...
 
-    def matrices(self, mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
+    def matrices(self, mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> Matrices:
         """The terms of the engine's equations of motion at some states; not asked for where an engine tells none.
-
-        Args:
-            mechanism: Robot.
-            q: Joint positions that close the loops [m or rad], shape (nt, nq).
-            qd: Joint velocities [m/s or rad/s], shape (nt, nv).
 
         Raises:
             NotRepresentableError: If the engine cannot carry the mechanism.
@@ -88,14 +88,12 @@ class FreeMotion(Protocol):
         """What `default` and `tight` are in this engine, as the report says it."""
         ...
 
-    def free_motion(self, mechanism: Mechanism, effort: Array, state: State, t: Array, *, tight: bool) -> State:
+    def free_motion(self, mechanism: Mechanism, effort: Efforts, state: State, t: Times, *, tight: bool) -> State:
         """Positions and velocities at given times; not finite from where the simulation has failed.
 
         Args:
-            mechanism: Robot.
             effort: Constant efforts of the actuators [N or N m], shape (na,).
             state: Joint positions [m or rad], shape (nq,), and velocities [per s], shape (nv,), at the first time.
-            t: Times [s], shape (nt,).
             tight: With settings that come close to the exact answer, instead of those a user gets out of the box.
 
         Raises:
@@ -111,11 +109,10 @@ class SteppedRobots(Protocol):
         """Positions [m or rad], shape (n, nq), and velocities [per s], shape (n, nv); not finite where one failed."""
         ...
 
-    def step(self, tau: Array, dt: float) -> None:
+    def step(self, tau: EffortSeries, dt: float) -> None:
         """Hold the efforts for one step.
 
         Args:
-            tau: Efforts of the actuators [N or N m], shape (n, na).
             dt: Length of the step [s].
         """
         ...
@@ -124,13 +121,13 @@ class SteppedRobots(Protocol):
 class Plant(Protocol):
     """`plant.py`: robots that a controller drives, stepped as the engine does out of the box."""
 
-    def robots(self, mechanisms: Sequence[Mechanism], q: Array, qd: Array) -> AbstractContextManager[SteppedRobots]:
+    def robots(
+        self, mechanisms: Sequence[Mechanism], q: PositionSeries, qd: VelocitySeries
+    ) -> AbstractContextManager[SteppedRobots]:
         """Robots in the engine, each in its state.
 
         Args:
             mechanisms: The robots, all with the same joints.
-            q: Joint positions of each [m or rad], shape (n, nq).
-            qd: Joint velocities of each [m/s or rad/s], shape (n, nv).
 
         Raises:
             EngineError: If the engine fails.
@@ -156,8 +153,6 @@ class Causes(Protocol):
         A finer step is a whole fraction of the usual one.
 
         Args:
-            case: The case.
-            motion: Its motion.
             removed: Names of the causes that are removed.
 
         Raises:
@@ -174,7 +169,7 @@ class Worlds(Protocol):
         """Positions [m or rad], shape (n, nq), and velocities [per s], shape (n, nv); not finite where one failed."""
         ...
 
-    def run(self, tau: Array, steps: int) -> None:
+    def run(self, tau: EffortSeries, steps: int) -> None:
         """Go some steps on, and come back when they are computed.
 
         Args:
@@ -204,21 +199,13 @@ class Batch(Protocol):
         ...
 
     def timestep(self, mechanism: Mechanism, settings: Settings) -> float:
-        """Length of a step [s].
-
-        Args:
-            mechanism: Robot.
-            settings: What is set.
-        """
+        """Length of a step [s]."""
         ...
 
     def as_is(self, case: Case, motion: Motion, settings: Settings, precision: str) -> AsIs:
         """The run of the route `as_is` with other settings, by the controller of the file's own.
 
         Args:
-            case: The case.
-            motion: Its motion.
-            settings: What is set.
             precision: One of `PRECISIONS`.
 
         Raises:
@@ -231,9 +218,7 @@ class Batch(Protocol):
         """Robots in one batch.
 
         Args:
-            mechanism: Robot.
             state: Where each begins: positions [m or rad], shape (n, nq), and velocities [per s], shape (n, nv).
-            settings: What is set.
             precision: One of `PRECISIONS`.
 
         Raises:
@@ -250,7 +235,6 @@ class Renderer(Protocol):
         """Draw a mechanism in each of some poses, all seen by one camera that does not move.
 
         Args:
-            mechanism: Robot.
             q: Joint positions [m or rad], shape (frames, nq).
             points: Points of each body by its index, or `WORLD`, world axes [m], each of shape (points, frames, 3).
             path: Path of the traced point, a pose each, world axes [m], shape (frames, 3), or (0, 3) if none is traced.

@@ -2,16 +2,14 @@
 
 import numpy as np
 
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import Mechanism
 
 
-def moved(mechanism: Mechanism, q: Array, displacement: Array) -> Array:
+def moved(mechanism: Mechanism, q: JointPositions, displacement: Array) -> Array:
     """Joint positions after a displacement, whose turns of balls are in body axes.
 
     Args:
-        mechanism: Robot.
-        q: Joint positions [m or rad], shape (nq,).
         displacement: Along the joint velocities [m or rad], shape (nv,).
     """
     from scipy.spatial.transform import Rotation

@@ -7,7 +7,7 @@ import numpy as np
 
 from loopcheck.engines.computed_torque import Demand, demand
 from loopcheck.engines.projection import RANK_TOLERANCE, drives_along, loop_motions, null_space
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, JointVelocities, PositionSeries, VelocitySeries
 from loopcheck.robots.efforts import Deviation, EffortHistory
 from loopcheck.robots.inventory import Matrices
 from loopcheck.robots.mechanism import Mechanism
@@ -24,37 +24,20 @@ class Equations(Protocol):
         """The mechanism."""
         ...
 
-    def jacobian(self, q: Array) -> Array:
-        """Loop-closure Jacobian [m/rad or m/m], shape (nc, nv).
-
-        Args:
-            q: Joint positions [m or rad], shape (nq,).
-        """
+    def jacobian(self, q: JointPositions) -> Array:
+        """Loop-closure Jacobian [m/rad or m/m], shape (nc, nv)."""
         ...
 
-    def opening(self, q: Array) -> Deviation:
-        """How far the widest loop is open.
-
-        Args:
-            q: Joint positions [m or rad], shape (nq,).
-        """
+    def opening(self, q: JointPositions) -> Deviation:
+        """How far the widest loop is open."""
         ...
 
-    def closure_bias(self, q: Array, qd: Array) -> Array:
-        """J̇ q̇ in the rows of the Jacobian [m/s² or rad/s²], shape (nc,).
-
-        Args:
-            q: Joint positions [m or rad], shape (nq,).
-            qd: Joint velocities [m/s or rad/s], shape (nv,).
-        """
+    def closure_bias(self, q: JointPositions, qd: JointVelocities) -> Array:
+        """J̇ q̇ in the rows of the Jacobian [m/s² or rad/s²], shape (nc,)."""
         ...
 
-    def tree_terms(self, q: Array, qd: Array) -> tuple[Array, Array, Array]:
+    def tree_terms(self, q: JointPositions, qd: JointVelocities) -> tuple[Array, Array, Array]:
         """Terms of the spanning tree.
-
-        Args:
-            q: Joint positions [m or rad], shape (nq,).
-            qd: Joint velocities [m/s or rad/s], shape (nv,).
 
         Returns:
             Inertia matrix with rotors [kg, kg m or kg m²], shape (nv, nv); velocity terms and weights; springs,
@@ -67,9 +50,6 @@ def kkt_history(source: str, equations: Equations, motion: Motion, settings: dic
     """Efforts that the engine's matrices ask for at the exact positions, and rates of drives, of a motion.
 
     Args:
-        source: Name of the route.
-        equations: The robot in the engine.
-        motion: Its motion.
         settings: By which of the engine's functions each term comes.
     """
     mechanism, gap, efforts = equations.mechanism, Deviation(), []
@@ -93,12 +73,7 @@ def kkt_history(source: str, equations: Equations, motion: Motion, settings: dic
 
 
 def demands_along(equations: Equations, motion: Motion) -> tuple[tuple[int, ...], list[Demand]]:
-    """The independent drives, by their places among `Mechanism.drives`, and what a motion takes at its samples.
-
-    Args:
-        equations: The robot in the engine.
-        motion: Its motion.
-    """
+    """The independent drives, by their places among `Mechanism.drives`, and what a motion takes at its samples."""
     mechanism, demands = equations.mechanism, []
     S, scale, W = mechanism.selection, mechanism.effort_scales, mechanism.rates_of(mechanism.drives)
     independent = drives_along(equations.jacobian, motion.q, W)
@@ -112,26 +87,15 @@ def demands_along(equations: Equations, motion: Motion) -> tuple[tuple[int, ...]
 
 
 def held_drives(equations: Equations, motion: Motion) -> tuple[tuple[int, ...], int]:
-    """Which driven coordinates a simulation holds, all unless redundantly actuated; and how many dofs nothing drives.
-
-    Args:
-        equations: The robot in the engine.
-        motion: Its motion.
-    """
+    """Driven coordinates that a simulation holds (all unless redundantly actuated), and the number of undriven dofs."""
     mechanism = equations.mechanism
     drives = drives_along(equations.jacobian, motion.q, mechanism.rates_of(mechanism.drives))
     dof = null_space(equations.jacobian(motion.q[len(motion.t) // 2])).shape[1]
     return tuple(drives), dof - len(drives)
 
 
-def matrices_along(equations: Equations, q: Array, qd: Array) -> Matrices:
-    """All terms at some states.
-
-    Args:
-        equations: The robot in the engine.
-        q: Joint positions that close the loops [m or rad], shape (nt, nq).
-        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
-    """
+def matrices_along(equations: Equations, q: PositionSeries, qd: VelocitySeries) -> Matrices:
+    """All terms at some states."""
     terms = [equations.tree_terms(*state) for state in zip(q, qd, strict=True)]
     M, bias, passive = (np.array(values) for values in zip(*terms, strict=True))
     return Matrices(
@@ -143,13 +107,8 @@ def matrices_along(equations: Equations, q: Array, qd: Array) -> Matrices:
     )
 
 
-def equation_fields(equations: Equations, q: Array) -> dict[str, Any]:
-    """Fields of `Inventory` that an engine's equations tell; leaves it there, at rest.
-
-    Args:
-        equations: The robot in the engine.
-        q: Joint positions that close the loops [m or rad], shape (nq,).
-    """
+def equation_fields(equations: Equations, q: JointPositions) -> dict[str, Any]:
+    """Fields of `Inventory` that an engine's equations tell; leaves it there, at rest."""
     units = np.eye(equations.mechanism.nv)
     _, bias, passive = equations.tree_terms(q, np.zeros(len(units)))
     against = [passive - equations.tree_terms(q, unit)[2] for unit in units]
@@ -179,7 +138,6 @@ def carried_note(mechanism: Mechanism, drives: Sequence[int]) -> list[str]:
     """A note that some drives are left at no effort, because the others move the robot; nothing if all are held.
 
     Args:
-        mechanism: Robot.
         drives: Places among `Mechanism.drives` of those that are held.
     """
     names = ", ".join(drive.name for k, drive in enumerate(mechanism.drives) if k not in drives)

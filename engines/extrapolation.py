@@ -5,7 +5,7 @@ from math import inf
 
 import numpy as np
 
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, EffortSeries
 from loopcheck.robots.efforts import Rung
 
 IDLE = 1e-3
@@ -82,14 +82,13 @@ def unsettled(ladder: Sequence[Rung]) -> float:
     return last**2 / before if last < before else 0.0
 
 
-def relative_change(efforts: Array, others: Array) -> float:
+def relative_change(efforts: EffortSeries, others: EffortSeries) -> float:
     """Largest distance between two answers, over the peak of its actuator in the second [-].
 
     It tells how far an extrapolation is settled where it comes from one more size than the other. Newtons and newton
     metres are compared only to tell what is idle.
 
     Args:
-        efforts: Efforts [N or N m], shape (nt, na).
         others: Those of the better answer [N or N m], shape (nt, na).
     """
     peaks = np.abs(others).max(axis=0, initial=0.0)

@@ -91,7 +91,6 @@ def outlines(engine: str, motion: Motion) -> list[Ladder]:
     """The ladders of an engine without what does them, which only a Python that has the engine can read.
 
     Args:
-        engine: Name of the engine.
         motion: The prescribed motion, whose grid the steps divide.
     """
     module = engines.engine(engine).refinements()

@@ -50,20 +50,12 @@ class Misread(Source):
 
 
 def applied_twice(log: Log) -> Log:
-    """The drive was submitted twice, and is logged once.
-
-    Args:
-        log: The log.
-    """
+    """The drive was submitted twice, and is logged once."""
     return replace(log, effort=log.effort / 2)
 
 
 def one_step_late(log: Log) -> Log:
-    """Each row holds the effort of the step before.
-
-    Args:
-        log: The log.
-    """
+    """Each row holds the effort of the step before."""
     return replace(log, effort=np.concatenate([log.effort[:1], log.effort[:-1]]))
 
 

@@ -14,7 +14,6 @@ def opening(mechanism: Mechanism, poses: tuple[Array, Array]) -> Deviation:
     """How far the widest loop between bodies is open.
 
     Args:
-        mechanism: Robot.
         poses: Origins of the bodies [m], shape (nb, 3), and their axes [-], shape (nb, 3, 3).
     """
 
@@ -48,7 +47,6 @@ def closure_rows(mechanism: Mechanism, end: Callable[[int, Array], Array]) -> Ar
     """What opens the loops between bodies, per joint velocity, along the world's axes [m/rad or m/m], shape (nc, nv).
 
     Args:
-        mechanism: Robot.
         end: Linear and angular rows of a point of a body that is not the world, shape (6, nv).
     """
     still = np.zeros((6, mechanism.nv))

@@ -72,7 +72,6 @@ class Gains:
 
         Args:
             mechanism: Robot; all drives are joints.
-            motion: Its motion.
             step: Step of the engine [s].
         """
         law, length = motion.law(motion.t), size(mechanism)
@@ -194,9 +193,6 @@ def driven_by_own_drives(
     """What a route returns of a robot that the engine's own drives hold along the motion.
 
     Args:
-        source: Name of the route.
-        case: The case.
-        motion: Its motion.
         start: Puts the robot at the exact state of a sample of the motion, by its number, and says its gains.
         reading: Which number is the effort.
         settings: Every setting that matters.
@@ -218,7 +214,6 @@ def own_drives_run(source: str, started: tuple[Driven, Gains], motion: Motion, s
     """A run from a sample of the motion to its end.
 
     Args:
-        source: Name of the route.
         started: The robot at the exact state of the sample, and the gains of its drives.
         motion: The motion to follow.
         sample: Its number.
@@ -266,10 +261,6 @@ def own_drives_run(source: str, started: tuple[Driven, Gains], motion: Motion, s
 
 def rates_off(mechanism: Mechanism, run: Record) -> float:
     """How far the way of a hinge or slide in a step is from any between its velocities at both ends, at most [-].
-
-    Args:
-        mechanism: Robot.
-        run: A run of it.
 
     Returns:
         Over the largest rate of the same joint.

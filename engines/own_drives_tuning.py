@@ -40,7 +40,6 @@ class DrivesPlan:
         """A run along the motion; see `loopcheck.engines.tuning.Tuning.run`.
 
         Args:
-            source: Name of the route.
             put: Puts the robot into a state, with drives of some gains.
             reading: Which number is the effort.
             bandwidth: Of the controller [rad/s], by which the drives are stronger or weaker than the user has them.
@@ -62,10 +61,7 @@ def log_without(source: str, tuning: Tuning, case: Case, motion: Motion, removed
     """A run with some causes of its error removed, as `loopcheck.engines.contract.Causes.log` returns it.
 
     Args:
-        source: Name of the route.
         tuning: Of its engine, which has MuJoCo's loops.
-        case: The case.
-        motion: Its motion.
         removed: Names of the causes: `step` and `softness`.
     """
     mechanism, given = case.mechanism, tuning.given(case.mechanism)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, Efforts, JointAccelerations, JointVelocities, PositionSeries
 
 RANK_TOLERANCE = 1e-5
 """Singular values of normalized rows below this count as zero [-]: CAD models never close below 1e-7 m."""
@@ -36,22 +36,14 @@ class LoopMotions:
     Z: Array
     """Orthonormal basis of the motions that neither open a loop nor move a drive [-], shape (..., nv, undriven)."""
 
-    def velocities(self, qd: Array) -> Array:
-        """Velocities that keep the loops closed: of a motion only those of the drives, and of what nothing drives.
-
-        Args:
-            qd: Joint velocities of the motion [m/s or rad/s], shape (nv,).
-
-        Returns:
-            Joint velocities [m/s or rad/s], shape (nv,).
-        """
+    def velocities(self, qd: JointVelocities) -> JointVelocities:
+        """Velocities that keep the loops closed: of a motion only those of the drives, and of what nothing drives."""
         return self.D @ (self.W @ qd) + self.Z @ (self.Z.T @ qd)
 
-    def accelerations(self, qdd: Array, closure_bias: Array) -> Array:
+    def accelerations(self, qdd: JointAccelerations, closure_bias: Array) -> JointAccelerations:
         """Accelerations that keep the loops closed: of a motion only those of the drives.
 
         Args:
-            qdd: Joint accelerations of the motion [m/s² or rad/s²], shape (nv,).
             closure_bias: J̇ q̇ [m/s² or rad/s²], shape (nc,).
 
         Returns:
@@ -59,7 +51,7 @@ class LoopMotions:
         """
         return self.D @ (self.W @ qdd) - self.J_inverse @ closure_bias
 
-    def efforts(self, M: Array, force: Array, S: Array, scale: Array) -> Array:
+    def efforts(self, M: Array, force: Array, S: Array, scale: Efforts) -> Array:
         """Efforts of least norm |effort / scale| that balance a generalized force on the motions of the loop.
 
         Along the motions Z nothing can be balanced: there q̈ is what leaves no force.
@@ -109,7 +101,7 @@ class Pose(NamedTuple):
     """Actuator velocities per joint velocity [-], shape (na, nv)."""
 
 
-def balancing_efforts(poses: Sequence[Pose], W: Array, scale: Array) -> Array:
+def balancing_efforts(poses: Sequence[Pose], W: Array, scale: Efforts) -> Array:
     """Efforts of least norm |effort / scale| that balance generalized forces, each in a pose of its own.
 
     Args:
@@ -174,7 +166,7 @@ def independent_drives(J: Array, W: Array) -> list[int]:
     return sorted(int(place) for place in order[: int(_rank(np.abs(np.diag(R))))])
 
 
-def drives_along(jacobian: Callable[[Array], Array], q: Array, W: Array) -> list[int]:
+def drives_along(jacobian: Callable[[Array], Array], q: PositionSeries, W: Array) -> list[int]:
     """The driven coordinates to drive all along a motion: of those that are best somewhere, the ones that stay so.
 
     Redundant drives pass their dead centres at different times, and who drives by one is lost there.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from loopcheck.engines.as_is import Record
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 
@@ -103,37 +103,19 @@ class Tuning(Protocol):
     """`tuning.py`: other settings for the route `as_is`, and what they give and cost."""
 
     def given(self, mechanism: Mechanism) -> Given:
-        """The simulation as its user has it.
-
-        Args:
-            mechanism: Robot.
-        """
+        """The simulation as its user has it."""
         ...
 
     def families(self, mechanism: Mechanism) -> Sequence[Family]:
-        """Families of settings, of each method the most accurate first.
-
-        Args:
-            mechanism: Robot.
-        """
+        """Families of settings, of each method the most accurate first."""
         ...
 
     def plan(self, mechanism: Mechanism, motion: Motion) -> Any:
-        """What it takes to drive the robot along a motion, whatever is set.
-
-        Args:
-            mechanism: Robot.
-            motion: The motion.
-        """
+        """What it takes to drive the robot along a motion, whatever is set."""
         ...
 
     def prepared(self, mechanism: Mechanism, settings: Settings) -> Any:
-        """What it takes to run a robot with other settings, whatever it does.
-
-        Args:
-            mechanism: Robot.
-            settings: What to set.
-        """
+        """What it takes to run a robot with other settings, whatever it does."""
         ...
 
     def run(self, plan: Any, prepared: Any, bandwidth: float, start: int | Array = 0) -> Record:
@@ -155,21 +137,11 @@ class Tuning(Protocol):
     def files(self, mechanism: Mechanism, settings: Settings) -> Mapping[Path, bytes]:
         """The files with which a user has these settings, by the paths of those that they replace.
 
-        Args:
-            mechanism: Robot.
-            settings: What to set.
-
         Raises:
             MechanismError: If the files cannot say it.
         """
         ...
 
-    def seconds_per_step(self, mechanism: Mechanism, q: Array, settings: Settings) -> float:
-        """What a step of the engine alone takes on this machine [s], the best of several.
-
-        Args:
-            mechanism: Robot.
-            q: Joint positions from which it steps [m or rad], shape (nq,).
-            settings: What to set.
-        """
+    def seconds_per_step(self, mechanism: Mechanism, q: JointPositions, settings: Settings) -> float:
+        """What a step of the engine alone takes on this machine [s], the best of several."""
         ...

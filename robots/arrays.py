@@ -13,6 +13,43 @@ Array: TypeAlias = NDArray[np.float64]
 AnyArray: TypeAlias = NDArray[Any]
 """Real numbers, or complex numbers for derivatives by the complex step."""
 
+JointPositions: TypeAlias = Array
+"""Joint positions of a robot [m, rad; quaternions -], shape (nq,), in the order of its joints. Loops are closed by the
+caller."""
+
+JointVelocities: TypeAlias = Array
+"""Joint velocities [m/s or rad/s; of balls in body axes], shape (nv,)."""
+
+JointAccelerations: TypeAlias = Array
+"""Joint accelerations [m/s² or rad/s²], shape (nv,)."""
+
+JointForces: TypeAlias = Array
+"""Generalized forces on the joints [N or N m], shape (nv,)."""
+
+Efforts: TypeAlias = Array
+"""Efforts of the actuators [N or N m], shape (na,)."""
+
+PositionSeries: TypeAlias = Array
+"""`JointPositions` of several samples [m, rad; quaternions -], shape (nt, nq)."""
+
+VelocitySeries: TypeAlias = Array
+"""`JointVelocities` of several samples [m/s or rad/s], shape (nt, nv)."""
+
+AccelerationSeries: TypeAlias = Array
+"""`JointAccelerations` of several samples [m/s² or rad/s²], shape (nt, nv)."""
+
+JointForceSeries: TypeAlias = Array
+"""`JointForces` of several samples [N or N m], shape (nt, nv)."""
+
+EffortSeries: TypeAlias = Array
+"""`Efforts` of several samples [N or N m], shape (nt, na)."""
+
+Times: TypeAlias = Array
+"""Increasing sample times [s], shape (nt,)."""
+
+PlanarPoses: TypeAlias = Array
+"""Position and angle of a platform in its plane, of several samples [m, m, rad], shape (nt, 3)."""
+
 
 def frozen(values: ArrayLike, shape: tuple[int | None, ...], *, name: str) -> Array:
     """Copy `values` into a read-only array of double precision and check it.
@@ -40,11 +77,10 @@ def frozen(values: ArrayLike, shape: tuple[int | None, ...], *, name: str) -> Ar
     return array
 
 
-def want_equal_steps(t: Array, *, name: str, fewest: int, unequal: float, rounding: float = 0.0) -> None:
+def want_equal_steps(t: Times, *, name: str, fewest: int, unequal: float, rounding: float = 0.0) -> None:
     """Check that times increase in equal steps.
 
     Args:
-        t: Times [s], shape (nt,).
         name: What they are, for the error message.
         fewest: Samples at least [-].
         unequal: Largest deviation of a step from the usual one, relative to that [-].

@@ -44,8 +44,6 @@ def deviation_of(mechanism: Mechanism, coordinates: Sequence[Coordinate], miss: 
     """How far some coordinates are off at most.
 
     Args:
-        mechanism: Robot.
-        coordinates: The coordinates.
         miss: How far each is off at some times [m or rad], shape (..., coordinates).
     """
     turns = np.array([mechanism.effort_unit(coordinate) == "N m" for coordinate in coordinates], dtype=bool)
@@ -149,7 +147,6 @@ class Source(Protocol):
 
         Args:
             case: Robot, variant, mode and configuration, with the mechanism in the gravity of the configuration.
-            motion: The prescribed motion.
 
         Raises:
             HarnessError: If the efforts cannot be computed; nothing else leaves a source.

@@ -108,8 +108,6 @@ def log_of_frame(
     """A log of a robot from a table with the columns of a file, units behind the names and all.
 
     Args:
-        frame: The table.
-        mechanism: The robot.
         name: What the log is to be called.
         effort_time: When its efforts acted, if that is known.
 

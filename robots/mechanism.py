@@ -437,7 +437,6 @@ class Mechanism:
         """The same mechanism with another mass at the mass centre of a body; its inertia about that point is kept.
 
         Args:
-            body: Name of the body.
             mass: New mass [kg].
         """
         return replace(self, bodies=tuple(replace(b, mass=mass) if b.name == body else b for b in self.bodies))

@@ -63,7 +63,6 @@ def compile_without(spec: Any, missing: Sequence[MissingFile]) -> Any:
 
     Args:
         spec: The `MjSpec`; stays as it is.
-        missing: The files.
 
     Raises:
         MechanismError: If the inertia of a body depends on one of them; the message names both.

@@ -149,9 +149,6 @@ def read_mechanism(model: ModelFile) -> Mechanism:
 def is_in_degrees(model: ModelFile) -> bool:
     """Whether angles of an MJCF are in degrees.
 
-    Args:
-        model: The MJCF.
-
     Raises:
         MechanismError: If it cannot be read.
     """
@@ -162,7 +159,6 @@ def with_overrides(mechanism: Mechanism, overrides: Overrides) -> Mechanism:
     """The mechanism with other values in its MJCF; what the MJCF cannot hold stays: gravity, wrenches, effort scales.
 
     Args:
-        mechanism: Robot.
         overrides: As `ModelFile.overrides`.
 
     Raises:
@@ -237,7 +233,6 @@ def add_polynomial(spec: Any, follower: str, leader: str, coefficients: Array) -
 
     Args:
         spec: The model.
-        follower: Name of the joint that follows.
         leader: Name of the other.
         coefficients: From the constant up [m or rad, per powers of m or rad], shape (5,).
     """

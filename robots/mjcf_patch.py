@@ -63,7 +63,6 @@ def patched(model: ModelFile, patch: Patch, equalities: int) -> dict[Path, bytes
 
     Args:
         model: The MJCF; the parts it includes are changed where they hold what is to be changed.
-        patch: What to set.
         equalities: How many equalities the compiled model has; all must stand in the files, or none is changed.
 
     Raises:

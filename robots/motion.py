@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from loopcheck.robots.arrays import Array, frozen
+from loopcheck.robots.arrays import Array, Times, frozen
 from loopcheck.robots.errors import ShapeError
 
 MOST_STEPS = 100_000
@@ -82,15 +82,12 @@ def altered(motion: Motion, change: Callable[[Array], Array]) -> Motion:
     return replace(motion, q=q, qd=qd, qdd=qdd, law=law, assemble=lambda t: altered(motion.assemble(t), change))
 
 
-def report_grid(span: tuple[float, float], *, dt: float | None = None) -> Array:
+def report_grid(span: tuple[float, float], *, dt: float | None = None) -> Times:
     """The times at which efforts are reported.
 
     Args:
         span: First and last time [s].
         dt: Step [s]; by default 10 ms for spans up to 2 s, 20 ms up to 4 s, 50 ms above.
-
-    Returns:
-        Times [s], shape (nt,).
 
     Raises:
         ShapeError: If the step does not divide the span, or there are more than `MOST_STEPS`.

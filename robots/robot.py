@@ -204,7 +204,6 @@ def configurations(robot: Robot, mechanism: Mechanism) -> Mapping[str, Array]:
     of others `loopcheck.analytic.motion.configurations` finds what is true of them.
 
     Args:
-        robot: Robot.
         mechanism: One of its variants, in the gravity of its file.
     """
     if robot.gravities:
@@ -250,9 +249,6 @@ def make_case(robot: Robot, *, variant: str, mode: str, configuration: str) -> C
 def want_actuators(mechanism: Mechanism) -> None:
     """Check that a mechanism has actuators.
 
-    Args:
-        mechanism: Robot.
-
     Raises:
         MechanismError: If it has none; the message lists the joints that can be actuated.
     """
@@ -277,8 +273,6 @@ def representative_case(robot: Robot, *, variant: str = DEFAULT, mode: str = "",
     """The case that stands for a robot where a study takes one: its first regular mode, upright if it has gravity.
 
     Args:
-        robot: The robot.
-        variant: Name of the variant.
         mode: Name of the mode, instead of the first regular one.
         configuration: Name of the configuration, instead of `vertical`, or else the last.
 

@@ -20,12 +20,7 @@ def size(mechanism: Mechanism) -> float:
 
 
 def size_in_motion(mechanism: Mechanism, motion: Motion) -> float:
-    """Its size, or how far a slide goes where that is more [m].
-
-    Args:
-        mechanism: Robot.
-        motion: Its motion.
-    """
+    """Its size, or how far a slide goes where that is more [m]."""
     slides = [
         columns.start
         for joint, columns in zip(mechanism.joints, mechanism.q_slices, strict=True)

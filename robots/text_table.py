@@ -18,9 +18,6 @@ ENCODING = "utf-8-sig"
 def read_text_table(path: Path) -> "tuple[pd.DataFrame, str]":
     """A table, its cells as the texts that they are, and the lines above it.
 
-    Args:
-        path: The file.
-
     Raises:
         OSError: If it cannot be read.
         ValueError: If it is no table: it is not UTF-8, has no names, a name twice, or more cells in a row than names.
@@ -58,11 +55,7 @@ def read_text_table(path: Path) -> "tuple[pd.DataFrame, str]":
 
 
 def numbers(texts: "pd.Series") -> Array:
-    """The numbers in a column, NaN where there is none; dates and complex numbers are none.
-
-    Args:
-        texts: The column.
-    """
+    """The numbers in a column, NaN where there is none; dates and complex numbers are none."""
     if texts.dtype.kind in "mMc":
         return np.full(len(texts), np.nan)
     import pandas as pd

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
+from itertools import pairwise
 from pathlib import Path
 
 from loopcheck import engines
@@ -29,8 +30,6 @@ STOREYS = {
     "analytic": {"kinematics": {"motion", "dynamics", "papers", "batch"}, "motion": {"papers", "batch"}},
 }
 """What the parts of a room must not import: those that stand on them."""
-NOT_NOUNS = {"at", "found", "held", "lost", "of", "said", "seen", "there", "told", "wanted"}
-"""Adjectives at most in a name: alone, none says what it holds."""
 PACKAGES = {name: engines.engine(name).packages for name in engines.engine_names()}
 """What is imported in the folder of each engine only."""
 COMPILER = {("robots", "mjcf.py"), ("robots", "missing_files.py"), ("robots", "model_file.py")}
@@ -144,9 +143,19 @@ def test_every_array_argument_has_a_unit_and_a_shape() -> None:
                 assert "shape (" in entry[1], f"{argument} has no shape"
 
 
-def test_a_name_is_a_noun_of_its_content() -> None:
-    for path in FILES:
-        assert not set(_bound_names(path)) & NOT_NOUNS, path
+def test_every_array_type_has_a_unit_and_a_shape() -> None:
+    path = HOUSE / "robots" / "arrays.py"
+    body = _tree(path).body
+    plain = {"Array", "AnyArray"}
+    types = {
+        node.target.id: ast.literal_eval(text.value)
+        for node, text in pairwise(body)
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(text, ast.Expr)
+    }
+    assert len(types) == sum(isinstance(node, ast.AnnAssign) for node in body)
+    for name in types.keys() - plain:
+        assert re.search(r"\[[^\]]+\]", types[name]), f"{name} has no unit"
+        assert "shape (" in types[name], f"{name} has no shape"
 
 
 def _with_what_it_refers_to(doc: str) -> str:
@@ -196,16 +205,6 @@ def _nodes(path: Path) -> list[ast.AST]:
 
 def _is_module(parts: list[str]) -> bool:
     return HOUSE.joinpath(*parts).with_suffix(".py").exists()
-
-
-def _bound_names(path: Path) -> Iterator[str]:
-    """Names of variables, arguments and functions."""
-    for node in _nodes(path):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) | ast.FunctionDef(name=name):
-                yield name
-            case ast.MatchAs(name=str(name)) | ast.ExceptHandler(name=str(name)):
-                yield name
 
 
 def _imports(path: Path) -> Iterator[str]:

@@ -133,7 +133,6 @@ def links(mechanism: Mechanism, q: AnyArray) -> list[Link]:
     """Poses of all bodies.
 
     Args:
-        mechanism: Robot.
         q: Joint positions [m or rad], shape (nq,).
     """
     bodies: list[Link] = []
@@ -192,8 +191,6 @@ def motions(mechanism: Mechanism, bodies: list[Link], qd: AnyArray, qdd: AnyArra
     """How all bodies move.
 
     Args:
-        mechanism: Robot.
-        bodies: Its pose.
         qd: Joint velocities [m/s or rad/s], shape (nv,).
         qdd: Joint accelerations [m/s² or rad/s²], shape (nv,).
     """
@@ -232,8 +229,6 @@ def tree_efforts(mechanism: Mechanism, bodies: list[Link], moving: list[Moving])
     """Efforts on the joints of the spanning tree by the recursive Newton-Euler equations, without the joints' own.
 
     Args:
-        mechanism: Robot.
-        bodies: Its pose.
         moving: How they move.
 
     Returns:
@@ -286,7 +281,6 @@ def joint_efforts(mechanism: Mechanism, q: AnyArray, qd: AnyArray, qdd: AnyArray
     """Efforts that the armature, the damping and the springs of the joints take [N or N m], shape (nv,).
 
     Args:
-        mechanism: Robot.
         q: Joint positions [m or rad], shape (nq,).
         qd: Joint velocities [m/s or rad/s], shape (nv,).
         qdd: Joint accelerations [m/s² or rad/s²], shape (nv,).
@@ -303,8 +297,6 @@ def closure_rows(mechanism: Mechanism, bodies: list[Link], q: AnyArray) -> list[
     """The equations of all closures; those of a weld's rotation in world axes.
 
     Args:
-        mechanism: Robot.
-        bodies: Its pose.
         q: Joint positions [m or rad], shape (nq,).
     """
     rows: list[Row] = []
@@ -342,8 +334,6 @@ def closure_bias(
     """Second derivative of each row's residual where all joint velocities are constant, Φ̇ q̇.
 
     Args:
-        mechanism: Robot.
-        bodies: Its pose.
         bias: How they move with constant joint velocities.
         q: Joint positions [m or rad], shape (nq,).
         qd: Joint velocities [m/s or rad/s], shape (nv,).
@@ -406,8 +396,6 @@ def _columns(
     """Each dof that moves a body against a base, with the angular velocity and that of a point per joint velocity.
 
     Args:
-        mechanism: Robot.
-        bodies: Its pose.
         body: What is moved.
         point: A point of it, in its axes [m], shape (3,).
         base: The body, or the world, that carries it.

@@ -55,7 +55,6 @@ def outputs(tape: Tape, inputs: Array) -> Array:
     """What a tape gives.
 
     Args:
-        tape: Instructions.
         inputs: What it takes [any unit], shape (inputs, lanes).
 
     Returns:

@@ -15,7 +15,7 @@ from loopcheck.analytic.batch.lanes import Equations
 from loopcheck.analytic.batch.plain import misfit, path_tracer, plain_efforts, plain_poses, redo
 from loopcheck.analytic.batch.trace import Trace, trace
 from loopcheck.analytic.batch.tracking import TRUSTED, Columns, Track, columns_of
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, PositionSeries
 from loopcheck.robots.errors import LoopClosureError, MechanismError, ShapeError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Drive
@@ -59,7 +59,6 @@ def inverse_dynamics(
     """Efforts of a closed-loop robot whose drives move as given.
 
     Args:
-        mechanism: Robot.
         drive: Positions, velocities and accelerations of `Mechanism.drives`.
         guess: Joint positions [m or rad]: near the first sample, shape (nq,), for samples that follow each other on a
             path; or near each sample, shape (nt, nq).
@@ -89,11 +88,10 @@ def inverse_dynamics(
     return Batch(effort=records[:, columns.effort], q=records[:, columns.q], plain=rest, extrapolated=int(extrapolated))
 
 
-def _complete(mechanism: Mechanism, drive: Drive, guess: Array, columns: Columns, records: Array) -> int:
+def _complete(mechanism: Mechanism, drive: Drive, guess: PositionSeries, columns: Columns, records: Array) -> int:
     """Compute the samples that are not trusted by the plain version; returns how many there are.
 
     Args:
-        mechanism: Robot.
         drive: What is given for the actuated joints [m or rad, per s, per s²], each of shape (nt, drives).
         guess: Joint positions near the first sample, shape (nq,), or near each [m or rad], shape (nt, nq).
         columns: Columns of a record.

@@ -131,8 +131,6 @@ def function(newton: Tape, efforts: Tape, columns: Columns, width: int) -> str:
     the bytes from a lane to the next and from a sample to the next, and how many lanes and samples.
 
     Args:
-        newton: The Newton tape.
-        efforts: The tape of the efforts.
         columns: Columns of the arrays.
         width: Lanes of a vector [-].
     """

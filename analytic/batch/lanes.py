@@ -12,7 +12,7 @@ from numpy.lib.stride_tricks import as_strided
 from loopcheck.analytic.batch.plain import MEETING
 from loopcheck.analytic.batch.tape import HISTORY
 from loopcheck.analytic.batch.tracking import WEIGHTS, Columns, Track
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, JointPositions, PositionSeries
 from loopcheck.robots.motion import Drive
 
 AHEAD = 8
@@ -69,7 +69,7 @@ class Equations:
         settled = (int(missed[0]) + 1 if missed.size else lanes) * span
         records[settled:, self.columns.marks] = 0
 
-    def _close(self, drive: Drive, samples: AnyArray, guess: Array) -> tuple[Array, AnyArray]:
+    def _close(self, drive: Drive, samples: AnyArray, guess: PositionSeries) -> tuple[Array, AnyArray]:
         """Close the loops of some samples.
 
         Args:
@@ -85,7 +85,7 @@ class Equations:
         self.settle(Drive(*(x[samples] for x in drive)), records)
         return records[:, self.columns.q], records[:, self.columns.marks.start] != 0
 
-    def _starts(self, drive: Drive, guess: Array, span: int) -> Array:
+    def _starts(self, drive: Drive, guess: JointPositions, span: int) -> Array:
         """Follow the path in strides as long as Newton's method contracts, to where each lane starts.
 
         Args:
@@ -118,7 +118,7 @@ class Equations:
         closed, sound = self._close(drive, starts, between)
         return closed if sound.all() else closed[: sound.argmin()]
 
-    def _arrivals(self, drive: Drive, starts: Array, span: int, q: Array) -> AnyArray:
+    def _arrivals(self, drive: Drive, starts: Array, span: int, q: PositionSeries) -> AnyArray:
         """Which lanes arrive where the next one starts; the last does, shape (lanes,).
 
         Args:

@@ -18,7 +18,7 @@ from loopcheck.analytic.kinematics.continuation import (
 )
 from loopcheck.analytic.kinematics.redundancy import independent_dofs_at, independent_drives, minimum_norm
 from loopcheck.analytic.kinematics.state import State
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, EffortSeries, JointPositions, PositionSeries
 from loopcheck.robots.errors import LoopClosureError, SingularityError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Drive
@@ -44,14 +44,13 @@ class Polyline:
         return Drive(q=self.q[before] + slope * (t - before)[:, None], qd=slope, qdd=np.zeros_like(slope))
 
 
-def redo(mechanism: Mechanism, q: Array, poses: Array, trusted: AnyArray) -> AnyArray:
+def redo(mechanism: Mechanism, q: Array, poses: PositionSeries, trusted: AnyArray) -> AnyArray:
     """Assemble again each run of samples of a path that are not trusted, from the sound one before to the one after.
 
     Where the plain version comes to another pose than the path has after a run, it is the path that has left its
     branch, and the run goes on.
 
     Args:
-        mechanism: Robot.
         q: Positions of the drives [m or rad], shape (nt, drives).
         poses: Joint positions, of which those of the first sample close the loops; those assembled again are replaced
             [m or rad], shape (nt, nq).
@@ -86,13 +85,11 @@ def redo(mechanism: Mechanism, q: Array, poses: Array, trusted: AnyArray) -> Any
     return replaced
 
 
-def misfit(mechanism: Mechanism, q: Array, guess: Array, sample: int) -> LoopClosureError | None:
+def misfit(mechanism: Mechanism, q: Array, guess: JointPositions, sample: int) -> LoopClosureError | None:
     """The error that says which redundant drive is not where the others move it, if that is why loops stay open.
 
     Args:
-        mechanism: Robot.
         q: Positions of the drives at a sample [m or rad], shape (drives,).
-        guess: Joint positions nearby [m or rad], shape (nq,).
         sample: Its number.
     """
     pose, residual = close(mechanism, guess[None], np.ones(mechanism.nv, np.bool_))
@@ -106,12 +103,10 @@ def misfit(mechanism: Mechanism, q: Array, guess: Array, sample: int) -> LoopClo
     return next(_misfits(mechanism, "positions", q[None], driven, np.array([sample])), None)
 
 
-def _want_fitting(mechanism: Mechanism, q: Array, drive: Drive, samples: AnyArray) -> None:
+def _want_fitting(mechanism: Mechanism, q: PositionSeries, drive: Drive, samples: AnyArray) -> None:
     """Raise if redundant drives do not have the velocities or the accelerations that the others give them.
 
     Args:
-        mechanism: Robot.
-        q: Joint positions that close the loops [m or rad], shape (nt, nq).
         drive: What is prescribed there.
         samples: Their numbers [-], shape (nt,).
     """
@@ -199,24 +194,19 @@ def path_tracer(mechanism: Mechanism, q: Array) -> Tracer:
     """Continuation along samples, whose numbers are its times.
 
     Args:
-        mechanism: Robot.
         q: Positions of the drives [m or rad], shape (nt, drives).
     """
     place = f"{mechanism.model.path}, batch with sample numbers as times"
     return Tracer(mechanism=mechanism, law=Polyline(q), drives=mechanism.drives, where=place)
 
 
-def plain_poses(mechanism: Mechanism, q: Array, guess: Array, samples: AnyArray) -> Array:
+def plain_poses(mechanism: Mechanism, q: Array, guess: PositionSeries, samples: AnyArray) -> PositionSeries:
     """Assemble samples that have nothing to do with each other, each from its own guess.
 
     Args:
-        mechanism: Robot.
         q: Positions of the drives [m or rad], shape (nt, drives).
         guess: Joint positions near each sample [m or rad], shape (nt, nq).
         samples: Indices of the samples [-], shape (n,).
-
-    Returns:
-        Joint positions [m or rad], shape (n, nq).
 
     Raises:
         LoopClosureError: If one cannot be assembled; `time` is its number.
@@ -237,17 +227,12 @@ def plain_poses(mechanism: Mechanism, q: Array, guess: Array, samples: AnyArray)
     return q_of_samples
 
 
-def plain_efforts(mechanism: Mechanism, q: Array, drive: Drive, samples: AnyArray) -> Array:
+def plain_efforts(mechanism: Mechanism, q: PositionSeries, drive: Drive, samples: AnyArray) -> EffortSeries:
     """Efforts by the natural orthogonal complement.
 
     Args:
-        mechanism: Robot.
-        q: Joint positions that close the loops [m or rad], shape (nt, nq).
         drive: What is prescribed there.
         samples: Their numbers [-], shape (nt,).
-
-    Returns:
-        Efforts [N or N m], shape (nt, na).
 
     Raises:
         LoopClosureError: If the velocities or accelerations of redundant drives do not fit each other; `time` is the

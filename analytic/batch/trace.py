@@ -24,7 +24,7 @@ from loopcheck.analytic.batch.tracking import Columns, columns_of
 from loopcheck.analytic.kinematics.closures import closure_jacobian_at
 from loopcheck.analytic.kinematics.continuation import conditioning
 from loopcheck.analytic.kinematics.redundancy import independent_drives, undriven_dofs
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, JointPositions
 from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.mechanism import Mechanism
 
@@ -48,11 +48,10 @@ class Trace:
     pivots; difference between prescribed and dependent values of redundant joints, relative to their size [-]."""
 
 
-def trace(mechanism: Mechanism, q: Array) -> Trace:
+def trace(mechanism: Mechanism, q: JointPositions) -> Trace:
     """Run the equations of a mechanism on symbols.
 
     Args:
-        mechanism: Robot.
         q: A pose with closed loops, at which pivots are chosen [m or rad], shape (nq,).
 
     Raises:

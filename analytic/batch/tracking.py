@@ -67,7 +67,6 @@ def track(newton: Tape, efforts: Tape, columns: Columns, tolerance: float, drive
 
     Args:
         newton: The Newton tape; see `trace.Trace`.
-        efforts: The tape of the efforts.
         columns: Columns of the records.
         tolerance: Largest closure residual, relative to the largest position where that is more than 1 [-].
         drive: What is given for the drives [m or rad, per s, per s²], each of shape (lanes, samples, drives).
@@ -102,8 +101,6 @@ def _solved(newton: Tape, efforts: Tape, q: Array, drive: Array, limit: Array) -
     """Close the loops of a sample in each lane by Newton's method, and find its efforts.
 
     Args:
-        newton: The Newton tape.
-        efforts: The tape of the efforts.
         q: Guess of the joint positions [m or rad], shape (nq, lanes).
         drive: What is given for the actuated joints [m or rad, per s, per s²], shape (3 drives, lanes).
         limit: Largest closure residual [m or rad], shape (lanes,).

@@ -9,7 +9,7 @@ import numpy as np
 from loopcheck.analytic.dynamics.lagrange import lengths, potential_energy
 from loopcheck.analytic.dynamics.powers import own_powers
 from loopcheck.analytic.kinematics.tree import poses, retract, twist_matrices
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, EffortSeries
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 
@@ -21,7 +21,6 @@ def total_energy(mechanism: Mechanism, q: AnyArray, qd: AnyArray) -> AnyArray:
     """Kinetic energy of all bodies and rotors, and potential energy of weights and springs.
 
     Args:
-        mechanism: Robot.
         q: Joint positions [m or rad], shape (nt, nq); may be complex.
         qd: Joint velocities [m/s or rad/s], shape (nt, nv); may be complex.
 
@@ -41,13 +40,8 @@ def total_energy(mechanism: Mechanism, q: AnyArray, qd: AnyArray) -> AnyArray:
     return T + potential_energy(mechanism, q)
 
 
-def power_imbalance(mechanism: Mechanism, motion: Motion, effort: Array) -> float | None:
+def power_imbalance(mechanism: Mechanism, motion: Motion, effort: EffortSeries) -> float | None:
     """Largest difference between power in, power damped and rate of change of energy, relative to the powers at work.
-
-    Args:
-        mechanism: Robot.
-        motion: Its motion.
-        effort: Efforts of the actuators [N or N m], shape (nt, na).
 
     Returns:
         Relative imbalance [-]; None where nothing moves, so that there is no power to balance.
@@ -55,17 +49,12 @@ def power_imbalance(mechanism: Mechanism, motion: Motion, effort: Array) -> floa
     return float(np.abs(power_balance(mechanism, motion, effort)).max()) if motion.qd.any() else None
 
 
-def power_balance(mechanism: Mechanism, motion: Motion, effort: Array) -> Array:
+def power_balance(mechanism: Mechanism, motion: Motion, effort: EffortSeries) -> Array:
     """Difference between power in, power damped and rate of change of energy, relative to the powers at work.
 
     The power in is that of the actuators and of the external wrenches. The difference is divided by the largest sum,
     over time, of the magnitudes of the powers of every body's inertia wrench, every weight, spring, damper, external
     wrench, rotor and actuator: a balance cannot be finer than the round-off of what it adds up.
-
-    Args:
-        mechanism: Robot.
-        motion: Its motion.
-        effort: Efforts of the actuators [N or N m], shape (nt, na).
 
     Returns:
         Relative difference [-], shape (nt,); infinite where no power is at work and there is one.

@@ -45,12 +45,7 @@ class Excitation:
 
 
 def excitation(mechanism: Mechanism, motion: Motion) -> Excitation:
-    """What a motion asks of a robot.
-
-    Args:
-        mechanism: Robot.
-        motion: Its motion.
-    """
+    """What a motion asks of a robot."""
     some = slice(None, None, max(1, len(motion.t) // SAMPLES))
     samples = replace(motion, t=motion.t[some], q=motion.q[some], qd=motion.qd[some], qdd=motion.qdd[some])
     whole, inertial = effort_scale(mechanism, samples), effort_scale(_inertia_alone(mechanism), samples).effort
@@ -71,12 +66,7 @@ def excitation(mechanism: Mechanism, motion: Motion) -> Excitation:
 
 
 def excitation_in_words(mechanism: Mechanism, motion: Motion) -> Iterator[str]:
-    """What a motion asks of a robot, a sentence each.
-
-    Args:
-        mechanism: Robot.
-        motion: Its motion.
-    """
+    """What a motion asks of a robot, a sentence each."""
     effect = excitation(mechanism, motion)
     joint = mechanism.joints[effect.fastest_joint]
     names = [actuator.name for actuator in mechanism.actuators]

@@ -22,7 +22,17 @@ from loopcheck.analytic.kinematics.closures import (
 from loopcheck.analytic.kinematics.continuation import CLOSED, close, conditioning
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import position_rate
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import (
+    AccelerationSeries,
+    AnyArray,
+    Array,
+    EffortSeries,
+    JointPositions,
+    JointVelocities,
+    PositionSeries,
+    Times,
+    VelocitySeries,
+)
 from loopcheck.robots.errors import LoopClosureError, SingularityError
 from loopcheck.robots.mechanism import Mechanism
 
@@ -41,18 +51,15 @@ STEP = 1e-40
 """Imaginary step in time [s]: its square vanishes beside 1, so the derivative has no truncation error."""
 
 
-def accelerations_by_noc(mechanism: Mechanism, q: Array, qd: Array, effort: Array, independent: AnyArray) -> Array:
+def accelerations_by_noc(
+    mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries, effort: EffortSeries, independent: AnyArray
+) -> AccelerationSeries:
     """Joint accelerations by the natural orthogonal complement (Kordjazi and Akbarzadeh 2011, (12) solved for q̈ᵃ).
 
     Args:
-        mechanism: Robot.
         q: Joint positions with closed loops [m or rad], shape (nt, nq).
         qd: Joint velocities that keep them closed [m/s or rad/s], shape (nt, nv).
-        effort: Efforts of the actuators [N or N m], shape (nt, na).
         independent: Mask of the independent dofs [-], shape (nv,).
-
-    Returns:
-        Accelerations [m/s² or rad/s²], shape (nt, nv).
     """
     state = State(mechanism=mechanism, q=q, qd=qd)
     model = noc_model(state, independent)
@@ -67,14 +74,15 @@ def accelerations_by_noc(mechanism: Mechanism, q: Array, qd: Array, effort: Arra
     return qdd
 
 
-def accelerations_by_multipliers(mechanism: Mechanism, q: Array, qd: Array, effort: Array) -> tuple[Array, Array]:
+def accelerations_by_multipliers(
+    mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries, effort: EffortSeries
+) -> tuple[Array, Array]:
     """Joint accelerations and multipliers of M q̈ + h = Sᵀτ + Φᵀλ + f with Φ q̈ = −Φ̇ q̇, f from external wrenches.
 
     Args:
         mechanism: Robot, each dof of whose spanning tree has inertia.
         q: Joint positions with closed loops [m or rad], shape (nt, nq).
         qd: Joint velocities that keep them closed [m/s or rad/s], shape (nt, nv).
-        effort: Efforts of the actuators [N or N m], shape (nt, na).
 
     Returns:
         Accelerations [m/s² or rad/s²], shape (nt, nv), and the multipliers of least norm [N or N m], shape (nt, nc).
@@ -91,7 +99,7 @@ def accelerations_by_multipliers(mechanism: Mechanism, q: Array, qd: Array, effo
 
 
 def simulate(
-    mechanism: Mechanism, effort: EffortLaw, q: Array, qd: Array, t: Array, *, independent: AnyArray
+    mechanism: Mechanism, effort: EffortLaw, q: JointPositions, qd: JointVelocities, t: Times, *, independent: AnyArray
 ) -> tuple[Array, Array]:
     """Integrate the motion that given efforts cause, with the loops closed at every evaluation.
 
@@ -101,11 +109,9 @@ def simulate(
     smooth branch, and counts only if its error estimate is as small as everywhere.
 
     Args:
-        mechanism: Robot.
         effort: Efforts over time.
         q: Joint positions at the first time, loops closed [m or rad], shape (nq,).
         qd: Joint velocities there [m/s or rad/s], shape (nv,).
-        t: Increasing times [s], shape (nt,).
         independent: Mask of the independent dofs [-], shape (nv,).
 
     Returns:
@@ -207,17 +213,13 @@ def _integrated(
     return OdeSolution([time for time, _ in path.solution], path.pieces)
 
 
-def dependent_velocities(mechanism: Mechanism, q: Array, free: Array, independent: AnyArray) -> Array:
+def dependent_velocities(mechanism: Mechanism, q: PositionSeries, free: Array, independent: AnyArray) -> VelocitySeries:
     """All joint velocities from the independent ones.
 
     Args:
-        mechanism: Robot.
         q: Joint positions with closed loops [m or rad], shape (nt, nq).
         free: Independent velocities [m/s or rad/s], shape (nt, n).
         independent: Mask of the independent dofs [-], shape (nv,).
-
-    Returns:
-        Velocities [m/s or rad/s], shape (nt, nv).
     """
     qd = np.zeros((len(q), mechanism.nv))
     qd[:, independent] = free

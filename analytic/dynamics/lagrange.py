@@ -20,7 +20,7 @@ from loopcheck.analytic.kinematics.closures import (
 )
 from loopcheck.analytic.kinematics.redundancy import independent_drives, undriven_dofs
 from loopcheck.analytic.kinematics.tree import Poses, point_of, poses, retract, rotation_of, skew, twist_matrices
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, VelocitySeries
 from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.mechanism import Joint, Mechanism
 from loopcheck.robots.motion import Motion
@@ -115,14 +115,8 @@ class Lagrange:
         )
 
 
-def lagrange_model(mechanism: Mechanism, q: Array, qd: Array) -> LagrangeModel:
-    """Terms of Lagrange's equations of the first kind.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions [m or rad], shape (nt, nq).
-        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
-    """
+def lagrange_model(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> LagrangeModel:
+    """Terms of Lagrange's equations of the first kind."""
 
     def partials(function: Callable[[AnyArray], AnyArray]) -> Array:
         return _partials(function, len(q), mechanism.nv)
@@ -170,7 +164,6 @@ def inertia_matrix(mechanism: Mechanism, body_poses: Poses) -> AnyArray:
     """Inertia matrix of the spanning tree: the kinetic energy is ½ q̇ᵀ M q̇.
 
     Args:
-        mechanism: Robot.
         body_poses: Its poses; may be complex.
 
     Returns:
@@ -196,7 +189,6 @@ def potential_energy(mechanism: Mechanism, q: AnyArray) -> AnyArray:
     """Potential energy of weights and springs.
 
     Args:
-        mechanism: Robot.
         q: Joint positions [m or rad], shape (nt, nq); may be complex.
 
     Returns:
@@ -220,7 +212,6 @@ def lengths(mechanism: Mechanism, body_poses: Poses) -> AnyArray:
     """Lengths of the springs between two points.
 
     Args:
-        mechanism: Robot.
         body_poses: Its poses; may be complex.
 
     Returns:

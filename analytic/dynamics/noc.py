@@ -12,7 +12,7 @@ from loopcheck.analytic.kinematics.closures import RANK_TOLERANCE
 from loopcheck.analytic.kinematics.redundancy import independent_choices, minimum_norm, rates_of_drives, undriven_dofs
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import Poses, Twists, cross, joint_stretch, point_of, skew
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AccelerationSeries, AnyArray, Array
 from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.mechanism import WORLD, Mechanism
 from loopcheck.robots.motion import Motion
@@ -70,7 +70,7 @@ class NeededEfforts:
     """Masks of the independent dofs (nv,) and of the samples (nt,) that they were taken at."""
 
 
-def needed_efforts(state: State, qdd: Array) -> NeededEfforts:
+def needed_efforts(state: State, qdd: AccelerationSeries) -> NeededEfforts:
     """The efforts that states need, whatever the accelerations of dofs that nothing drives.
 
     Args:

@@ -16,7 +16,7 @@ import numpy as np
 from loopcheck.analytic.kinematics.redundancy import actuator_motions
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import Poses, Twists, cross, joint_stretch, point_of
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import AccelerationSeries, Array
 from loopcheck.robots.mechanism import WORLD, Mechanism
 from loopcheck.robots.motion import Motion
 
@@ -51,17 +51,15 @@ def effort_scale(mechanism: Mechanism, motion: Motion) -> EffortScale:
     """The scale of each actuator's effort.
 
     Args:
-        mechanism: Robot.
         motion: Its motion; accelerations along undriven motions do not matter.
     """
     return scale_of(State(mechanism=mechanism, q=motion.q, qd=motion.qd), motion.qdd)
 
 
-def scale_of(state: State, qdd: Array) -> EffortScale:
+def scale_of(state: State, qdd: AccelerationSeries) -> EffortScale:
     """The scale of each actuator's effort.
 
     Args:
-        state: States of a motion.
         qdd: Its accelerations [m/s² or rad/s²], shape (nt, nv).
     """
     mechanism = state.mechanism
@@ -96,12 +94,7 @@ def tree_inertia(state: State) -> Array:
 
 
 def own_powers(mechanism: Mechanism, motion: Motion) -> TermPowers:
-    """Powers of all terms along the motion itself, its only column.
-
-    Args:
-        mechanism: Robot.
-        motion: Its motion.
-    """
+    """Powers of all terms along the motion itself, its only column."""
     return _powers(State(mechanism=mechanism, q=motion.q, qd=motion.qd), motion.qdd, motion.qd[..., None])
 
 

@@ -9,7 +9,7 @@ from typing import assert_never
 import numpy as np
 
 from loopcheck.analytic.kinematics.tree import Poses, Twists, cross, point_of, poses, skew, twist_matrices
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, VelocitySeries
 from loopcheck.robots.mechanism import (
     WORLD,
     Closure,
@@ -42,7 +42,6 @@ def closure_residual(mechanism: Mechanism, body_poses: Poses, q: AnyArray) -> An
     """How far the loops are open, φ(q) (Kordjazi and Akbarzadeh 2011, equation (2)).
 
     Args:
-        mechanism: Robot.
         body_poses: Its poses; may be complex.
         q: Joint positions they belong to [m or rad], shape (nt, nq).
 
@@ -75,7 +74,6 @@ def closure_jacobian(mechanism: Mechanism, body_poses: Poses, K: AnyArray, q: An
     The rows of a weld's rotation hold where the weld is closed.
 
     Args:
-        mechanism: Robot.
         body_poses: Its poses; may be complex.
         K: Twist of each body per joint velocity [-, m or 1/m], shape (nt, nb, 6, nv).
         q: Joint positions [m or rad], shape (nt, nq).
@@ -102,15 +100,10 @@ def closure_jacobian(mechanism: Mechanism, body_poses: Poses, K: AnyArray, q: An
     return np.concatenate(rows, axis=1)
 
 
-def closure_jacobian_rate(mechanism: Mechanism, body_poses: Poses, moving: Twists, q: Array, qd: Array) -> Array:
+def closure_jacobian_rate(
+    mechanism: Mechanism, body_poses: Poses, moving: Twists, q: PositionSeries, qd: VelocitySeries
+) -> Array:
     """Time derivative of Φ while the loops stay closed.
-
-    Args:
-        mechanism: Robot.
-        body_poses: Its poses.
-        moving: Its twists.
-        q: Joint positions [m or rad], shape (nt, nq).
-        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
 
     Returns:
         Rate of Φ [m/rad/s or 1/s], shape (nt, nc, nv).
@@ -310,12 +303,8 @@ def pseudo_inverse(rows: Array) -> Array:
     return inverse - inverse @ (rows @ inverse - np.eye(rows.shape[-2]))
 
 
-def closure_jacobian_at(mechanism: Mechanism, q: Array) -> Array:
+def closure_jacobian_at(mechanism: Mechanism, q: PositionSeries) -> Array:
     """Φ where nothing else of the poses is needed (equation (3)).
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions [m or rad], shape (nt, nq).
 
     Returns:
         Φ [m/rad or m/m], shape (nt, nc, nv).

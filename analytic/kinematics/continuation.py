@@ -21,7 +21,7 @@ from loopcheck.analytic.kinematics.closures import (
 )
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import poses, retract, twist_matrices
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, JointPositions, PositionSeries, Times
 from loopcheck.robots.errors import LoopClosureError, SingularityError
 from loopcheck.robots.mechanism import Coordinate, CoordinateClosure, Mechanism
 from loopcheck.robots.motion import Drive, Law, Motion
@@ -99,11 +99,10 @@ class Tracer:
         Phi, W = closure_jacobian_at(self.mechanism, q)[0], self.mechanism.rates_of(self.drives)
         return null_space(np.concatenate([Phi, W])).shape[1]
 
-    def start(self, guess: Array, t: float) -> ClosedPose:
+    def start(self, guess: JointPositions, t: float) -> ClosedPose:
         """Close the loops at a time.
 
         Args:
-            guess: Joint positions nearby [m or rad], shape (nq,).
             t: Time [s].
 
         Raises:
@@ -137,11 +136,10 @@ class Tracer:
                 raise self._singular("leaves the workspace or meets a singularity", state)
         return state
 
-    def rates(self, q: Array, drive: Drive) -> tuple[Array, Array]:
+    def rates(self, q: PositionSeries, drive: Drive) -> tuple[Array, Array]:
         """Velocities and accelerations that keep the loops closed, both of shape (nt, nv).
 
         Args:
-            q: Joint positions [m or rad], shape (nt, nq).
             drive: What is prescribed there.
         """
         mechanism, dofs, passive = self.with_tendons_held(0.0), self.dofs, self.passive
@@ -159,19 +157,14 @@ class Tracer:
         qdd[:, passive] = dependent(right)[..., 0]
         return qd, qdd
 
-    def dependent_jacobian(self, q: Array) -> Array:
-        """Columns of Φ of the passive dofs, Φᵘ, shape (nt, nc, nu); rows of prescribed tendons come last.
-
-        Args:
-            q: Joint positions [m or rad], shape (nt, nq).
-        """
+    def dependent_jacobian(self, q: PositionSeries) -> Array:
+        """Columns of Φ of the passive dofs, Φᵘ, shape (nt, nc, nu); rows of prescribed tendons come last."""
         return closure_jacobian_at(self.with_tendons_held(0.0), q)[..., self.passive]
 
     def refuse_singularities(self, states: list[ClosedPose], Phi_u: Array) -> None:
         """Raise if Φᵘ changes its orientation between two samples, or is singular at one.
 
         Args:
-            states: The samples.
             Phi_u: Φᵘ at them [m/rad or m/m], shape (nt, nc, nu).
 
         Raises:
@@ -324,7 +317,6 @@ def close(mechanism: Mechanism, q: Array, passive: AnyArray) -> tuple[Array, flo
     """Close the loops by Newton's method, until the residual stalls.
 
     Args:
-        mechanism: Robot.
         q: Joint positions nearby [m or rad], shape (1, nq).
         passive: Mask of the dofs that may move [-], shape (nv,).
 
@@ -347,13 +339,11 @@ def close(mechanism: Mechanism, q: Array, passive: AnyArray) -> tuple[Array, flo
         q = retract(mechanism, q, step / max(1.0, float(np.abs(step).max())))  # at most 1 m or rad at once
 
 
-def follow(tracer: Tracer, known: list[ClosedPose], t: Array) -> Motion:
+def follow(tracer: Tracer, known: list[ClosedPose], t: Times) -> Motion:
     """The motion at increasing times, followed from the nearest state that is known, so that it keeps its mode.
 
     Args:
         tracer: Mechanism and law.
-        known: States on the motion.
-        t: Times [s], shape (nt,).
 
     Raises:
         SingularityError: If the motion leaves the workspace or meets a singularity; it says when.
@@ -363,13 +353,12 @@ def follow(tracer: Tracer, known: list[ClosedPose], t: Array) -> Motion:
     return motion_through(tracer, np.concatenate([state.q for state in states]), t)
 
 
-def motion_through(tracer: Tracer, q: Array, t: Array) -> Motion:
+def motion_through(tracer: Tracer, q: PositionSeries, t: Times) -> Motion:
     """The motion through closed poses.
 
     Args:
         tracer: Mechanism and law.
         q: Joint positions that close the loops where the law is then [m or rad], shape (nt, nq).
-        t: Increasing times [s], shape (nt,).
 
     Raises:
         SingularityError: If the motion meets a singularity; it says when.

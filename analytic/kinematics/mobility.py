@@ -15,7 +15,7 @@ from loopcheck.analytic.kinematics.closures import (
 )
 from loopcheck.analytic.kinematics.redundancy import free_motions, independent_rows, unit_rates_of_drives
 from loopcheck.analytic.kinematics.tree import poses
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import WORLD, Mechanism
 from loopcheck.robots.size import size, unit_rates
 
@@ -58,13 +58,8 @@ class Mobility:
         return " and ".join(kinds or ["fully actuated"])
 
 
-def mobility(mechanism: Mechanism, q: Array) -> Mobility:
-    """What a mechanism is.
-
-    Args:
-        mechanism: Robot.
-        q: Closed pose [m or rad], shape (nq,).
-    """
+def mobility(mechanism: Mechanism, q: JointPositions) -> Mobility:
+    """What a mechanism is."""
     Phi, N = closure_jacobian_at(mechanism, q[None])[0] * unit_rates(mechanism), free_motions(mechanism, q)
     driven = len(independent_rows(unit_rates_of_drives(mechanism) @ N))
     return Mobility(
@@ -141,13 +136,8 @@ def _warnings(mechanism: Mechanism, q: Array, Phi: Array, N: Array) -> Iterator[
         yield f"bodies with almost no mass: {', '.join(light)}"
 
 
-def open_start(mechanism: Mechanism, q: Array) -> str:
-    """Gap of the loops in a start pose of the file, as a phrase; empty below `OPEN_START`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions [m or rad], shape (nq,).
-    """
+def open_start(mechanism: Mechanism, q: JointPositions) -> str:
+    """Gap of the loops in a start pose of the file, as a phrase; empty below `OPEN_START`."""
     gaps = np.abs(closure_residual(mechanism, poses(mechanism, q[None]), q[None]))[0]
     widest = float(gaps.max(initial=0.0))
     relative = widest / size(mechanism)

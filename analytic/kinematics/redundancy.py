@@ -16,7 +16,7 @@ from loopcheck.analytic.kinematics.closures import (
     solve_dependent,
 )
 from loopcheck.analytic.kinematics.state import State
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, Efforts, EffortSeries, JointPositions, PositionSeries
 from loopcheck.robots.mechanism import Coordinate, Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.size import unit_rates
@@ -27,7 +27,7 @@ WORSE = 0.1
 """Fraction of the initial conditioning down to which a choice of independent coordinates is kept [-]."""
 
 
-def minimum_norm(A: Array, force: Array, scale: Array) -> Array:
+def minimum_norm(A: Array, force: Array, scale: Efforts) -> EffortSeries:
     """Efforts of least norm that act on the independent coordinates as a given generalized force.
 
     From the QR decomposition W A = Q U, W = diag(scale), the efforts are W Q U⁻ᵀ f; if there are as many actuators as
@@ -37,9 +37,6 @@ def minimum_norm(A: Array, force: Array, scale: Array) -> Array:
         A: Actuator velocities per independent velocity [-], shape (nt, na, n) with na ≥ n and full column rank.
         force: Generalized force on the independent coordinates [N or N m], shape (nt, n).
         scale: Effort of each actuator that counts as one [N or N m], shape (na,).
-
-    Returns:
-        Efforts of the actuators [N or N m], shape (nt, na).
     """
     if A.shape[-2] == A.shape[-1]:
         return np.asarray(np.linalg.solve(A.swapaxes(1, 2), force[..., None])[..., 0], dtype=np.float64)
@@ -52,10 +49,6 @@ def moving_part(mechanism: Mechanism, motion: Motion) -> Array | None:
 
     With D the motions of independent drives, each by itself, W the scales of the efforts and U an orthonormal basis of
     the range of W S D, it is Π = W U Uᵀ W⁻¹: Π τ moves the robot as τ does and has the least norm.
-
-    Args:
-        mechanism: Robot.
-        motion: Its motion.
 
     Returns:
         Π at each sample [ratios of the units of the efforts], shape (nt, na, na). None if there are no more actuators
@@ -74,10 +67,6 @@ def moving_part(mechanism: Mechanism, motion: Motion) -> Array | None:
 
 def shared_loads(mechanism: Mechanism, motion: Motion) -> tuple[tuple[int, ...], ...]:
     """Groups of redundant actuators that share a load: Π couples their efforts.
-
-    Args:
-        mechanism: Robot.
-        motion: Its motion.
 
     Returns:
         Numbers of the actuators in each group; empty without redundant actuators.
@@ -105,7 +94,6 @@ def actuator_motions(mechanism: Mechanism, Phi: Array, inertia: Callable[[], Arr
     nothing to do with each other.
 
     Args:
-        mechanism: Robot.
         Phi: Closure Jacobian [m/rad or m/m], shape (nt, nc, nv).
         inertia: Gives the inertia matrix of the spanning tree [kg, kg m or kg m²], of shape (nt, nv, nv), if needed.
 
@@ -140,27 +128,18 @@ def actuator_motions(mechanism: Mechanism, Phi: Array, inertia: Callable[[], Arr
     return units[:, None] * (D - Z @ np.linalg.solve(Z_T @ M @ Z, Z_T @ M @ D))
 
 
-def independent_drives(mechanism: Mechanism, q: Array) -> tuple[Coordinate, ...]:
-    """Of the driven coordinates, those whose motion determines that of all the others, chosen by pivoting.
-
-    Args:
-        mechanism: Robot.
-        q: Closed pose [m or rad], shape (nq,).
-    """
+def independent_drives(mechanism: Mechanism, q: JointPositions) -> tuple[Coordinate, ...]:
+    """Of the driven coordinates, those whose motion determines that of all the others, chosen by pivoting."""
     N = free_motions(mechanism, q)
     return tuple(mechanism.drives[k] for k in independent_rows(unit_rates_of_drives(mechanism) @ N))
 
 
-def mixed_drives(mechanism: Mechanism, q: Array) -> tuple[tuple[Coordinate, ...], Array]:
+def mixed_drives(mechanism: Mechanism, q: JointPositions) -> tuple[tuple[Coordinate, ...], Array]:
     """Independent coordinates in which every driven one has its part, and the weights of these in each.
 
     Where drives are redundant and loops a little open, as in simulations, one drive says another motion than the next:
     which one is taken must not hang on round-off. As many mixtures as are independent are the directions in which the
     drives move most. Of drives that are independent each stays by itself.
-
-    Args:
-        mechanism: Robot.
-        q: Closed pose [m or rad], shape (nq,).
 
     Returns:
         The coordinates, and weights [-, or per m], shape (coordinates, drives).
@@ -183,22 +162,14 @@ def mixed_drives(mechanism: Mechanism, q: Array) -> tuple[tuple[Coordinate, ...]
 def independent_dofs(mechanism: Mechanism, motion: Motion) -> AnyArray:
     """Mask of the dofs taken as independent coordinates at the middle of a motion.
 
-    Args:
-        mechanism: Robot.
-        motion: Its motion.
-
     Returns:
         Mask [-], shape (nv,).
     """
     return independent_dofs_at(mechanism, motion.q[len(motion.t) // 2])
 
 
-def independent_dofs_at(mechanism: Mechanism, q: Array) -> AnyArray:
+def independent_dofs_at(mechanism: Mechanism, q: JointPositions) -> AnyArray:
     """Mask of dofs that determine all others: driven ones first, as far as they do so well, chosen by pivoting.
-
-    Args:
-        mechanism: Robot.
-        q: Closed pose [m or rad], shape (nq,).
 
     Returns:
         Mask [-], shape (nv,); as many as the robot has dofs.
@@ -247,23 +218,14 @@ def _conditioning(state: State, mask: AnyArray) -> Array:
     return worst
 
 
-def undriven_dofs(mechanism: Mechanism, q: Array) -> int:
-    """How many degrees of freedom no actuator moves: their motion follows from the dynamics.
-
-    Args:
-        mechanism: Robot.
-        q: Closed pose [m or rad], shape (nq,).
-    """
+def undriven_dofs(mechanism: Mechanism, q: JointPositions) -> int:
+    """How many degrees of freedom no actuator moves: their motion follows from the dynamics."""
     N = free_motions(mechanism, q)
     return N.shape[1] - len(independent_rows(unit_rates_of_drives(mechanism) @ N))
 
 
-def free_motions(mechanism: Mechanism, q: Array) -> Array:
+def free_motions(mechanism: Mechanism, q: JointPositions) -> Array:
     """Orthonormal basis of the motions that keep the loops closed in a pose, in unit rates, lest units decide ranks.
-
-    Args:
-        mechanism: Robot.
-        q: Closed pose [m or rad], shape (nq,).
 
     Returns:
         Basis, rates over `unit_rates` [-], shape (nv, dof).
@@ -271,15 +233,11 @@ def free_motions(mechanism: Mechanism, q: Array) -> Array:
     return null_space(closure_jacobian_at(mechanism, q[None])[0] * unit_rates(mechanism))
 
 
-def contradiction(mechanism: Mechanism, q: Array) -> float:
+def contradiction(mechanism: Mechanism, q: PositionSeries) -> float:
     """How far redundant closures are from following from the others, at most.
 
     Loops that are closed more often than they need be, as planar ones in space, leave the rates of the joints open by
     as much if the closures do not fit to the last digit: where a file rounds, or a drawing does.
-
-    Args:
-        mechanism: Robot.
-        q: Closed poses [m or rad], shape (nt, nq).
 
     Returns:
         Largest singular value of Φ in unit rates, rows of length one, that counts as zero, or length of a row that does
@@ -341,12 +299,8 @@ def independent_rows(A: Array, least: float = RANK_TOLERANCE) -> list[int]:
     return sorted(int(k) for k in order[: int((size > least).sum())])
 
 
-def drive_motions(mechanism: Mechanism, q: Array) -> Array:
+def drive_motions(mechanism: Mechanism, q: PositionSeries) -> Array:
     """Rates of the driven coordinates along the motions that keep the loops closed: their singular values judge ranks.
-
-    Args:
-        mechanism: Robot.
-        q: Closed poses [m or rad], shape (nt, nq).
 
     Returns:
         Rows of length one times the projector on these motions, of unit rates [-], shape (nt, drives, nv).

@@ -5,7 +5,7 @@ from functools import cached_property
 
 from loopcheck.analytic.kinematics.closures import DependentRates, closure_jacobian, closure_jacobian_rate
 from loopcheck.analytic.kinematics.tree import Poses, Twists, poses, twist_matrices, twists
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, VelocitySeries
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.size import unit_rates
 
@@ -61,12 +61,8 @@ class State:
         """Those of `dependent_rates` so far."""
         return {}
 
-    def with_velocities(self, qd: Array) -> "State":
-        """The same positions with other velocities; what has been computed of positions alone is not again.
-
-        Args:
-            qd: Joint velocities [m/s or rad/s], shape (nt, nv).
-        """
+    def with_velocities(self, qd: VelocitySeries) -> "State":
+        """The same positions with other velocities; what has been computed of positions alone is not again."""
         state = State(mechanism=self.mechanism, q=self.q, qd=qd)
         state.__dict__.update({name: self.__dict__[name] for name in ("poses", "K", "Phi") if name in self.__dict__})
         return state

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, VelocitySeries
 from loopcheck.robots.mechanism import WORLD, Joint, JointKind, Mechanism
 
 
@@ -142,7 +142,6 @@ def joint_stretch(joint: Joint, x: Array) -> Array:
     """How far a joint is from where its spring is at rest, along each of its dofs.
 
     Args:
-        joint: Joint.
         x: Its positions [m or rad], shape (nt, entries of q).
 
     Returns:
@@ -160,7 +159,6 @@ def poses(mechanism: Mechanism, q: AnyArray) -> Poses:
     """Forward kinematics of the spanning tree.
 
     Args:
-        mechanism: Robot.
         q: Joint positions [m or rad], shape (nt, nq); may be complex.
 
     Returns:
@@ -239,7 +237,6 @@ def twist_matrices(mechanism: Mechanism, body_poses: Poses) -> AnyArray:
     """Twist of each body per joint velocity, K in t = K qd (Kordjazi and Akbarzadeh 2011, equation (7)).
 
     Args:
-        mechanism: Robot.
         body_poses: Its poses; may be complex.
 
     Returns:
@@ -296,15 +293,12 @@ def _as_twists(mechanism: Mechanism, angular: AnyArray, turning: AnyArray, slidi
     return columns.reshape(nt, nb, 6, nv)
 
 
-def twists(mechanism: Mechanism, body_poses: Poses, qd: Array, K: Array | None = None) -> Twists:
+def twists(mechanism: Mechanism, body_poses: Poses, qd: VelocitySeries, K: Array | None = None) -> Twists:
     """Twist matrices and their time derivatives.
 
     The direction of a dof and its anchor are fixed in a body, or between two joints of a body, and move with it.
 
     Args:
-        mechanism: Robot.
-        body_poses: Its poses.
-        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
         K: Its twist matrices, if they are known [-, m or 1/m], shape (nt, nb, 6, nv).
 
     Returns:
@@ -355,7 +349,6 @@ def retract(mechanism: Mechanism, q: AnyArray, step: AnyArray) -> AnyArray:
     """Joint positions after a small displacement along the joint velocities.
 
     Args:
-        mechanism: Robot.
         q: Joint positions [m or rad], shape (nt, nq).
         step: Displacements [m or rad], shape (nt, nv); may be complex.
 
@@ -385,13 +378,8 @@ def _turned(quaternion: AnyArray, angle: AnyArray) -> AnyArray:
     return np.concatenate([w1 * w2 - (x1 * x2).sum(-1, keepdims=True), w1 * x2 + w2 * x1 + cross(x1, x2)], axis=1)
 
 
-def position_rate(mechanism: Mechanism, q: Array, qd: Array) -> Array:
+def position_rate(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> Array:
     """Rate of the joint positions: the velocities themselves, but for quaternions.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions [m or rad], shape (nt, nq).
-        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
 
     Returns:
         Rates [m/s, rad/s or 1/s], shape (nt, nq).

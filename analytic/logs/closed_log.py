@@ -14,7 +14,7 @@ from loopcheck.analytic.logs.filters import Filter
 from loopcheck.analytic.logs.noise import noise, rounding
 from loopcheck.analytic.motion.assembly import assemble
 from loopcheck.analytic.motion.units import with_plausible_units
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, Times
 from loopcheck.robots.errors import LoopClosureError, MechanismError, NotFoundError
 from loopcheck.robots.log import UNMODELLED, Log
 from loopcheck.robots.mechanism import Coordinate, Mechanism
@@ -101,7 +101,6 @@ class ClosedLog:
         """Closed states, and the largest move of a joint that put it there [m or rad].
 
         Args:
-            kernels: The filter.
             bases: Numbers of the base samples [-], shape (n,).
         """
         x, v, a = kernels.motion(self.q, self.qd, bases)
@@ -119,8 +118,6 @@ def closed_log(mechanism: Mechanism, log: Log, guess: Array, alike: ClosedLog | 
     """A log in the order of a mechanism, once it is seen to fit.
 
     Args:
-        mechanism: Robot.
-        log: The log.
         guess: Joint positions near those at the first time [m or rad], shape (nq,); where all are logged they count.
         alike: A log of all joints along the same motion or more of it: singularities are not looked for again.
 
@@ -142,14 +139,8 @@ def closed_log(mechanism: Mechanism, log: Log, guess: Array, alike: ClosedLog | 
     return _of_drives(mechanism, log, effort, guess)
 
 
-def as_motion(mechanism: Mechanism, t: Array, states: States) -> Motion:
-    """Closed states as a motion, whose drives move by polynomials between them.
-
-    Args:
-        mechanism: Robot.
-        t: Times [s], shape (n,).
-        states: The states.
-    """
+def as_motion(mechanism: Mechanism, t: Times, states: States) -> Motion:
+    """Closed states as a motion, whose drives move by polynomials between them."""
     from scipy.interpolate import make_interp_spline
 
     drive = drive_of(mechanism, mechanism.drives, states)

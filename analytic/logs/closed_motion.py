@@ -14,7 +14,7 @@ from loopcheck.analytic.kinematics.closures import (
 from loopcheck.analytic.kinematics.continuation import CLOSED
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import poses, retract, twist_matrices
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, PositionSeries
 from loopcheck.robots.errors import LoopClosureError
 from loopcheck.robots.mechanism import Coordinate, Mechanism
 from loopcheck.robots.motion import Drive
@@ -55,13 +55,7 @@ class States:
 
 
 def drive_of(mechanism: Mechanism, drives: tuple[Coordinate, ...], states: States) -> Drive:
-    """What drives do in states.
-
-    Args:
-        mechanism: Robot.
-        drives: The drives.
-        states: The states.
-    """
+    """What drives do in states."""
     W_T = mechanism.rates_of(drives).T
     return Drive(q=mechanism.values_of(drives, states.q), qd=states.qd @ W_T, qdd=states.qdd @ W_T)
 
@@ -72,10 +66,7 @@ def closed_states(mechanism: Mechanism, drives: tuple[Coordinate, ...], drive: D
     Of joints that neither closures nor drives determine, as a rod that spins, it keeps what it can.
 
     Args:
-        mechanism: Robot.
-        drives: Independent drives.
         drive: What they do, each array of shape (n, drives).
-        near: States nearby.
 
     Raises:
         LoopClosureError: If the loops of a sample cannot be closed; `time` is its number.
@@ -92,13 +83,8 @@ def closed_states(mechanism: Mechanism, drives: tuple[Coordinate, ...], drive: D
     return States(q=state.q, qd=qd, qdd=qdd, kinematics=state)
 
 
-def widest_gap(mechanism: Mechanism, q: Array) -> tuple[float, int, str]:
-    """How far loops are open at most [m or rad], in which sample, and at which closure.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions [m or rad], shape (n, nq).
-    """
+def widest_gap(mechanism: Mechanism, q: PositionSeries) -> tuple[float, int, str]:
+    """How far loops are open at most [m or rad], in which sample, and at which closure."""
     residual = np.abs(closure_residual(mechanism, poses(mechanism, q), q))
     if not residual.size:
         return 0.0, 0, ""

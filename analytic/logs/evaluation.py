@@ -10,7 +10,7 @@ from loopcheck.analytic.kinematics.tree import retract
 from loopcheck.analytic.logs.closed_log import ClosedLog, as_motion
 from loopcheck.analytic.logs.closed_motion import States, closed_states, drive_of
 from loopcheck.analytic.logs.filters import Filter
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, Efforts, EffortSeries
 from loopcheck.robots.mechanism import Mechanism
 
 NUDGE = 1e-5
@@ -56,8 +56,6 @@ def evaluate(closed: ClosedLog, kernels: Filter, bases: Array) -> Evaluation:
     """Efforts that acted and that are needed.
 
     Args:
-        closed: The log.
-        kernels: The filter.
         bases: Numbers of the base samples [-], shape (n,).
     """
     mechanism, log = closed.mechanism, closed.log
@@ -77,26 +75,13 @@ def evaluate(closed: ClosedLog, kernels: Filter, bases: Array) -> Evaluation:
     )
 
 
-def efforts_of_states(mechanism: Mechanism, states: States) -> Array:
-    """What the equations of a mechanism, perhaps another than the log's, need in closed states.
-
-    Args:
-        mechanism: Robot.
-        states: The states.
-
-    Returns:
-        Efforts [N or N m], shape (n, na).
-    """
+def efforts_of_states(mechanism: Mechanism, states: States) -> EffortSeries:
+    """What the equations of a mechanism, perhaps another than the log's, need in closed states."""
     return needed_efforts(states.kinematics_of(mechanism), states.qdd).effort
 
 
 def slopes(closed: ClosedLog, states: States) -> Slopes:
-    """Derivatives of the residual efforts in some states.
-
-    Args:
-        closed: The log.
-        states: Closed states.
-    """
+    """Derivatives of the residual efforts in some states."""
     mechanism, m, directions = closed.mechanism, len(states.q), closed.directions
     nudges = [(order, sign * NUDGE * direction) for direction in directions for order in range(3) for sign in (1, -1)]
     near = [_nudged(closed, states, order, step) for order, step in nudges]
@@ -114,11 +99,10 @@ def slopes(closed: ClosedLog, states: States) -> Slopes:
     )
 
 
-def noise_rms(closed: ClosedLog, derivatives: Slopes, kernels: Array, *, uses_velocities: bool) -> Array:
+def noise_rms(closed: ClosedLog, derivatives: Slopes, kernels: Array, *, uses_velocities: bool) -> Efforts:
     """Root mean square of what the noise of the log's columns does to the residual efforts.
 
     Args:
-        closed: The log.
         derivatives: Of the residual efforts at some samples.
         kernels: Of positions, velocities, accelerations and efforts over the same samples [-, per s], shape (4, any).
         uses_velocities: Whether the second and the third are of velocities.
@@ -143,10 +127,6 @@ def noise_rms(closed: ClosedLog, derivatives: Slopes, kernels: Array, *, uses_ve
 
 def moving_projector(closed: ClosedLog, states: States) -> Array:
     """The projector on efforts that move the robot, which is the identity where no actuator is redundant.
-
-    Args:
-        closed: The log.
-        states: Closed states.
 
     Returns:
         Π [ratios of the units of the efforts], shape (n, na, na).

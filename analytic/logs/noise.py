@@ -96,11 +96,7 @@ def resolution(values: Array) -> Array:
 
 
 def stuck_codes(log: Log) -> Iterator[str]:
-    """Columns of positions that stand still while others move, as those of an encoder that hangs, a phrase each.
-
-    Args:
-        log: The log.
-    """
+    """Columns of positions that stand still while others move, as those of an encoder that hangs, a phrase each."""
     ranges = np.maximum(np.ptp(log.q, axis=0), np.finfo(float).tiny)
     for joint in log.joints:
         for column in range(log.q.shape[1])[log.columns_of(joint)[0]]:

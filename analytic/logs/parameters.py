@@ -101,8 +101,6 @@ def fit(closed: ClosedLog, residual: Residual, what: Sequence[str], derivatives:
     """Fit parameters to a residual.
 
     Args:
-        closed: The log.
-        residual: Its residual.
         what: `friction`, `mass:BODY`.
         derivatives: Of the residual at the samples of `fitted_rows`, if they are known already.
 
@@ -156,8 +154,6 @@ def noise_covariance(closed: ClosedLog, residual: Residual, rows: AnyArray, deri
     """Covariance of a residual by the noise of the log's columns, through the filter and the equations.
 
     Args:
-        closed: The log.
-        residual: Its residual.
         rows: Numbers of samples of the residual [-], shape (m,).
         derivatives: Of the residual at these samples.
 

@@ -28,11 +28,7 @@ KNOWN_GAINS = {
 
 
 def wrong_rates(log: Log) -> Iterator[str]:
-    """What is wrong with the velocities and accelerations of a log, a phrase each.
-
-    Args:
-        log: The log.
-    """
+    """What is wrong with the velocities and accelerations of a log, a phrase each."""
     yield from _wrong(log, "qd", "velocities", "positions", log.q, log.qd)
     if log.qd is not None:
         yield from _wrong(log, "qdd", "accelerations", "velocities", log.qd, log.qdd)

@@ -182,7 +182,6 @@ def residual_efforts(
     """Residual efforts of a log, by the filter of which noise and truncation together are least.
 
     Args:
-        closed: The log.
         effort_time: When its efforts acted.
         start: What is before does not count [s].
         noiseless: Whether the log is known to have no noise, as that of a simulation: nothing is smoothed, and what
@@ -239,10 +238,6 @@ def residual_efforts(
 def half_step_lag(closed: ClosedLog, residual: Residual) -> Array:
     """What of a residual positions half a step late make, as semi-implicit integrators place them, rms.
 
-    Args:
-        closed: The log.
-        residual: Its residual.
-
     Returns:
         Root mean square [N or N m], shape (na,); 0 where not every held step is judged.
     """
@@ -289,7 +284,6 @@ def evenly(values: AnyArray, most: int | None) -> AnyArray:
 
     Args:
         values: The values [any unit], shape (n,).
-        most: How many.
     """
     if most is None or len(values) <= most:
         return values

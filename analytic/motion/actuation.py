@@ -13,8 +13,6 @@ def refuse_lost_actuation(mechanism: Mechanism, motion: Motion, where: str) -> N
     """Refuse a motion along which the rank of the actuation changes: there efforts are not determined.
 
     Args:
-        mechanism: Robot.
-        motion: Its motion.
         where: What moves, for the error message.
 
     Raises:

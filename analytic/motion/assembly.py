@@ -6,7 +6,7 @@ from loopcheck.analytic.kinematics.closures import RANK_TOLERANCE, closure_jacob
 from loopcheck.analytic.kinematics.continuation import Tracer, close, follow
 from loopcheck.analytic.kinematics.tree import position_rate, retract
 from loopcheck.analytic.motion.unactuated import at_rest, integrate_unactuated
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import JointPositions, Times
 from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.mechanism import Coordinate, Mechanism
 from loopcheck.robots.motion import Law, Motion
@@ -18,8 +18,8 @@ NUDGE = 1e-3
 def assemble(
     mechanism: Mechanism,
     law: Law,
-    guess: Array,
-    t: Array,
+    guess: JointPositions,
+    t: Times,
     *,
     drives: tuple[Coordinate, ...] | None = None,
     where: str = "",
@@ -27,10 +27,8 @@ def assemble(
     """Close the loops along a motion law.
 
     Args:
-        mechanism: Robot.
         law: What is prescribed for the driven coordinates.
         guess: Joint positions near those at the first time [m or rad], shape (nq,).
-        t: Increasing times [s], shape (nt,).
         drives: Prescribed coordinates in the order of the law; by default all that are driven.
         where: What is assembled, for the error messages; by default the file of the model.
 
@@ -43,13 +41,12 @@ def assemble(
     return assembled(tracer, guess, t)
 
 
-def assembled(tracer: Tracer, guess: Array, t: Array) -> Motion:
+def assembled(tracer: Tracer, guess: JointPositions, t: Times) -> Motion:
     """The motion of a tracer; what nothing drives starts at rest.
 
     Args:
         tracer: Mechanism and law.
         guess: Joint positions near those at the first time [m or rad], shape (nq,).
-        t: Increasing times [s], shape (nt,).
 
     Raises:
         LoopClosureError: If the loops cannot be closed at the first time.
@@ -62,14 +59,13 @@ def assembled(tracer: Tracer, guess: Array, t: Array) -> Motion:
     return follow(tracer, [start], t)
 
 
-def want_mobile(tracer: Tracer, q: Array) -> None:
+def want_mobile(tracer: Tracer, q: JointPositions) -> None:
     """Refuse a closed pose with dofs that are free to first order only, as those of a stretched linkage.
 
     Each is nudged, and the loops are closed again: what can move stays where it was moved to, what cannot comes back.
 
     Args:
         tracer: Mechanism, and where it is from.
-        q: The pose [m or rad], shape (nq,).
 
     Raises:
         MechanismError: If one comes back; it names the joints.

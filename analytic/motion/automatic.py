@@ -16,7 +16,7 @@ from loopcheck.analytic.kinematics.tree import poses
 from loopcheck.analytic.motion.assembly import assembled, want_mobile
 from loopcheck.analytic.motion.limits import TOUCHED, joints_moved, left_limits, limits_in_words
 from loopcheck.analytic.motion.start import Start, regular_start
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.errors import MechanismError, SingularityError
 from loopcheck.robots.mechanism import Coordinate, Joint, Mechanism
 from loopcheck.robots.motion import Drive, Law, Motion, report_grid
@@ -104,11 +104,10 @@ class _Search:
         return (0.0, last) if self.dt is None else SPAN
 
 
-def automatic_motion(mechanism: Mechanism, guess: Array, dt: float | None, where: str) -> Motion:
+def automatic_motion(mechanism: Mechanism, guess: JointPositions, dt: float | None, where: str) -> Motion:
     """The largest motion that closes the loops, keeps inside the limits and well away from singularities.
 
     Args:
-        mechanism: Robot.
         guess: Joint positions near those at the start [m or rad], shape (nq,).
         dt: Step of the report grid [s]; by default that of `report_grid`.
         where: What is moved, for the error messages.
@@ -171,14 +170,18 @@ def _want_time(search: _Search, count: int, seconds: float, reason: str) -> None
 
 
 def swing(
-    mechanism: Mechanism, q: Array, drives: tuple[Coordinate, ...], amplitude: Array, *, span: tuple[float, float]
+    mechanism: Mechanism,
+    q: JointPositions,
+    drives: tuple[Coordinate, ...],
+    amplitude: Array,
+    *,
+    span: tuple[float, float],
 ) -> Law:
     """Every drive swings to one side of its position and back, with one, two or three periods in the span.
 
     Every three drives are skewed in another way, so that the accelerations of six are independent of each other.
 
     Args:
-        mechanism: Robot.
         q: Starting pose [m or rad], shape (nq,).
         drives: Coordinates that move.
         amplitude: Half of the swing of each drive [m or rad], shape (drives,).
@@ -190,11 +193,10 @@ def swing(
     return partial(_cosines, start, amplitude / (1 + np.abs(skew)), rate, skew)
 
 
-def room(mechanism: Mechanism, q: Array, drives: tuple[Coordinate, ...], *, side: int = 1) -> Array:
+def room(mechanism: Mechanism, q: JointPositions, drives: tuple[Coordinate, ...], *, side: int = 1) -> Array:
     """Half of the largest swing of each drive from its position [m or rad].
 
     Args:
-        mechanism: Robot.
         q: Starting pose [m or rad], shape (nq,).
         drives: Coordinates that move.
         side: 1 for the side that has more room, −1 for the other.

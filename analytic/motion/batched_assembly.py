@@ -17,7 +17,7 @@ from loopcheck.analytic.kinematics.closures import (
 from loopcheck.analytic.kinematics.continuation import CLOSED, Tracer, motion_through
 from loopcheck.analytic.kinematics.tree import poses, retract, twist_matrices
 from loopcheck.analytic.motion.assembly import assemble
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, Times
 from loopcheck.robots.errors import LoopClosureError, SingularityError
 from loopcheck.robots.mechanism import Coordinate, Mechanism
 from loopcheck.robots.motion import Law, Motion
@@ -33,16 +33,14 @@ ON_THE_WAY = 1e-8
 
 
 def assemble_batch(
-    mechanism: Mechanism, law: Law, near: Array, t: Array, *, drives: Sequence[Coordinate], where: str
+    mechanism: Mechanism, law: Law, near: Array, t: Times, *, drives: Sequence[Coordinate], where: str
 ) -> Motion:
     """Close the loops along a motion law, all samples at once where every degree of freedom is driven by a joint.
 
     Args:
-        mechanism: Robot.
         law: What is prescribed for the driven coordinates.
         near: A pose from which each sample can be reached, or one for all; it need not be closed [m or rad],
             shape (nt, nq) or (1, nq).
-        t: Increasing times [s], shape (nt,).
         drives: Prescribed coordinates in the order of the law.
         where: What is assembled, for the error messages.
 
@@ -104,12 +102,12 @@ def _moved(tracer: Tracer, q: Array, targets: Array) -> Array:
     return q
 
 
-def close_batch(mechanism: Mechanism, q: Array, passive: AnyArray, *, enough: float = EXACT) -> tuple[Array, Array]:
+def close_batch(
+    mechanism: Mechanism, q: PositionSeries, passive: AnyArray, *, enough: float = EXACT
+) -> tuple[Array, Array]:
     """Close the loops of many poses by Newton's method, until no residual falls.
 
     Args:
-        mechanism: Robot.
-        q: Joint positions nearby [m or rad], shape (nt, nq).
         passive: Mask of the dofs that may move [-], shape (nv,).
         enough: Residual that is not improved any more [m or rad].
 

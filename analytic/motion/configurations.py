@@ -67,11 +67,7 @@ def named_gravities(mechanism: Mechanism) -> Mapping[str, Array]:
 
 
 def normal(mechanism: Mechanism) -> Array | None:
-    """Normal of the plane in which a robot moves (3,), along its largest component's positive axis; None if in space.
-
-    Args:
-        mechanism: Robot.
-    """
+    """Normal of the plane of a robot's motion (3,), its largest component positive; None for motion in space."""
     still = swing(mechanism, mechanism.rest_position, (), np.zeros(0), span=SPAN)
     free = Tracer(mechanism=mechanism, law=still, drives=(), where=str(mechanism.model.path))
     try:

@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, Times
 from loopcheck.robots.motion import Drive
 
 
@@ -59,12 +59,8 @@ class Jet:
         return Jet(f, f1 * self.d, f1 * self.dd + f2 * self.d**2)
 
     @classmethod
-    def of_time(cls, t: Array) -> Self:
-        """Time itself.
-
-        Args:
-            t: Time [s], shape (nt,).
-        """
+    def of_time(cls, t: Times) -> Self:
+        """Time itself."""
         return cls(t, np.ones_like(t), np.zeros_like(t))
 
 

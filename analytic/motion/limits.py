@@ -12,7 +12,7 @@ from loopcheck.analytic.kinematics.closures import (
     solve_dependent,
 )
 from loopcheck.analytic.kinematics.tree import poses, retract
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, JointPositions, PositionSeries
 from loopcheck.robots.mechanism import Coordinate, Mechanism
 from loopcheck.robots.motion import Motion
 
@@ -30,12 +30,8 @@ LEAST_MOTION = 1e-4
 """Weight of not moving, against that of closing the loops [-]."""
 
 
-def excess(mechanism: Mechanism, q: Array) -> Array:
+def excess(mechanism: Mechanism, q: PositionSeries) -> Array:
     """How far each joint is beyond its nearer limit; zero inside, and where there is none.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions [m or rad], shape (nt, nq).
 
     Returns:
         Distances [m or rad], shape (nt, joints).
@@ -46,13 +42,8 @@ def excess(mechanism: Mechanism, q: Array) -> Array:
     return beyond
 
 
-def beyond_limits(mechanism: Mechanism, q: Array) -> list[int]:
-    """The joints that leave their limits at a sample, the farthest first; one that touches them is inside.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions [m or rad], shape (nt, nq).
-    """
+def beyond_limits(mechanism: Mechanism, q: PositionSeries) -> list[int]:
+    """The joints that leave their limits at a sample, the farthest first; one that touches them is inside."""
     farthest = excess(mechanism, q).max(axis=0, initial=0.0)
     return [int(j) for j in np.argsort(-farthest) if farthest[j] > TOUCHED]
 
@@ -61,22 +52,18 @@ def left_limits(mechanism: Mechanism, drives: Sequence[Coordinate], motion: Moti
     """The joints that start inside their limits and leave them, as far as the drives decide it, the farthest first.
 
     Args:
-        mechanism: Robot.
         drives: Coordinates that move.
-        motion: The motion.
     """
     inside = set(range(len(mechanism.joints))) - set(beyond_limits(mechanism, motion.q[:1]))
     moved = joints_moved(mechanism, drives, motion.q[0])
     return tuple(j for j in beyond_limits(mechanism, motion.q) if j in inside and moved[:, j].any())
 
 
-def joints_moved(mechanism: Mechanism, drives: Sequence[Coordinate], q: Array) -> AnyArray:
+def joints_moved(mechanism: Mechanism, drives: Sequence[Coordinate], q: JointPositions) -> AnyArray:
     """Which joints each drive moves; none that can also move while the drives are held.
 
     Args:
-        mechanism: Robot.
         drives: Coordinates that move.
-        q: Closed pose [m or rad], shape (nq,).
 
     Returns:
         Mask [-], shape (drives, joints).
@@ -102,7 +89,6 @@ def inside_limits(mechanism: Mechanism, q: Array) -> Array:
     Each step closes the loops as far as the limits let it: linear least squares within bounds.
 
     Args:
-        mechanism: Robot.
         q: Pose nearby [m or rad], shape (1, nq).
 
     Returns:

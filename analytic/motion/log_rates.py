@@ -23,7 +23,6 @@ def contradiction(mechanism: Mechanism, t: Array, drive: Drive, where: str) -> s
     """What contradicts what in a log of the drives, as a sentence; nothing if nothing does.
 
     Args:
-        mechanism: Robot.
         t: Times of the samples [s], shape (nt,), equally spaced.
         drive: Positions, velocities and accelerations there.
         where: The log, for the error message.

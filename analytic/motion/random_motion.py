@@ -23,7 +23,6 @@ def random_motion(mechanism: Mechanism, motion: Motion, *, seed: int = 0) -> Mot
     let it, all go half as far, and again.
 
     Args:
-        mechanism: Robot.
         motion: The other motion.
         seed: Which one [-].
 

@@ -18,7 +18,7 @@ from loopcheck.analytic.kinematics.continuation import CLOSED, Tracer
 from loopcheck.analytic.kinematics.redundancy import drive_motions, independent_drives
 from loopcheck.analytic.kinematics.tree import retract
 from loopcheck.analytic.motion.limits import beyond_limits, inside_limits, limits_in_words
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.mechanism import Coordinate
 
@@ -55,7 +55,7 @@ class _Regularity:
     """Smallest of the actuators' [-]."""
 
 
-def regular_start(free: Tracer, guess: Array) -> Start:
+def regular_start(free: Tracer, guess: JointPositions) -> Start:
     """The pose to start from.
 
     Args:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from loopcheck.analytic.motion.jets import Jet
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, EffortSeries, Times
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Drive
 
@@ -37,19 +37,12 @@ class Task:
         """Units of the generalized efforts on the task coordinates, N or N m."""
         return tuple("N" if unit == "m" else "N m" for unit in self.units)
 
-    def law(self, t: Array) -> Drive:
-        """The motion law of the actuated joints.
-
-        Args:
-            t: Time [s], shape (nt,).
-        """
+    def law(self, t: Times) -> Drive:
+        """The motion law of the actuated joints."""
         return self.inverse(self.path(t))
 
-    def jacobian(self, t: Array) -> Array:
+    def jacobian(self, t: Times) -> Array:
         """A in q̇ = A ẋ, the rates of the actuated joints per rate of each task coordinate.
-
-        Args:
-            t: Time [s], shape (nt,).
 
         Returns:
             A [-, m or 1/m], shape (nt, actuated joints, task coordinates).
@@ -62,14 +55,11 @@ class Task:
         return np.stack(columns, axis=-1)
 
 
-def task_efforts(task: Task, mechanism: Mechanism, t: Array, effort: Array) -> Array:
+def task_efforts(task: Task, mechanism: Mechanism, t: Times, effort: EffortSeries) -> Array:
     """Generalized efforts Aᵀτ on the task coordinates: what the actuators do there together, however they share it.
 
     Args:
         task: Motion law of the mechanism.
-        mechanism: Robot.
-        t: Time [s], shape (nt,).
-        effort: Efforts of the actuators [N or N m], shape (nt, na).
 
     Returns:
         Efforts on the task coordinates [N or N m], shape (nt, task coordinates).

@@ -23,7 +23,7 @@ from loopcheck.analytic.kinematics.closures import (
 from loopcheck.analytic.kinematics.continuation import CLOSED, Tracer, law_of_drives
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import position_rate, retract
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import AccelerationSeries, Array, PositionSeries, Times, VelocitySeries
 from loopcheck.robots.errors import MechanismError, SingularityError
 from loopcheck.robots.motion import Motion
 
@@ -57,7 +57,7 @@ class MovingState:
     """Joint velocities [m/s or rad/s], shape (1, nv)."""
 
 
-def integrate_unactuated(tracer: Tracer, known: list[MovingState], t: Array) -> Motion:
+def integrate_unactuated(tracer: Tracer, known: list[MovingState], t: Times) -> Motion:
     """The motion at increasing times, each integrated from the latest state that is known.
 
     Before the first there is no integrating: backwards in time, what is damped grows without bound. There the motion is
@@ -66,7 +66,6 @@ def integrate_unactuated(tracer: Tracer, known: list[MovingState], t: Array) -> 
     Args:
         tracer: Mechanism and law of the driven coordinates.
         known: States on the motion, in time.
-        t: Times [s], shape (nt,).
 
     Raises:
         SingularityError: If the motion meets a singularity; it says when.
@@ -92,19 +91,15 @@ def at_rest(tracer: Tracer, q: Array, t: float) -> MovingState:
     return MovingState(t=t, q=q, qd=settled(tracer, q, np.zeros((1, tracer.mechanism.nv)), t))
 
 
-def accelerations(tracer: Tracer, t: Array, q: Array, qd: Array, *, rank: int | None = None) -> Array:
+def accelerations(
+    tracer: Tracer, t: Times, q: PositionSeries, qd: VelocitySeries, *, rank: int | None = None
+) -> AccelerationSeries:
     """Accelerations of all joints: driven as prescribed, the others as the dynamics want.
 
     Args:
         tracer: Mechanism and law.
-        t: Times [s], shape (nt,).
-        q: Joint positions [m or rad], shape (nt, nq).
-        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
         rank: Rank of what closures and drives hold, where it is known: between closed poses redundant closures are
             redundant nearly only. By default it is judged.
-
-    Returns:
-        Accelerations [m/s² or rad/s²], shape (nt, nv).
 
     Raises:
         SingularityError: If the closures do not hold the driven coordinates apart; it says when.

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, Times
 from loopcheck.robots.errors import HarnessError, LoopClosureError, MechanismError, SingularityError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Drive, Law, Motion
@@ -15,12 +15,11 @@ HALF_TURN = np.pi
 
 
 def with_plausible_units(
-    mechanism: Mechanism, law: Law, t: Array, assembly: Callable[[Law], Motion], remedy: str
+    mechanism: Mechanism, law: Law, t: Times, assembly: Callable[[Law], Motion], remedy: str
 ) -> Motion:
     """The assembled motion of a recorded law. If the loops stay closed in degrees alone, these are suspected.
 
     Args:
-        mechanism: Robot.
         law: Recorded motion of all its drives.
         t: Times of the samples [s], shape (nt,).
         assembly: Assembles the motion of a law.

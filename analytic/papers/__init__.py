@@ -99,9 +99,6 @@ def paper_model(name: str) -> PaperModel:
 def read_errata(module: str) -> tuple[Erratum, ...]:
     """The errata of a paper, from the file beside its module.
 
-    Args:
-        module: File of the module.
-
     Raises:
         MechanismError: If an entry lacks something or is not as it should be.
     """
@@ -127,7 +124,6 @@ def want_plain(mechanism: Mechanism, *, wrench: bool = False) -> None:
     """Check that a robot has nothing that no paper's model has.
 
     Args:
-        mechanism: Robot.
         wrench: Whether the paper's model has an external wrench.
 
     Raises:

@@ -177,7 +177,6 @@ def dynamic_model(
     """The model at given states.
 
     Args:
-        p: Parameters.
         pose: Positions of C [m], shape (nt, 3), and rotations of the platform [-], shape (nt, 3, 3).
         rates: Rates of the actuated joints [m/s or rad/s], shape (nt, 6).
         gravity: Acceleration of gravity, world axes [m/s²], shape (3,).
@@ -216,7 +215,6 @@ def platform_poses(p: Parameters, q: Array, guess: tuple[Array, Array]) -> tuple
     """Poses with given actuated coordinates by Newton's method on Y t = Z q̇, each sample from the one before.
 
     Args:
-        p: Parameters.
         q: Actuated coordinates [m or rad], shape (nt, 6).
         guess: Position of C [m], shape (1, 3), and rotation [-], shape (1, 3, 3), near the first sample.
 
@@ -252,7 +250,6 @@ def actuated_coordinates(p: Parameters, pose: tuple[Array, Array]) -> Array:
     """Coordinates of the actuated joints: |SU|, or the angle of the elbow.
 
     Args:
-        p: Parameters.
         pose: Positions of C [m], shape (nt, 3), and rotations of the platform [-], shape (nt, 3, 3).
 
     Returns:
@@ -270,7 +267,6 @@ def legs_at(p: Parameters, pose: tuple[Array, Array], t: Array) -> Legs:
     """Axes of all legs and their Jacobians J_J, with their rates.
 
     Args:
-        p: Parameters.
         pose: Positions of C [m], shape (nt, 3), and rotations of the platform [-], shape (nt, 3, 3).
         t: Twists of the platform [rad/s, m/s], shape (nt, 6).
     """
@@ -300,8 +296,6 @@ def twist_shape(p: Parameters, legs: Legs, printed: Set[str] = AS_CORRECTED) -> 
     The product with A_J = [R_J1 1] removes the first three joints of a leg, that with u_J the last two.
 
     Args:
-        p: Parameters.
-        legs: The legs.
         printed: Keys of errata that are left as printed.
 
     Returns:
@@ -332,8 +326,6 @@ def leg_dynamics(p: Parameters, legs: Legs, theta_dot: Array, gravity: Array) ->
     """I_J, C_J and the generalized weight γ_J of each leg as a serial manipulator of two links.
 
     Args:
-        p: Parameters.
-        legs: The legs.
         theta_dot: Joint rates θ̇_J [rad/s or m/s], shape (nt, 6, 6, 1).
         gravity: Acceleration of gravity, world axes [m/s²], shape (3,).
 

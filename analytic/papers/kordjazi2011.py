@@ -132,7 +132,6 @@ def positions_of_P(p: Parameters, q: AnyArray, printed: Set[str] = AS_CORRECTED)
     """The three vectors Q1, Q2, Q3 to the platform's centre along the legs, by the transforms (23) to (27).
 
     Args:
-        p: Parameters.
         q: Joint coordinates [m or rad], shape (nt, 9).
         printed: Keys of errata that are left as printed.
 
@@ -151,7 +150,6 @@ def loop_equations(p: Parameters, q: Array, printed: Set[str] = AS_CORRECTED) ->
     """The six constraint functions φ of (29) and (35).
 
     Args:
-        p: Parameters.
         q: Joint coordinates [m or rad], shape (nt, 9).
         printed: Keys of errata that are left as printed.
 
@@ -181,7 +179,6 @@ def loop_jacobian(p: Parameters, q: Array, printed: Set[str] = AS_CORRECTED) -> 
     """Derivative Φ of the constraint functions (3).
 
     Args:
-        p: Parameters.
         q: Joint coordinates [m or rad], shape (nt, 9).
         printed: Keys of errata that are left as printed.
 
@@ -197,7 +194,6 @@ def loop_jacobian_rate(p: Parameters, q: Array, qd: Array, printed: Set[str] = A
     """Time derivative of Φ.
 
     Args:
-        p: Parameters.
         q: Joint coordinates [m or rad], shape (nt, 9).
         qd: Their rates [m/s or rad/s], shape (nt, 9).
         printed: Keys of errata that are left as printed.
@@ -214,7 +210,6 @@ def joint_coordinates(p: Parameters, sliders: Array, guess: Array, printed: Set[
     """Solve the six constraint equations for q4 … q9 by Newton's method, each sample from the one before.
 
     Args:
-        p: Parameters.
         sliders: Positions of the sliders q1, q2, q3 [m], shape (nt, 3).
         guess: Joint coordinates near the first sample [m or rad], shape (9,).
         printed: Keys of errata that are left as printed.
@@ -249,7 +244,6 @@ def twist_matrix(p: Parameters, q: Array, qd: Array, printed: Set[str] = AS_CORR
     """K of (30) to (34) with its rate, and the angular velocities that make Ω (19).
 
     Args:
-        p: Parameters.
         q: Joint coordinates [m or rad], shape (nt, 9).
         qd: Their rates [m/s or rad/s], shape (nt, 9).
         printed: Keys of errata that are left as printed.

@@ -161,7 +161,6 @@ def platform_coordinates(p: Parameters, sliders: Array) -> Array:
     """y, z and θ of the platform from the displacements of the sliders, by Newton's method on (6).
 
     Args:
-        p: Parameters.
         sliders: Displacements λ of A, B, C [m], shape (nt, 3).
 
     Returns:
@@ -193,7 +192,6 @@ def slider_displacements(p: Parameters, x: Array) -> tuple[Array, Array]:
     """Displacements of the sliders by (6), and their derivatives.
 
     Args:
-        p: Parameters.
         x: y, z [m] and θ [rad], shape (3,).
 
     Returns:
@@ -211,7 +209,6 @@ def frames(p: Parameters, x: Array) -> Mapping[str, Array]:
     """The matrices (1) by name, with the angles that solve (6).
 
     Args:
-        p: Parameters.
         x: y, z [m] and θ [rad], shape (nt, 3).
     """
     y, _, theta = x.T
@@ -254,7 +251,6 @@ def connectivity(
     """Factors of ω21 of legs A, B, C and of ω32 and ω54 of leg C in the connectivity conditions (14).
 
     Args:
-        p: Parameters.
         rotations: The matrices (1).
         turn: Whether the factor of ω21 of leg C is as printed.
         arm: Whether the factor of ω54 is as printed.
@@ -279,7 +275,6 @@ def relative_velocities(
     With unit velocities of the sliders these are the characteristic virtual velocities.
 
     Args:
-        p: Parameters.
         rotations: The matrices (1).
         sliders: Velocities of A, B, C [m/s].
         printed: Keys of errata that are left as printed.
@@ -293,7 +288,6 @@ def relative_accelerations(
     """All relative accelerations and those of the platform from those of the sliders, by (15).
 
     Args:
-        p: Parameters.
         rotations: The matrices (1).
         rates: The relative velocities.
         sliders: Accelerations of A, B, C [m/s²].
@@ -307,7 +301,6 @@ def velocity_terms(
     """What is left of the acceleration of the platform on the right of (15), by leg [m/s²].
 
     Args:
-        p: Parameters.
         rotations: The matrices (1).
         rates: The relative velocities.
         printed: Keys of errata that are left as printed.
@@ -336,7 +329,6 @@ def inverse_velocities(p: Parameters, rotations: Mapping[str, Array], platform: 
     """All relative velocities from those of the platform, by (14) with errata as printed.
 
     Args:
-        p: Parameters.
         rotations: The matrices (1).
         platform: Rates of y, z, θ [m/s, m/s, rad/s], shape (nt, 3).
         printed: Keys of errata that are left as printed.
@@ -350,7 +342,6 @@ def inverse_accelerations(
     """All relative accelerations from those of the platform, by (15) with errata as printed.
 
     Args:
-        p: Parameters.
         rotations: The matrices (1).
         rates: The relative velocities.
         platform: Second rates of y, z, θ [m/s², m/s², rad/s²], shape (nt, 3).
@@ -366,10 +357,7 @@ def body_motions(
     """Angular velocities and accelerations of all bodies and accelerations of their joints, by (8) to (13).
 
     Args:
-        p: Parameters.
         rotations: The matrices (1).
-        rates: Relative velocities.
-        accelerations: Relative accelerations.
         printed: Keys of errata that are left as printed.
     """
     still = np.zeros_like(rates.platform)
@@ -394,7 +382,6 @@ def resultants(p: Parameters, links: Mapping[str, Link], gravity: Array) -> Mapp
     """F_k and M_k of (18): forces and moments of inertia less weight of each body and all that follow it.
 
     Args:
-        p: Parameters.
         links: Motion of the bodies.
         gravity: Acceleration of gravity, axes of T0 [m/s²], shape (3,).
     """

@@ -127,7 +127,6 @@ def dynamic_model(p: Parameters, x: Array, xd: Array, gravity: Array, printed: S
     """The model (13) to (24) at given states.
 
     Args:
-        p: Parameters.
         x: α, β, ζ [rad, rad, m], shape (nt, 3).
         xd: Their rates [rad/s, rad/s, m/s], shape (nt, 3).
         gravity: Acceleration of gravity, axes of the base [m/s²], shape (3,).
@@ -154,7 +153,6 @@ def generalized_motion(p: Parameters, q: Array, qd: Array, qdd: Array) -> tuple[
     """α, β, ζ and their rates from the four actuated joints, by Newton's method on (39) with q̇ = A ẋ (28).
 
     Args:
-        p: Parameters.
         q: Actuated joints [m], shape (nt, 4).
         qd: Their rates [m/s], shape (nt, 4).
         qdd: Their second rates [m/s²], shape (nt, 4).
@@ -191,7 +189,6 @@ def actuated_coordinates(p: Parameters, x: AnyArray) -> AnyArray:
     """Inverse displacement (39).
 
     Args:
-        p: Parameters.
         x: α, β, ζ [rad, rad, m], shape (nt, 3); may be complex.
 
     Returns:
@@ -213,7 +210,6 @@ def actuation(p: Parameters, x: AnyArray) -> AnyArray:
     """A of q̇ = A ẋ (28), the derivative of (39).
 
     Args:
-        p: Parameters.
         x: α, β, ζ [rad, rad, m], shape (nt, 3); may be complex.
 
     Returns:
@@ -233,7 +229,6 @@ def twist_shaping(p: Parameters, x: AnyArray, printed: Set[str] = AS_CORRECTED) 
     """The matrices T1 to T7 of Appendix A, angular part first.
 
     Args:
-        p: Parameters.
         x: α, β, ζ [rad, rad, m], shape (nt, 3); may be complex.
         printed: Keys of errata that are left as printed.
 

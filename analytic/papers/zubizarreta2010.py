@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from loopcheck.analytic.papers import AS_CORRECTED, read_errata, want_known, want_plain
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, PlanarPoses
 from loopcheck.robots.errors import LoopClosureError, NotRepresentableError
 from loopcheck.robots.mechanism import Body, ConnectClosure, Mechanism
 from loopcheck.robots.motion import Motion
@@ -212,12 +212,10 @@ def passive_guess(case: Case) -> Array:
     return np.array([case.guess[case.mechanism.q_slices[joints[f"qp{i}"]].start] for i in (1, 2, 3)])
 
 
-def closure_active(p: Parameters, x: Array, qa: Array) -> Array:
+def closure_active(p: Parameters, x: PlanarPoses, qa: Array) -> Array:
     """Closure equations Φ of task coordinates and active joints (28).
 
     Args:
-        p: Parameters.
-        x: Task coordinates [m, m, rad], shape (nt, 3).
         qa: Active joints [rad], shape (nt, 3).
 
     Returns:
@@ -226,12 +224,10 @@ def closure_active(p: Parameters, x: Array, qa: Array) -> Array:
     return (_distal(p, x, qa) ** 2).sum(-1) - p.l**2
 
 
-def closure_chains(p: Parameters, x: Array, q: Array) -> Array:
+def closure_chains(p: Parameters, x: PlanarPoses, q: Array) -> Array:
     """Closure equations Γ of task coordinates and all joints (27), a chain after the other.
 
     Args:
-        p: Parameters.
-        x: Task coordinates [m, m, rad], shape (nt, 3).
         q: Joints q_a, q_p [rad], shape (nt, 6).
 
     Returns:
@@ -244,7 +240,6 @@ def closure_passive(p: Parameters, q: Array, printed: Set[str] = AS_CORRECTED) -
     """Closure equations f of active and passive joints (30).
 
     Args:
-        p: Parameters.
         q: Joints q_a, q_p [rad], shape (nt, 6).
         printed: Keys of errata that are left as printed.
 
@@ -258,7 +253,6 @@ def corners(p: Parameters, q: Array) -> Array:
     """Corners OC_i of the platform from the joints (31).
 
     Args:
-        p: Parameters.
         q: Joints q_a, q_p [rad], shape (nt, 6).
 
     Returns:
@@ -267,16 +261,12 @@ def corners(p: Parameters, q: Array) -> Array:
     return p.OA + p.L[:, None] * _u(q[:, :3]) + p.l[:, None] * _u(q[:, :3] + q[:, 3:])
 
 
-def direct_position(p: Parameters, q: Array, printed: Set[str] = AS_CORRECTED) -> Array:
+def direct_position(p: Parameters, q: Array, printed: Set[str] = AS_CORRECTED) -> PlanarPoses:
     """Pose from all joints, averaged over the legs (31) to (34); exact where all d_i are equal.
 
     Args:
-        p: Parameters.
         q: Joints q_a, q_p [rad], shape (nt, 6).
         printed: Keys of errata that are left as printed.
-
-    Returns:
-        Task coordinates [m, m, rad], shape (nt, 3).
     """
     OC = corners(p, q)
     OP = OC.mean(axis=1)  # (32)
@@ -289,12 +279,10 @@ def direct_position(p: Parameters, q: Array, printed: Set[str] = AS_CORRECTED) -
     return np.concatenate([OP, theta[:, None]], axis=1)  # (34)
 
 
-def inverse_position(p: Parameters, x: Array, elbow: Array, printed: Set[str] = AS_CORRECTED) -> Array:
+def inverse_position(p: Parameters, x: PlanarPoses, elbow: Array, printed: Set[str] = AS_CORRECTED) -> Array:
     """Joints from the pose (35), (36), each angle continued from sample to sample.
 
     Args:
-        p: Parameters.
-        x: Task coordinates [m, m, rad], shape (nt, 3).
         elbow: Sign of sin q_p of each leg, which names the working mode [-], shape (3,).
         printed: Keys of errata that are left as printed.
 
@@ -330,7 +318,6 @@ def positions(p: Parameters, qa: Array, guess: Array, printed: Set[str] = AS_COR
     """Pose and all joints from the active joints: (30) by Newton's method, (31) to (34), then (35), (36).
 
     Args:
-        p: Parameters.
         qa: Active joints [rad], shape (nt, 3).
         guess: Passive joints near the first sample [rad], shape (3,).
         printed: Keys of errata that are left as printed.
@@ -364,7 +351,6 @@ def passive_joints(
     """Solve (30) for the passive joints by Newton's method, all samples at once.
 
     Args:
-        p: Parameters.
         qa: Active joints [rad], shape (nt, 3).
         guess: Passive joints near the solution [rad], shape (nt, 3).
         printed: Keys of errata that are left as printed.
@@ -382,12 +368,10 @@ def passive_joints(
     return q
 
 
-def active_jacobians(p: Parameters, x: Array, qa: Array) -> tuple[Array, Array]:
+def active_jacobians(p: Parameters, x: PlanarPoses, qa: Array) -> tuple[Array, Array]:
     """J_xa and J_qa, the derivatives of (28) (37).
 
     Args:
-        p: Parameters.
-        x: Task coordinates [m, m, rad], shape (nt, 3).
         qa: Active joints [rad], shape (nt, 3).
 
     Returns:
@@ -399,12 +383,10 @@ def active_jacobians(p: Parameters, x: Array, qa: Array) -> tuple[Array, Array]:
     return np.concatenate([s, turned[..., None]], axis=2), J_qa[:, None] * np.eye(3)
 
 
-def active_jacobian_rates(p: Parameters, x: Array, qa: Array, xd: Array, qad: Array) -> tuple[Array, Array]:
+def active_jacobian_rates(p: Parameters, x: PlanarPoses, qa: Array, xd: Array, qad: Array) -> tuple[Array, Array]:
     """Rates of J_xa and J_qa (42).
 
     Args:
-        p: Parameters.
-        x: Task coordinates [m, m, rad], shape (nt, 3).
         qa: Active joints [rad], shape (nt, 3).
         xd: Rates of the task coordinates [m/s, m/s, rad/s], shape (nt, 3).
         qad: Rates of the active joints [rad/s], shape (nt, 3).
@@ -421,12 +403,10 @@ def active_jacobian_rates(p: Parameters, x: Array, qa: Array, xd: Array, qad: Ar
     return np.concatenate([s_dot, turned[..., None]], axis=2), J_qa_dot[:, None] * np.eye(3)
 
 
-def chain_jacobians(p: Parameters, x: Array, q: Array) -> tuple[Array, Array]:
+def chain_jacobians(p: Parameters, x: PlanarPoses, q: Array) -> tuple[Array, Array]:
     """J_x and J_q, the derivatives of (27) (38).
 
     Args:
-        p: Parameters.
-        x: Task coordinates [m, m, rad], shape (nt, 3).
         q: Joints q_a, q_p [rad], shape (nt, 6).
 
     Returns:
@@ -437,12 +417,10 @@ def chain_jacobians(p: Parameters, x: Array, q: Array) -> tuple[Array, Array]:
     return _chain_rows(_perpendicular(arm), *map(_perpendicular, links), moving=1.0)
 
 
-def chain_jacobian_rates(p: Parameters, x: Array, q: Array, xd: Array, qd: Array) -> tuple[Array, Array]:
+def chain_jacobian_rates(p: Parameters, x: PlanarPoses, q: Array, xd: Array, qd: Array) -> tuple[Array, Array]:
     """Rates of J_x and J_q (43).
 
     Args:
-        p: Parameters.
-        x: Task coordinates [m, m, rad], shape (nt, 3).
         q: Joints q_a, q_p [rad], shape (nt, 6).
         xd: Rates of the task coordinates [m/s, m/s, rad/s], shape (nt, 3).
         qd: Rates of the joints [rad/s], shape (nt, 6).
@@ -459,7 +437,6 @@ def passive_jacobians(p: Parameters, q: Array, printed: Set[str] = AS_CORRECTED)
     """J_qas and J_qs, the derivatives of (30) (40).
 
     Args:
-        p: Parameters.
         q: Joints q_a, q_p [rad], shape (nt, 6).
         printed: Keys of errata that are left as printed.
 
@@ -474,7 +451,6 @@ def passive_jacobian_rates(p: Parameters, q: Array, qd: Array, printed: Set[str]
     """Rates of J_qas and J_qs (44).
 
     Args:
-        p: Parameters.
         q: Joints q_a, q_p [rad], shape (nt, 6).
         qd: Their rates [rad/s], shape (nt, 6).
         printed: Keys of errata that are left as printed.
@@ -496,7 +472,6 @@ def transformation(p: Parameters, q: Array, printed: Set[str] = AS_CORRECTED) ->
     """T of q̇ = T q̇a (41).
 
     Args:
-        p: Parameters.
         q: Joints q_a, q_p [rad], shape (nt, 6).
         printed: Keys of errata that are left as printed.
 
@@ -507,12 +482,10 @@ def transformation(p: Parameters, q: Array, printed: Set[str] = AS_CORRECTED) ->
     return np.concatenate([np.broadcast_to(np.eye(3), J_qas.shape), -np.linalg.solve(J_qs, J_qas)], axis=1)
 
 
-def kinematics_of(p: Parameters, x: Array, q: Array, qd: Array, printed: Set[str] = AS_CORRECTED) -> Kinematics:
+def kinematics_of(p: Parameters, x: PlanarPoses, q: Array, qd: Array, printed: Set[str] = AS_CORRECTED) -> Kinematics:
     """J_C (39) and T (41) with their rates (43) to (45).
 
     Args:
-        p: Parameters.
-        x: Task coordinates [m, m, rad], shape (nt, 3).
         q: Joints q_a, q_p [rad], shape (nt, 6).
         qd: Their rates [rad/s], shape (nt, 6).
         printed: Keys of errata that are left as printed.
@@ -536,7 +509,6 @@ def platform_model(p: Parameters, *, g: float, printed: Set[str] = AS_CORRECTED)
     """D_x and G_x of the platform subsystem (46), (52).
 
     Args:
-        p: Parameters.
         g: Gravity along −Y [m/s²].
         printed: Keys of errata that are left as printed.
 
@@ -551,7 +523,6 @@ def chain_model(p: Parameters, q: Array, qd: Array, *, g: float, printed: Set[st
     """D_q, C_q and G_q of the serial subchains (54) to (57), in all six joints.
 
     Args:
-        p: Parameters.
         q: Joints q_a, q_p [rad], shape (nt, 6).
         qd: Their rates [rad/s], shape (nt, 6).
         g: Gravity along −Y [m/s²].
@@ -578,13 +549,11 @@ def chain_model(p: Parameters, q: Array, qd: Array, *, g: float, printed: Set[st
 
 
 def redundant_model(
-    p: Parameters, x: Array, q: Array, qd: Array, *, g: float, printed: Set[str] = AS_CORRECTED
+    p: Parameters, x: PlanarPoses, q: Array, qd: Array, *, g: float, printed: Set[str] = AS_CORRECTED
 ) -> Model:
     """The model in active and sensed passive joints (58): D and C are 3×6.
 
     Args:
-        p: Parameters.
-        x: Task coordinates [m, m, rad], shape (nt, 3).
         q: Joints q_a, q_p [rad], shape (nt, 6).
         qd: Their rates [rad/s], shape (nt, 6).
         g: Gravity along −Y [m/s²].
@@ -593,12 +562,12 @@ def redundant_model(
     return _joined(p, q, qd, kinematics_of(p, x, q, qd, printed), g, printed)
 
 
-def active_model(p: Parameters, x: Array, q: Array, qd: Array, *, g: float, printed: Set[str] = AS_CORRECTED) -> Model:
+def active_model(
+    p: Parameters, x: PlanarPoses, q: Array, qd: Array, *, g: float, printed: Set[str] = AS_CORRECTED
+) -> Model:
     """The model in active joints, (26) with T_q = T: D and C are 3×3.
 
     Args:
-        p: Parameters.
-        x: Task coordinates [m, m, rad], shape (nt, 3).
         q: Joints q_a, q_p [rad], shape (nt, 6).
         qd: Their rates [rad/s], shape (nt, 6).
         g: Gravity along −Y [m/s²].
@@ -609,14 +578,12 @@ def active_model(p: Parameters, x: Array, q: Array, qd: Array, *, g: float, prin
     return Model(D=full.D @ kinematics.T, C=full.C @ kinematics.T + full.D @ kinematics.T_dot, G=full.G)
 
 
-def singularity_determinant(p: Parameters, x: Array, q: Array) -> Array:
+def singularity_determinant(p: Parameters, x: PlanarPoses, q: Array) -> Array:
     """Determinant that vanishes where the locked motors do not hold the platform.
 
     Its rows are the forces along the distal links: unit vector of B_iC_i, moment about P divided by d_i.
 
     Args:
-        p: Parameters.
-        x: Task coordinates [m, m, rad], shape (nt, 3).
         q: Joints q_a, q_p [rad], shape (nt, 6).
 
     Returns:

@@ -12,9 +12,6 @@ def carried_masses(mechanism: Mechanism) -> list[float]:
 
     A rod hangs on both its ends, by where its mass centre is between them: else a crank with its rod would carry more
     than the foot that the two move.
-
-    Args:
-        mechanism: Robot.
     """
     masses = [body.mass for body in mechanism.bodies]
     for rod, share, other in _rods(mechanism):

@@ -95,8 +95,6 @@ def best_constants(twin: Twin, samples: Workspace, pace: Pace, links_too: bool =
     """Constants that come nearest to the closed mechanism over the workspace.
 
     Args:
-        twin: The mechanisms.
-        samples: Both over the workspace.
         pace: Rates and accelerations of the motions.
         links_too: Whether mass centres and inertias of links may change besides what joints have.
     """

@@ -31,7 +31,6 @@ def fields(twin: Twin, x: Array) -> tuple[Array, Array]:
     """The functions of a `JointMap` from the equations of both mechanisms, one after the other.
 
     Args:
-        twin: The mechanisms.
         x: Shared coordinates [m or rad], shape (nt, n).
 
     Returns:
@@ -60,9 +59,6 @@ def fields(twin: Twin, x: Array) -> tuple[Array, Array]:
 
 def sound_box(twin: Twin) -> Array:
     """A box about the start in which both mechanisms reach every pose of a grid, or random ones of many joints.
-
-    Args:
-        twin: The mechanisms.
 
     Returns:
         Lowest and highest value of each shared coordinate [m or rad], shape (n, 2).

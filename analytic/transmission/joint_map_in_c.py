@@ -16,11 +16,7 @@ NEGLIGIBLE = 1e-14
 
 
 def c_source(functions: JointMap) -> str:
-    """A source file with `joint_map` and `joint_map_missing_efforts`, which needs the library of C alone.
-
-    Args:
-        functions: The functions.
-    """
+    """A source file with `joint_map` and `joint_map_missing_efforts`, which needs the library of C alone."""
     n, na = len(functions.joints), len(functions.motors)
     positions = function("positions_and_transmission", _kinematics(functions), {"x": n}, {"y": na, "T": na * n})
     inputs = {"x": n, "xd": n, "xdd": n}

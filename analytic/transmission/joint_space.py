@@ -25,7 +25,7 @@ from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import poses, retract
 from loopcheck.analytic.motion.batched_assembly import close_batch
 from loopcheck.analytic.transmission.carrying import carried_masses
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AccelerationSeries, AnyArray, Array, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.errors import LoopClosureError, MechanismError, NotFoundError
 from loopcheck.robots.mechanism import (
     WORLD,
@@ -79,11 +79,8 @@ class JointSpace:
         X[np.arange(len(self.joints)), self.dofs] = self.signs
         return X
 
-    def coordinates(self, q: Array) -> Array:
+    def coordinates(self, q: PositionSeries) -> Array:
         """Values of the shared coordinates.
-
-        Args:
-            q: Joint positions [m or rad], shape (nt, nq).
 
         Returns:
             x [m or rad], shape (nt, n).
@@ -95,7 +92,6 @@ def fixed_joints(mechanism: Mechanism, names: Sequence[str]) -> tuple[str, ...]:
     """Joints that do not move: free ones, as of a base, and those that are named and there.
 
     Args:
-        mechanism: Robot.
         names: Names of hinges and slides.
 
     Raises:
@@ -111,7 +107,6 @@ def want_known(names: Sequence[str], *mechanisms: Mechanism) -> None:
     """Refuse joints that none of the mechanisms has.
 
     Args:
-        names: Names of joints.
         mechanisms: Robots.
 
     Raises:
@@ -124,13 +119,11 @@ def want_known(names: Sequence[str], *mechanisms: Mechanism) -> None:
 
 
 def closed_start(
-    mechanism: Mechanism, guess: Array, fixed: Sequence[str], given: Sequence[str] = ()
+    mechanism: Mechanism, guess: JointPositions, fixed: Sequence[str], given: Sequence[str] = ()
 ) -> tuple[Mechanism, Array]:
     """The mechanism with joints that do not move, and a closed pose.
 
     Args:
-        mechanism: Robot.
-        guess: Joint positions nearby [m or rad], shape (nq,).
         fixed: Names of the joints that stay where they are in it.
         given: Names of hinges and slides that are where they are to be.
 
@@ -154,12 +147,10 @@ def closed_start(
     return mechanism, q[0]
 
 
-def independent_joints(mechanism: Mechanism, q: Array, names: Sequence[str]) -> tuple[str, ...]:
+def independent_joints(mechanism: Mechanism, q: JointPositions, names: Sequence[str]) -> tuple[str, ...]:
     """Of some joints those that move by themselves, as far as they do so well: those that carry most first.
 
     Args:
-        mechanism: Robot.
-        q: Closed pose [m or rad], shape (nq,).
         names: Names of hinges and slides.
 
     Returns:
@@ -178,12 +169,13 @@ def independent_joints(mechanism: Mechanism, q: Array, names: Sequence[str]) -> 
     return tuple(names[k] for k in sorted(chosen))
 
 
-def joint_space(mechanism: Mechanism, start: Array, names: Sequence[str], signs: Sequence[float]) -> JointSpace:
+def joint_space(
+    mechanism: Mechanism, start: JointPositions, names: Sequence[str], signs: Sequence[float]
+) -> JointSpace:
     """A mechanism seen at some of its joints.
 
     Args:
         mechanism: Robot, with a closure for each joint that does not move.
-        start: Closed pose [m or rad], shape (nq,).
         names: Names of the shared joints.
         signs: Sense of each [-].
 
@@ -228,12 +220,11 @@ def joint_motions(space: JointSpace, state: State) -> Array:
     return np.asarray(D - Z_T.swapaxes(1, 2) @ np.linalg.solve(Z_T @ M @ Z_T.swapaxes(1, 2), Z_T @ M @ D))
 
 
-def moved(space: JointSpace, q: Array, xd: Array, xdd: Array) -> tuple[Array, Array]:
+def moved(space: JointSpace, q: PositionSeries, xd: Array, xdd: Array) -> tuple[Array, Array]:
     """Joint velocities and accelerations of motions of the shared coordinates.
 
     Args:
         space: Mechanism and shared joints.
-        q: Closed poses [m or rad], shape (nt, nq).
         xd: Rates of the shared coordinates [m/s or rad/s], shape (nt, n).
         xdd: Their accelerations [m/s² or rad/s²], shape (nt, n).
 
@@ -247,12 +238,11 @@ def moved(space: JointSpace, q: Array, xd: Array, xdd: Array) -> tuple[Array, Ar
     return qd, _solved(space, state, xdd[..., None], bias)[..., 0]
 
 
-def joint_efforts(space: JointSpace, q: Array, qd: Array, qdd: Array) -> Array:
+def joint_efforts(space: JointSpace, q: PositionSeries, qd: VelocitySeries, qdd: AccelerationSeries) -> Array:
     """Generalized force at the shared coordinates that a motion needs, Dᵀ(M q̈ + C q̇ + G).
 
     Args:
         space: Mechanism and shared joints.
-        q: Closed poses [m or rad], shape (nt, nq).
         qd: Velocities that keep the loops closed [m/s or rad/s], shape (nt, nv).
         qdd: Accelerations that keep them closed [m/s² or rad/s²], shape (nt, nv).
 
@@ -265,12 +255,11 @@ def joint_efforts(space: JointSpace, q: Array, qd: Array, qdd: Array) -> Array:
     return np.einsum("tvn,tv->tn", joint_motions(space, state), force)
 
 
-def conditioning(space: JointSpace, q: Array) -> Array:
+def conditioning(space: JointSpace, q: PositionSeries) -> Array:
     """How well the shared joints determine all others: smallest over largest singular value of closures and rates.
 
     Args:
         space: Mechanism and shared joints.
-        q: Closed poses [m or rad], shape (nt, nq).
 
     Returns:
         Ratios [-], shape (nt,).

@@ -30,12 +30,7 @@ class Box:
 
 
 def effort_ranges(space: JointSpace, actuators: Sequence[int]) -> Box:
-    """What the efforts of actuators are cut to; infinite where nothing cuts them.
-
-    Args:
-        space: Mechanism.
-        actuators: Their indices.
-    """
+    """What the efforts of actuators are cut to; infinite where nothing cuts them."""
     limits = [space.mechanism.actuators[k].limits for k in actuators]
     return Box(
         low=np.array([max((limit.low for limit in each), default=-np.inf) for each in limits]),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from loopcheck.analytic.kinematics.tree import poses
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.errors import MechanismError, NotFoundError
 from loopcheck.robots.mechanism import DOFS, Mechanism
 from loopcheck.robots.size import size
@@ -33,16 +33,15 @@ class Pair:
 
 def pair_joints(
     closed: Mechanism,
-    q_closed: Array,
+    q_closed: JointPositions,
     serial: Mechanism,
-    q_serial: Array,
+    q_serial: JointPositions,
     given: Mapping[str, str],
     fixed: Sequence[str],
 ) -> tuple[Pair, ...]:
     """The joints that both have: those that are given, those of one name, and those whose axes lie on one line.
 
     Args:
-        closed: The closed mechanism.
         q_closed: Its closed starting pose [m or rad], shape (nq,).
         serial: The stand-in.
         q_serial: Its starting pose [m or rad], shape (nq,).

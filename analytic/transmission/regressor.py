@@ -9,7 +9,7 @@ import numpy as np
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import cross
 from loopcheck.analytic.transmission.joint_space import JointSpace, joint_motions
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import AccelerationSeries, Array, PositionSeries, VelocitySeries
 
 JOINT_CONSTANTS = 4
 """Armature, damping, stiffness, and constant effort, of each shared joint."""
@@ -30,12 +30,11 @@ def links(space: JointSpace) -> tuple[int, ...]:
     return tuple(b for b in bodies if mechanism.bodies[b].mass > 0)
 
 
-def regressor(space: JointSpace, q: Array, qd: Array, qdd: Array) -> Array:
+def regressor(space: JointSpace, q: PositionSeries, qd: VelocitySeries, qdd: AccelerationSeries) -> Array:
     """Efforts at the shared joints per unit of what constants can change.
 
     Args:
         space: The stand-in and its shared joints.
-        q: Closed poses [m or rad], shape (nt, nq).
         qd: Velocities that keep the loops closed [m/s or rad/s], shape (nt, nv).
         qdd: Accelerations that keep them closed [m/s² or rad/s²], shape (nt, nv).
 

@@ -8,7 +8,7 @@ from loopcheck.analytic.dynamics.noc import tree_model
 from loopcheck.analytic.dynamics.powers import tree_inertia
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.transmission.joint_space import JointSpace, joint_motions
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, EffortSeries, PositionSeries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +33,11 @@ class JointTerms:
         return self.weight + self.spring
 
 
-def joint_terms(space: JointSpace, q: Array) -> JointTerms:
+def joint_terms(space: JointSpace, q: PositionSeries) -> JointTerms:
     """The equations of a mechanism at its shared joints.
 
     Args:
         space: Mechanism and shared joints.
-        q: Closed poses [m or rad], shape (nt, nq).
     """
     mechanism = space.mechanism
     state = State(mechanism=mechanism, q=q, qd=np.zeros((len(q), mechanism.nv)))
@@ -57,7 +56,7 @@ def joint_terms(space: JointSpace, q: Array) -> JointTerms:
     )
 
 
-def motor_efforts(transmission: Array, efforts: Array) -> Array:
+def motor_efforts(transmission: Array, efforts: Array) -> EffortSeries:
     """Efforts of the motors that give efforts at the joints, T⁻ᵀ τ_x; of least norm if there are more than joints.
 
     Args:

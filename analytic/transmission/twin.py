@@ -22,7 +22,7 @@ from loopcheck.analytic.transmission.joint_space import (
 )
 from loopcheck.analytic.transmission.pairing import Pair, pair_joints
 from loopcheck.analytic.transmission.terms import JointTerms, joint_terms
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, JointPositions
 from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.size import unit_rates
@@ -62,16 +62,15 @@ class Twin:
 
 def make_twin(
     closed: Mechanism,
-    closed_guess: Array,
+    closed_guess: JointPositions,
     serial: Mechanism,
-    serial_guess: Array,
+    serial_guess: JointPositions,
     given: Mapping[str, str],
     hold: Sequence[str] = (),
 ) -> Twin:
     """Find what a closed mechanism and its stand-in share.
 
     Args:
-        closed: The closed mechanism.
         closed_guess: A pose near its closed start [m or rad], shape (nq,).
         serial: The stand-in.
         serial_guess: A pose of it [m or rad], shape (nq,).
@@ -101,12 +100,13 @@ def make_twin(
     return Twin(closed=own, serial=other, pairs=pairs, motors=_motors(own), ranges=_ranges(own, other), notes=notes)
 
 
-def sound_start(mechanism: Mechanism, guess: Array, fixed: Sequence[str]) -> tuple[Mechanism, Array, tuple[str, ...]]:
+def sound_start(
+    mechanism: Mechanism, guess: JointPositions, fixed: Sequence[str]
+) -> tuple[Mechanism, Array, tuple[str, ...]]:
     """A mechanism with joints that do not move, and a closed pose inside its limits where loops and motors are regular.
 
     Args:
         mechanism: Robot with motors.
-        guess: Joint positions nearby [m or rad], shape (nq,).
         fixed: Names of the joints that stay where they are in it.
 
     Returns:
@@ -175,7 +175,6 @@ def workspace(twin: Twin, x: Array) -> Workspace:
     """Both mechanisms at samples of the shared coordinates.
 
     Args:
-        twin: The mechanisms.
         x: Shared coordinates [m or rad], shape (ns, n).
 
     Raises:
@@ -212,9 +211,6 @@ def _motors(space: JointSpace) -> tuple[int, ...]:
 
 def want_driven(twin: Twin) -> None:
     """Refuse a closed mechanism whose motors do not move all shared joints.
-
-    Args:
-        twin: The mechanisms.
 
     Raises:
         MechanismError: Names the joints that no motor moves.

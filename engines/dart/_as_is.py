@@ -8,7 +8,7 @@ from loopcheck.engines.dart._loads import apply_loads
 from loopcheck.engines.dart._loops import opening
 from loopcheck.engines.dart._skeleton import Tree, build
 from loopcheck.engines.dart._stepping import close_loops, world_with
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.mechanism import Mechanism
 
@@ -24,13 +24,8 @@ class DartStepped(NamedTuple):
     step: float = STEP
 
     @classmethod
-    def from_state(cls, mechanism: Mechanism, q: Array, qd: Array) -> Self:
+    def from_state(cls, mechanism: Mechanism, q: JointPositions, qd: JointVelocities) -> Self:
         """The robot in a state.
-
-        Args:
-            mechanism: Robot.
-            q: Joint positions [m or rad], shape (nq,).
-            qd: Joint velocities [m/s or rad/s], shape (nv,).
 
         Raises:
             NotRepresentableError: If the mechanism has something that DART cannot carry.

@@ -7,7 +7,7 @@ import numpy as np
 from loopcheck.engines.dart._loads import apply_loads, joint_dampers, joint_springs
 from loopcheck.engines.dart._loops import closure_bias, closure_jacobian, opening
 from loopcheck.engines.dart._skeleton import Tree, build
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.mechanism import Mechanism
 
@@ -23,22 +23,22 @@ class DartEquations:
         """See `loopcheck.engines.equations.Equations.mechanism`."""
         return self.tree.mechanism
 
-    def jacobian(self, q: Array) -> Array:
+    def jacobian(self, q: JointPositions) -> Array:
         """See `loopcheck.engines.equations.Equations.jacobian`."""
         self.tree.put(q, np.zeros(self.mechanism.nv))
         return closure_jacobian(self.tree)
 
-    def opening(self, q: Array) -> Deviation:
+    def opening(self, q: JointPositions) -> Deviation:
         """See `loopcheck.engines.equations.Equations.opening`."""
         self.tree.put(q, np.zeros(self.mechanism.nv))
         return opening(self.tree)
 
-    def closure_bias(self, q: Array, qd: Array) -> Array:
+    def closure_bias(self, q: JointPositions, qd: JointVelocities) -> Array:
         """See `loopcheck.engines.equations.Equations.closure_bias`."""
         self.tree.put(q, qd)
         return closure_bias(self.tree)
 
-    def tree_terms(self, q: Array, qd: Array) -> tuple[Array, Array, Array]:
+    def tree_terms(self, q: JointPositions, qd: JointVelocities) -> tuple[Array, Array, Array]:
         """See `loopcheck.engines.equations.Equations.tree_terms`; DART has no rotors."""
         self.tree.put(q, qd)
         apply_loads(self.tree)
@@ -50,9 +50,6 @@ class DartEquations:
 
 def equations(mechanism: Mechanism) -> DartEquations:
     """The equations of motion of a mechanism.
-
-    Args:
-        mechanism: Robot.
 
     Raises:
         NotRepresentableError: If it has something that DART cannot carry.

@@ -14,11 +14,7 @@ from loopcheck.robots.mechanism import WORLD, Wrench
 
 
 def apply_loads(tree: Tree) -> None:
-    """Let the loads of a mechanism act in the state that DART has.
-
-    Args:
-        tree: The mechanism in DART.
-    """
+    """Let the loads of a mechanism act in the state that DART has."""
     tree.skeleton.clearExternalForces()
     for load in (*wrenches(tree.mechanism), *_pulls(tree), *_turns(tree)):
         if load.body != WORLD:
@@ -86,7 +82,6 @@ def point_motion(tree: Tree, body: int, point: Array) -> tuple[Array, Array]:
     """Where DART has a point of a body [m], shape (3,), and its velocity [m/s], shape (3,).
 
     Args:
-        tree: The mechanism in DART.
         body: Index of the body, or `WORLD`.
         point: The point in the body frame [m], shape (3,).
     """

@@ -17,7 +17,7 @@ from scipy.spatial.transform import Rotation
 
 from loopcheck.engines.dart._support import want_representable
 from loopcheck.engines.silence import silenced
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import WORLD, Joint, Mechanism
 
@@ -39,22 +39,13 @@ class Tree:
     armature: Array
     """Inertia of rotors, absent from DART [kg or kg m²], shape (nv,)."""
 
-    def put(self, q: Array, qd: Array) -> None:
-        """Set the state, and the loads of the mechanism, which DART keeps along the axes of the bodies.
-
-        Args:
-            q: Joint positions [m or rad], shape (nq,).
-            qd: Joint velocities [m/s or rad/s], shape (nv,).
-        """
+    def put(self, q: JointPositions, qd: JointVelocities) -> None:
+        """Set the state, and the loads of the mechanism, which DART keeps along the axes of the bodies."""
         self.skeleton.setPositions(self.positions(q))
         self.skeleton.setVelocities(qd)
 
-    def positions(self, q: Array) -> Array:
-        """Joint positions as DART has them [m or rad], shape (nv,).
-
-        Args:
-            q: Joint positions [m or rad], shape (nq,).
-        """
+    def positions(self, q: JointPositions) -> Array:
+        """Joint positions as DART has them [m or rad], shape (nv,)."""
         mechanism, x = self.mechanism, np.zeros(self.mechanism.nv)
         for joint, places, dofs in zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True):
             if joint.kind not in BALL_OR_FREE:

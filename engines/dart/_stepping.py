@@ -56,8 +56,6 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
     of half a step earlier.
 
     Args:
-        mechanism: Robot.
-        motion: The prescribed motion.
         run: How DART is stepped.
 
     Raises:

@@ -7,7 +7,7 @@ from loopcheck.engines.dart._loads import apply_loads
 from loopcheck.engines.dart._skeleton import build, guarded
 from loopcheck.engines.dart._stepping import close_loops, world_with
 from loopcheck.engines.silence import silenced
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, Efforts
 from loopcheck.robots.mechanism import Mechanism
 
 STEP, LOOSE = 1e-3, 0.01
@@ -22,11 +22,10 @@ SETTINGS = (
 """See `loopcheck.engines.contract.FreeMotion`."""
 
 
-def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, tight: bool) -> State:
+def free_motion(mechanism: Mechanism, effort: Efforts, state: State, t: Array, *, tight: bool) -> State:
     """Positions and velocities at given times; not finite from where the simulation has failed.
 
     Args:
-        mechanism: Robot.
         effort: Constant efforts of the actuators [N or N m], shape (na,).
         state: Joint positions [m or rad], shape (nq,), and velocities [per s], shape (nv,), at the first time.
         t: Times [s], shape (nt,); steps divide the distances.

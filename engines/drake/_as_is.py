@@ -7,7 +7,7 @@ import numpy as np
 from loopcheck.engines.drake._equations import opening
 from loopcheck.engines.drake._plant import Plant, build
 from loopcheck.engines.drake._stepping import apply_loads
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.mechanism import Mechanism
 
@@ -22,13 +22,10 @@ class DrakeStepped(NamedTuple):
     step: float = STEP
 
     @classmethod
-    def from_state(cls, mechanism: Mechanism, q: Array, qd: Array, step: float = STEP) -> Self:
+    def from_state(cls, mechanism: Mechanism, q: JointPositions, qd: JointVelocities, step: float = STEP) -> Self:
         """The robot in a state.
 
         Args:
-            mechanism: Robot.
-            q: Joint positions [m or rad], shape (nq,).
-            qd: Joint velocities [m/s or rad/s], shape (nv,).
             step: Step of the plant [s].
 
         Raises:

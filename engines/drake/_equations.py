@@ -9,7 +9,7 @@ import numpy as np
 from loopcheck.engines.drake._plant import Plant, build, trees, wrench_math
 from loopcheck.engines.openings import gap
 from loopcheck.engines.wrenches import wrenches
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation, deviation_of
 from loopcheck.robots.mechanism import WORLD, ConnectClosure, CoordinateClosure, Mechanism, RigidClosure, WeldClosure
 
@@ -27,7 +27,7 @@ class DrakeEquations:
         """See `loopcheck.engines.equations.Equations.mechanism`."""
         return self.drake.mechanism
 
-    def jacobian(self, q: Array) -> Array:
+    def jacobian(self, q: JointPositions) -> Array:
         """See `loopcheck.engines.equations.Equations.jacobian`, along the world's axes."""
         drake = self.drake
         drake.put(q, np.zeros(drake.mechanism.nv))
@@ -46,12 +46,12 @@ class DrakeEquations:
                     assert_never(closure)
         return np.concatenate(rows)
 
-    def opening(self, q: Array) -> Deviation:
+    def opening(self, q: JointPositions) -> Deviation:
         """See `loopcheck.engines.equations.Equations.opening`."""
         self.drake.put(q, np.zeros(self.mechanism.nv))
         return opening(self.drake, self.drake.context)
 
-    def closure_bias(self, q: Array, qd: Array) -> Array:
+    def closure_bias(self, q: JointPositions, qd: JointVelocities) -> Array:
         """See `loopcheck.engines.equations.Equations.closure_bias`, by Drake's bias accelerations."""
         drake = self.drake
         drake.put(q, qd)
@@ -67,7 +67,7 @@ class DrakeEquations:
                     assert_never(closure)
         return np.concatenate(rows)
 
-    def tree_terms(self, q: Array, qd: Array) -> tuple[Array, Array, Array]:
+    def tree_terms(self, q: JointPositions, qd: JointVelocities) -> tuple[Array, Array, Array]:
         """See `loopcheck.engines.equations.Equations.tree_terms`."""
         drake = self.drake
         drake.put(q, qd)
@@ -88,9 +88,6 @@ class DrakeEquations:
 def equations(mechanism: Mechanism) -> DrakeEquations:
     """The equations of motion of a mechanism.
 
-    Args:
-        mechanism: Robot.
-
     Raises:
         NotRepresentableError: If it has something that Drake cannot carry.
     """
@@ -101,7 +98,6 @@ def opening(drake: Plant, context: Any) -> Deviation:
     """How far the widest loop is open.
 
     Args:
-        drake: The mechanism in Drake.
         context: A context of the plant.
     """
     widest = Deviation()

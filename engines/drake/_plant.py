@@ -17,7 +17,7 @@ from scipy.spatial.transform import Rotation
 
 from loopcheck.engines.drake._support import want_representable
 from loopcheck.engines.silence import silenced
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import WORLD, ConnectClosure, CoordinateClosure, Joint, Mechanism, WeldClosure
 
@@ -71,12 +71,8 @@ class Plant:
         """Where a hinge or slide stands among Drake's velocities."""
         return int(self.joints[j].velocity_start())
 
-    def rates(self, q: Array) -> Array:
-        """Drake's velocities per joint velocity [-], shape (nv, nv).
-
-        Args:
-            q: Joint positions [m or rad], shape (nq,).
-        """
+    def rates(self, q: JointPositions) -> Array:
+        """Drake's velocities per joint velocity [-], shape (nv, nv)."""
         T = np.zeros((self.plant.num_velocities(), self.mechanism.nv))
         for j, joint in enumerate(self.mechanism.joints):
             first, dofs = self.joints[j].velocity_start(), self.mechanism.dof_slices[j]
@@ -88,12 +84,8 @@ class Plant:
                 T[first + 3 : first + 6, dofs.start : dofs.start + 3] = np.eye(3)
         return T
 
-    def positions(self, q: Array) -> Array:
-        """Joint positions as Drake has them [m, rad or -], shape (its positions,).
-
-        Args:
-            q: Joint positions [m or rad], shape (nq,).
-        """
+    def positions(self, q: JointPositions) -> Array:
+        """Joint positions as Drake has them [m, rad or -], shape (its positions,)."""
         values = np.zeros(self.plant.num_positions())
         for j, joint in enumerate(self.mechanism.joints):
             x, first = q[self.mechanism.q_slices[j]], self.joints[j].position_start()
@@ -120,13 +112,8 @@ class Plant:
                 q[places] = x[first] + joint.rest_position[0]
         return q, self.rates(q).T @ v
 
-    def put(self, q: Array, qd: Array) -> None:
-        """Set the state.
-
-        Args:
-            q: Joint positions [m or rad], shape (nq,).
-            qd: Joint velocities [m/s or rad/s], shape (nv,).
-        """
+    def put(self, q: JointPositions, qd: JointVelocities) -> None:
+        """Set the state."""
         self.plant.SetPositions(self.context, self.positions(q))
         self.plant.SetVelocities(self.context, self.rates(q) @ qd)
 
@@ -141,7 +128,6 @@ def build(
     """A mechanism in Drake.
 
     Args:
-        mechanism: Robot.
         step: Step of the plant [s].
         gains: Of the velocity of joints that are held, by their indices [N s/m or N m s/rad].
         strongest: Largest effort of the actuators [N or N m].

@@ -63,8 +63,6 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
     of half a step earlier.
 
     Args:
-        mechanism: Robot.
-        motion: The prescribed motion.
         run: How Drake is stepped.
 
     Raises:
@@ -97,11 +95,7 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
 
 
 def apply_loads(drake: Plant) -> None:
-    """Let the loads of a mechanism act from now on: Drake keeps them along the world's axes at points of the bodies.
-
-    Args:
-        drake: The mechanism in Drake.
-    """
+    """Let the loads of a mechanism act from now on: Drake keeps them along the world's axes at points of the bodies."""
     every = []
     for load in wrenches(drake.mechanism):
         force = plants.ExternallyAppliedSpatialForce()

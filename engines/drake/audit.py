@@ -8,7 +8,7 @@ from loopcheck.engines.drake._equations import equations
 from loopcheck.engines.drake._plant import Plant, guarded, trees
 from loopcheck.engines.equations import equation_fields, matrices_along, names_of
 from loopcheck.engines.wrenches import wrenches
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.inventory import FREEDOM, Inventory, Matrices, off_axis
 from loopcheck.robots.mechanism import Mechanism
 
@@ -27,13 +27,8 @@ REBUILT = {
 }
 
 
-def audit(mechanism: Mechanism, q: Array) -> Inventory:
-    """See `loopcheck.engines.audit`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions that close the loops [m or rad], shape (nq,).
-    """
+def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
+    """See `loopcheck.engines.audit`."""
     with guarded("drake"):
         terms = equations(mechanism)
         drake, fields = terms.drake, equation_fields(terms, q)
@@ -60,14 +55,8 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
         )
 
 
-def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
-    """See `loopcheck.engines.matrices`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions that close the loops [m or rad], shape (nt, nq).
-        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
-    """
+def matrices(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> Matrices:
+    """See `loopcheck.engines.matrices`."""
     with guarded("drake"):
         return matrices_along(equations(mechanism), q, qd)
 

@@ -5,7 +5,7 @@ import numpy as np
 from loopcheck.engines.contract import State
 from loopcheck.engines.drake._as_is import STEP, DrakeStepped
 from loopcheck.engines.drake._plant import guarded
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, Efforts
 from loopcheck.robots.mechanism import Mechanism
 
 TIGHT_STEP = 2e-4
@@ -16,11 +16,10 @@ SETTINGS = "default: steps of 1 ms; tight: steps of 0.2 ms or 1/100 of the sampl
 """See `loopcheck.engines.contract.FreeMotion`."""
 
 
-def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, tight: bool) -> State:
+def free_motion(mechanism: Mechanism, effort: Efforts, state: State, t: Array, *, tight: bool) -> State:
     """Positions and velocities at given times; not finite from where the simulation has failed.
 
     Args:
-        mechanism: Robot.
         effort: Constant efforts of the actuators [N or N m], shape (na,).
         state: Joint positions [m or rad], shape (nq,), and velocities [per s], shape (nv,), at the first time.
         t: Times [s], shape (nt,); steps divide the distances.

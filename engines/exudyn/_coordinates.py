@@ -17,7 +17,6 @@ def coordinates(chain: Sequence[Frame], chain_poses: Sequence[Pose]) -> tuple[Ar
 
     Args:
         chain: Frames of the bodies.
-        chain_poses: Their poses.
     """
     R = np.array([pose.R for pose in chain_poses])
     e = np.roll(Rotation.from_matrix(R).as_quat(), 1, axis=1)

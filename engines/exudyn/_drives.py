@@ -38,8 +38,6 @@ class JointRate:
         """That of a joint.
 
         Args:
-            mechanism: Robot.
-            chain: Its frames.
             j: Index of the joint.
         """
         joint = mechanism.joints[j]

@@ -13,7 +13,7 @@ from loopcheck.engines.exudyn._exudyn import exudyn
 from loopcheck.engines.exudyn._frames import Frame, frames, poses
 from loopcheck.engines.exudyn._rotors import with_rotors
 from loopcheck.engines.exudyn._system import System, built
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.mechanism import Mechanism
 
 STEP = 4e-3
@@ -58,13 +58,8 @@ def equations(system: System, velocities: Sequence[Array] = ()) -> Equations:
     return Equations(M=M, C=C, forces=tuple(forces))
 
 
-def closure_jacobian(mechanism: Mechanism, q: Array) -> Array:
-    """Rates of the closures, as Exudyn's joints have them, per joint velocity [m/rad or m/m], shape (nc, nv).
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions [m or rad], shape (nq,).
-    """
+def closure_jacobian(mechanism: Mechanism, q: JointPositions) -> Array:
+    """Rates of the closures, as Exudyn's joints have them, per joint velocity [m/rad or m/m], shape (nc, nv)."""
     chain, at_rest = frames(mechanism), np.zeros(mechanism.nv)
     with built(mechanism, poses(mechanism, chain, q, at_rest, at_rest)) as system:
         system.mbs.Assemble()
@@ -73,14 +68,8 @@ def closure_jacobian(mechanism: Mechanism, q: Array) -> Array:
     return C[rows] @ rates_of_coordinates(mechanism, chain, q)
 
 
-def closure_bias(mechanism: Mechanism, q: Array, qd: Array) -> Array:
-    """J̇ q̇ in the rows of `closure_jacobian`: J q̇ differenced along q̇ [m/s² or rad/s²], shape (nc,).
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions [m or rad], shape (nq,).
-        qd: Joint velocities [m/s or rad/s], shape (nv,).
-    """
+def closure_bias(mechanism: Mechanism, q: JointPositions, qd: JointVelocities) -> Array:
+    """J̇ q̇ in the rows of `closure_jacobian`: J q̇ differenced along q̇ [m/s² or rad/s²], shape (nc,)."""
     return slope_along(lambda move: closure_jacobian(mechanism, moved(mechanism, q, move)) @ qd, qd, STEP)
 
 
@@ -93,14 +82,8 @@ def quiet_settings() -> Any:
     return settings
 
 
-def rates_of_coordinates(mechanism: Mechanism, chain: Sequence[Frame], q: Array) -> Array:
-    """Velocities of the coordinates of bodies and rotors per joint velocity [-, m or 1/m], shape (n, nv).
-
-    Args:
-        mechanism: Robot.
-        chain: Its frames.
-        q: Joint positions [m or rad], shape (nq,).
-    """
+def rates_of_coordinates(mechanism: Mechanism, chain: Sequence[Frame], q: JointPositions) -> Array:
+    """Velocities of the coordinates of bodies and rotors per joint velocity [-, m or 1/m], shape (n, nv)."""
     units, at_rest = np.eye(mechanism.nv), np.zeros((mechanism.nv, mechanism.nv))
     columns = coordinates(chain, poses(mechanism, chain, q, units, at_rest))[1].T
     return with_rotors(mechanism, columns, units)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import WORLD, Joint, Mechanism
 
 
@@ -83,13 +83,10 @@ def places(chain: Sequence[Frame]) -> dict[int, int]:
     return {WORLD: WORLD, **{frame.body: place for place, frame in enumerate(chain)}}
 
 
-def poses(mechanism: Mechanism, chain: Sequence[Frame], q: Array, qd: Array, qdd: Array) -> list[Pose]:
+def poses(mechanism: Mechanism, chain: Sequence[Frame], q: JointPositions, qd: Array, qdd: Array) -> list[Pose]:
     """Poses of all frames and their motion.
 
     Args:
-        mechanism: Robot.
-        chain: Its frames.
-        q: Joint positions [m or rad], shape (nq,).
         qd: Joint velocities [m/s or rad/s], shape (nv,) or (n, nv).
         qdd: Joint accelerations [m/s² or rad/s²], shape (nv,) or (n, nv).
     """

@@ -44,8 +44,6 @@ def add_rotors(mechanism: Mechanism, chain: Sequence[Frame], nodes: Sequence[int
     """Add the rotors of all joints with armature, whose coordinates come behind those of the bodies.
 
     Args:
-        mechanism: Robot.
-        chain: Its frames.
         nodes: Exudyn's node of each frame.
         mbs: Exudyn's system.
     """
@@ -82,7 +80,6 @@ def with_rotors(mechanism: Mechanism, of_bodies: Array, of_joints: Array) -> Arr
     """Velocities or accelerations of all coordinates in Exudyn: those of the bodies, then those of the rotors.
 
     Args:
-        mechanism: Robot.
         of_bodies: Of the bodies' coordinates [m or -, per s or s²], shape (7 bodies, ...).
         of_joints: Of the joints [m or rad, per s or s²], shape (nv, ...).
 

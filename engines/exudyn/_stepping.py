@@ -45,8 +45,6 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
     """Simulate a motion at one step size.
 
     Args:
-        mechanism: Robot.
-        motion: The prescribed motion.
         run: How it is driven and solved.
 
     Raises:

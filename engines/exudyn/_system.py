@@ -64,7 +64,6 @@ def built(mechanism: Mechanism, chain_poses: Sequence[Pose], left_out: Collectio
     """The mechanism in Exudyn, not assembled yet; what goes wrong inside becomes an error of the engine.
 
     Args:
-        mechanism: Robot.
         chain_poses: Initial poses of its frames.
         left_out: Rows of the closures that others make redundant; only of those between points.
 

@@ -16,7 +16,7 @@ from loopcheck.engines.exudyn._equations import closure_bias, equations, rates_o
 from loopcheck.engines.exudyn._frames import frames, places, poses
 from loopcheck.engines.exudyn._rotors import rotor_dofs, with_rotors
 from loopcheck.engines.exudyn._system import System, X, Z, built
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.inventory import FREEDOM, Inventory, Matrices, off_axis
 from loopcheck.robots.mechanism import Mechanism
 
@@ -28,13 +28,8 @@ REBUILT = {
 }
 
 
-def audit(mechanism: Mechanism, q: Array) -> Inventory:
-    """See `loopcheck.engines.audit`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions that close the loops [m or rad], shape (nq,).
-    """
+def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
+    """See `loopcheck.engines.audit`."""
     chain, at_rest = frames(mechanism), np.zeros(mechanism.nv)
     T = rates_of_coordinates(mechanism, chain, q)
     with built(mechanism, poses(mechanism, chain, q, at_rest, at_rest)) as system:
@@ -72,14 +67,8 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
         )
 
 
-def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
-    """See `loopcheck.engines.matrices`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions that close the loops [m or rad], shape (nt, nq).
-        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
-    """
+def matrices(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> Matrices:
+    """See `loopcheck.engines.matrices`."""
     of_states = [_at_state(mechanism, *state) for state in zip(q, qd, strict=True)]
     M, bias, passive, J, J_dot_qd = (np.array(values) for values in zip(*of_states, strict=True))
     return Matrices(M=M, bias=bias, passive=passive, J=J, closure_bias=J_dot_qd)

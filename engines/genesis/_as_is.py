@@ -81,9 +81,6 @@ def held_by_drives(
     """What a route returns.
 
     Args:
-        source: Name of the route.
-        case: The case.
-        motion: Its motion.
         stepping: How it steps; drives have the same gains with all steps.
         as_loaded: Whether rotors stay as Genesis' loader fills them in.
 

@@ -14,7 +14,7 @@ from loopcheck.engines.genesis._genesis import genesis, start
 from loopcheck.engines.genesis._support import want_carried
 from loopcheck.engines.openings import opening
 from loopcheck.engines.wrenches import wrenches
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import Mechanism
@@ -61,13 +61,8 @@ class Built:
     armature_as_loaded: Array
     """Of each dof, before it was set back to that of the file [kg or kg m²], shape (nv,)."""
 
-    def put(self, q: Array, qd: Array) -> None:
-        """Set the state.
-
-        Args:
-            q: Joint positions [m or rad], shape (nq,).
-            qd: Joint velocities [m/s or rad/s], shape (nv,).
-        """
+    def put(self, q: JointPositions, qd: JointVelocities) -> None:
+        """Set the state."""
         self.entity.set_qpos(q.copy())  # PyTorch warns of arrays that are read-only
         self.entity.set_dofs_velocity(qd.copy())
 
@@ -107,7 +102,6 @@ def build(mechanism: Mechanism, stepping: Stepping | None = None, *, as_loaded: 
     """The robot's file in Genesis, in the gravity of the mechanism.
 
     Args:
-        mechanism: Robot.
         stepping: How it steps; by default with Genesis' own iterations, in steps of `STEP`.
         as_loaded: Whether rotors stay as the loader has filled them in; else they are set back to those of the file.
         worlds: How many are in one batch; 0 for one that is none.

@@ -9,7 +9,7 @@ from loopcheck.engines.equations import names_of
 from loopcheck.engines.genesis._scene import Built, build, guarded, numbers
 from loopcheck.engines.silence import silenced
 from loopcheck.engines.wrenches import wrenches
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.inventory import Inventory, Matrices, off_axis
 from loopcheck.robots.mechanism import WORLD, Mechanism, WeldClosure
@@ -22,37 +22,21 @@ REBUILT = {
 }
 
 
-def audit(mechanism: Mechanism, q: Array) -> Inventory:
-    """See `loopcheck.engines.audit`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions that close the loops [m or rad], shape (nq,).
-    """
+def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
+    """See `loopcheck.engines.audit`."""
     with guarded("genesis"), silenced():
         return inventory(build(mechanism), q)
 
 
-def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
-    """See `loopcheck.engines.matrices`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions that close the loops [m or rad], shape (nt, nq).
-        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
-    """
+def matrices(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> Matrices:
+    """See `loopcheck.engines.matrices`."""
     raise NotRepresentableError(
         "genesis: reports no velocity terms and no Jacobian rates, so its equations cannot be read"
     )
 
 
-def inventory(built: Built, q: Array) -> Inventory:
-    """What a robot in Genesis is.
-
-    Args:
-        built: The robot.
-        q: Joint positions that close the loops [m or rad], shape (nq,).
-    """
+def inventory(built: Built, q: JointPositions) -> Inventory:
+    """What a robot in Genesis is."""
     mechanism, entity = built.mechanism, built.entity
     built.put(q, np.zeros(mechanism.nv))
     freedom, axis, anchor = _joints(built)

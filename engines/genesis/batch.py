@@ -10,7 +10,7 @@ from loopcheck.engines.genesis._genesis import device
 from loopcheck.engines.genesis._scene import STEP, Stepping, build, guarded, numbers
 from loopcheck.engines.silence import silenced
 from loopcheck.engines.tuning import Settings
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import EffortSeries
 from loopcheck.robots.efforts import AsIs, run_of
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
@@ -51,7 +51,6 @@ class GenesisWorlds:
         """Put a robot into each state.
 
         Args:
-            mechanism: Robot.
             stepping: How the scene steps.
             state: Positions [m or rad], shape (n, nq), and velocities [per s], shape (n, nv).
 
@@ -67,11 +66,10 @@ class GenesisWorlds:
         """See `loopcheck.engines.contract.Worlds.state`."""
         return self._built.state()
 
-    def run(self, tau: Array, steps: int) -> None:
+    def run(self, tau: EffortSeries, steps: int) -> None:
         """See `loopcheck.engines.contract.Worlds.run`.
 
         Args:
-            tau: Efforts of the actuators [N or N m], shape (n, na).
             steps: How many [-].
         """
         built = self._built

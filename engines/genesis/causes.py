@@ -19,8 +19,6 @@ def log(case: Case, motion: Motion, removed: Collection[str]) -> Log:
     """See `loopcheck.engines.contract.Causes.log`; the script of settings is run.
 
     Args:
-        case: The case.
-        motion: Its motion.
         removed: Names of the causes that are removed.
     """
     return log_without("genesis/as_is", tuning, case, motion, removed)

@@ -15,7 +15,7 @@ from loopcheck.engines.own_drives import Gains
 from loopcheck.engines.own_drives_tuning import TIMECONSTS, DrivesPlan
 from loopcheck.engines.silence import silenced
 from loopcheck.engines.tuning import HARD, SOFTER, Family, Given, Settings, best_seconds, functions_of
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 
@@ -114,7 +114,6 @@ def script(mechanism: Mechanism, settings: Settings) -> str:
 
     Args:
         mechanism: Robot, whose rotors are set, as Genesis fills in others.
-        settings: What to set.
     """
     rotors = ", ".join(f"{value:.17g}" for joint in mechanism.joints for value in np.atleast_1d(joint.armature))
     integrator = f"integrator=genesis.integrator.{settings['integrator']}, " if "integrator" in settings else ""
@@ -141,14 +140,8 @@ def script(mechanism: Mechanism, settings: Settings) -> str:
     return "\n".join([*lines, ""])
 
 
-def seconds_per_step(mechanism: Mechanism, q: Array, settings: Settings) -> float:
-    """See `loopcheck.engines.tuning.Tuning.seconds_per_step`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions from which it steps [m or rad], shape (nq,).
-        settings: What to set.
-    """
+def seconds_per_step(mechanism: Mechanism, q: JointPositions, settings: Settings) -> float:
+    """See `loopcheck.engines.tuning.Tuning.seconds_per_step`."""
     built, _ = prepared(mechanism, settings)
 
     def begin() -> None:

@@ -12,7 +12,7 @@ from loopcheck.engines.mjx._joints import Joints, joints_of, moved
 from loopcheck.engines.mjx._mjx import jax, mjx, on_cpu
 from loopcheck.engines.mujoco.model import TORQUE_SCALE, build, driven, holds_angle, own_actuators_off
 from loopcheck.engines.refusal import want_representable
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, VelocitySeries
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.errors import EngineError, NotRepresentableError
 from loopcheck.robots.mechanism import Coordinate, Mechanism
@@ -73,7 +73,6 @@ def compiled(mechanism: Mechanism, drives: Sequence[Coordinate] = ()) -> Any:
     """MuJoCo's `MjModel` of a mechanism, less what every source leaves out and MJX need not know.
 
     Args:
-        mechanism: Robot.
         drives: Coordinates that are held to a motion by an equality each, after all others.
 
     Raises:
@@ -184,14 +183,11 @@ def computed(model: Any, data: Any, loads: Loads) -> Any:
     return mjx.fwd_velocity(model, data.replace(xfrc_applied=wrench))
 
 
-def terms(mechanism: Mechanism, model: Any, q: Array, qd: Array) -> Terms:
+def terms(mechanism: Mechanism, model: Any, q: PositionSeries, qd: VelocitySeries) -> Terms:
     """The engine's terms at some states, in the precision that is on, rows in the order of the equalities.
 
     Args:
-        mechanism: Robot.
         model: Its `MjModel`, of which the feedback on drift is switched off.
-        q: Joint positions [m or rad], shape (nt, nq).
-        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
     """
     model.eq_solref[:] = 0  # what is left of the reference acceleration is −J̇q̇
     on_device, data = put(model)

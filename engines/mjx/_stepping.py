@@ -62,7 +62,6 @@ def simulated(robot: Robot, run: Run, compliances: Any, *, layout: Layout) -> tu
 
     Args:
         robot: What is simulated.
-        run: How.
         compliances: Factors on the inverse weights of its bodies and dofs [-], shape (n,).
         layout: Where things stand.
 

@@ -7,20 +7,15 @@ import numpy as np
 
 from loopcheck.engines.mjx._model import compiled, guarded, opening, put, terms
 from loopcheck.engines.mujoco.audit import KINDS
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.inventory import FREEDOM, Inventory, Matrices, off_axis
 from loopcheck.robots.mechanism import Mechanism
 
 _OFF = mujoco.mjtDisableBit
 
 
-def audit(mechanism: Mechanism, q: Array) -> Inventory:
-    """See `loopcheck.engines.audit`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions that close the loops [m or rad], shape (nq,).
-    """
+def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
+    """See `loopcheck.engines.audit`."""
     names = compiled(mechanism)  # MJX keeps no names
     with guarded("mjx", double=True):
         model, _ = put(names)
@@ -65,14 +60,8 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
         )
 
 
-def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
-    """See `loopcheck.engines.matrices`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions that close the loops [m or rad], shape (nt, nq).
-        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
-    """
+def matrices(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> Matrices:
+    """See `loopcheck.engines.matrices`."""
     with guarded("mjx", double=True):
         engine_terms = terms(mechanism, compiled(mechanism), q, qd)
     names = ("M", "bias", "passive", "J", "closure_bias", "solver_bias")

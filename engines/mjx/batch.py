@@ -11,7 +11,7 @@ from loopcheck.engines.mjx.stepper import MjxStepper
 from loopcheck.engines.mujoco.batch import choices as choices_of_mujoco
 from loopcheck.engines.mujoco.batch import controls, loaded, run_with, timestep
 from loopcheck.engines.tuning import Settings
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, EffortSeries
 from loopcheck.robots.efforts import AsIs
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import Mechanism
@@ -44,7 +44,6 @@ class MjxWorlds:
         """Put a robot into each state.
 
         Args:
-            mechanism: Robot.
             stepper: Its model on the device.
             wrenches: Its `xfrc_applied` [N and N m], shape (bodies, 6).
             state: Positions [m or rad], shape (n, nq), and velocities [per s], shape (n, nv).
@@ -63,11 +62,10 @@ class MjxWorlds:
         """See `loopcheck.engines.contract.Worlds.state`."""
         return np.asarray(self._data.qpos, float), np.asarray(self._data.qvel, float)
 
-    def run(self, tau: Array, steps: int) -> None:
+    def run(self, tau: EffortSeries, steps: int) -> None:
         """See `loopcheck.engines.contract.Worlds.run`.
 
         Args:
-            tau: Efforts of the actuators [N or N m], shape (n, na).
             steps: How many [-].
         """
         ctrl = controls(self._mechanism, self._stepper.model, self._begin, tau)

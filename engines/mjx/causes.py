@@ -16,8 +16,6 @@ def log(case: Case, motion: Motion, removed: Collection[str]) -> Log:
     """See `loopcheck.engines.contract.Causes.log`; that loops have no J̇v is a part of their softness.
 
     Args:
-        case: The case.
-        motion: Its motion.
         removed: Names of the causes that are removed.
     """
     return log_with(partial(MjxStepper, "mjx/as_is", double=True), case, motion, removed)

@@ -29,7 +29,6 @@ class MjxStepper:
         """Put a model on the device.
 
         Args:
-            source: Name of the route.
             model: MuJoCo's.
             double: Whether it computes in double precision.
 

@@ -72,7 +72,6 @@ def choose(own: tuple[float, ...], simulated: Simulated, steps: Sequence[float],
 
     Args:
         own: Compliances that it starts from [-].
-        simulated: Simulates.
         steps: Steps, coarsest first [s]; without any, the compliances stay.
         size: Of the robot [m].
     """

@@ -11,7 +11,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, Efforts, EffortSeries
 from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.mujoco_compat import CompatibleModel
 
@@ -53,7 +53,7 @@ class Actuators:
         holds_velocity = (self.bias[:, 2] != 0) & (self.gain[:, 0] == -self.bias[:, 2]) & ~self.electric
         return (self.bias[:, 1] != 0) | holds_velocity
 
-    def input_for(self, effort: Array, length: Array, velocity: Array) -> Array:
+    def input_for(self, effort: Efforts, length: Array, velocity: Array) -> Array:
         """The input with which actuators act with given forces, shape (na,).
 
         Args:
@@ -119,7 +119,7 @@ class Actuators:
         by_length, by_velocity = (self.bias[:, k] + self.gain[:, k] * inputs for k in (1, 2))
         return np.where(self._clipped(force), 0.0, by_length * ahead[0] + by_velocity * ahead[1])
 
-    def at_limits(self, ctrl: Array, force: Array) -> dict[str, int]:
+    def at_limits(self, ctrl: Array, force: EffortSeries) -> dict[str, int]:
         """How often those that have been at the end of the range of their control or force were there, by name.
 
         Args:

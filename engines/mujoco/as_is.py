@@ -36,7 +36,7 @@ from loopcheck.engines.mujoco.model import (
 from loopcheck.engines.mujoco.signatures import inertia_matrix
 from loopcheck.engines.mujoco.stepper import Stepper
 from loopcheck.engines.projection import Pose, balancing_efforts, drives_along, loop_motions
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, EffortSeries
 from loopcheck.robots.efforts import Deviation, EffortHistory
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.log import UNMODELLED
@@ -91,12 +91,7 @@ def timeconst(model: Any) -> float:
 
 
 def plan(mechanism: Mechanism, motion: Motion) -> Plan:
-    """What it takes to drive a robot along a motion, by MuJoCo's matrices at its exact states.
-
-    Args:
-        mechanism: Robot.
-        motion: The motion.
-    """
+    """What it takes to drive a robot along a motion, by MuJoCo's matrices at its exact states."""
     model = build(mechanism)
     own_actuators_off(model)
     data = mujoco.MjData(model)
@@ -159,8 +154,6 @@ def driven(
 
     Args:
         stepper: The model and what steps it.
-        case: The case.
-        motion: Its motion.
         settings: Every setting that matters beside those of the file.
         width: Bandwidth of the controller [rad/s]; by default that of these settings.
 
@@ -329,19 +322,15 @@ def acted(
     read: tuple[Array, Array, Array],
     moved: tuple[Array, Array],
     h: float,
-) -> Array:
+) -> EffortSeries:
     """Efforts that acted over each step, which is what moved the robot, by what the integrator does with a force.
 
     Args:
         integrator: MuJoCo's number of it.
-        known: The actuators.
         read: Forces that MuJoCo reports after each step [N or N m], which are those of its beginning but with RK4, and
             inputs of the actuators before and after it, each of shape (nt, na).
         moved: Their lengths and velocities at the beginnings of the steps and after the last, (nt + 1, na) each.
         h: Step [s].
-
-    Returns:
-        Efforts [N or N m], shape (nt, na).
     """
     length, velocity = moved
     force, inputs, after = read

@@ -18,7 +18,7 @@ from loopcheck.engines.mujoco.model import (
     transmission,
     tree_terms,
 )
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointForces, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.inventory import FREEDOM, Inventory, Matrices, off_axis
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mujoco_compat import CompatibleModel
@@ -28,13 +28,8 @@ KINDS = {int(getattr(mujoco.mjtJoint, f"mjJNT_{kind.upper()}")): kind for kind i
 """Kind of a joint by MuJoCo's number."""
 
 
-def audit(mechanism: Mechanism, q: Array) -> Inventory:
-    """See `loopcheck.engines.audit`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions that close the loops [m or rad], shape (nq,).
-    """
+def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
+    """See `loopcheck.engines.audit`."""
     model = build(mechanism)
     data = mujoco.MjData(model)
     data.qpos[:] = q
@@ -44,7 +39,7 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
     return inventory(model, data, bias - passive)
 
 
-def inventory(model: Any, data: Any, rest_force: Array) -> Inventory:
+def inventory(model: Any, data: Any, rest_force: JointForces) -> Inventory:
     """What stands in a model.
 
     Args:
@@ -89,14 +84,8 @@ def inventory(model: Any, data: Any, rest_force: Array) -> Inventory:
     )
 
 
-def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
-    """See `loopcheck.engines.matrices`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions that close the loops [m or rad], shape (nt, nq).
-        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
-    """
+def matrices(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> Matrices:
+    """See `loopcheck.engines.matrices`."""
     model = build(mechanism)
     own_actuators_off(model)
     data, of_states = mujoco.MjData(model), []

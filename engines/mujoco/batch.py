@@ -18,7 +18,7 @@ from loopcheck.engines.mujoco.model import guarded
 from loopcheck.engines.mujoco.stepper import MujocoStepper, Stepper
 from loopcheck.engines.mujoco.tuning import configured, prepared
 from loopcheck.engines.tuning import HARD, Settings, best_seconds
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, EffortSeries, JointPositions
 from loopcheck.robots.efforts import AsIs, run_of
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import load_spec
@@ -61,10 +61,6 @@ def choices(mechanism: Mechanism) -> Mapping[str, Settings]:
 def loaded(mechanism: Mechanism, settings: Settings) -> tuple[Any, Array]:
     """MuJoCo's model of a file with other settings, whose external wrenches are the same wherever its bodies turn.
 
-    Args:
-        mechanism: Robot.
-        settings: What is set.
-
     Returns:
         The model, with a body without mass at the point where each wrench acts, and its `xfrc_applied` [N and N m],
         shape (bodies, 6).
@@ -96,20 +92,16 @@ def run_with(stepper: Callable[[Any], Stepper], case: Case, motion: Motion, sett
 
     Args:
         stepper: What steps a model of MuJoCo's.
-        case: The case.
-        motion: Its motion.
-        settings: What is set.
     """
     own = compiled(case.mechanism)
     width = bandwidth(own.opt.timestep, timeconst(own))
     return run_of(driven(stepper(prepared(case.mechanism, settings)), case, motion, {}, width))
 
 
-def controls(mechanism: Mechanism, model: Any, state: State, tau: Array) -> Array:
+def controls(mechanism: Mechanism, model: Any, state: State, tau: EffortSeries) -> Array:
     """Controls with which the actuators of a file begin to act with given efforts, shape (n, na).
 
     Args:
-        mechanism: Robot.
         model: MuJoCo's.
         state: Positions [m or rad], shape (n, nq), and velocities [per s], shape (n, nv).
         tau: The efforts [N or N m], shape (n, na).
@@ -132,7 +124,6 @@ class MujocoWorlds:
         """Put a robot into each state.
 
         Args:
-            mechanism: Robot.
             model: As `loaded` returns it.
             state: Positions [m or rad], shape (n, nq), and velocities [per s], shape (n, nv).
         """
@@ -145,11 +136,10 @@ class MujocoWorlds:
         q = self._state[:, 1 : 1 + self._model.nq]  # after the time
         return q.copy(), self._state[:, 1 + self._model.nq : 1 + self._model.nq + self._model.nv].copy()
 
-    def run(self, tau: Array, steps: int) -> None:
+    def run(self, tau: EffortSeries, steps: int) -> None:
         """See `loopcheck.engines.contract.Worlds.run`.
 
         Args:
-            tau: Efforts of the actuators [N or N m], shape (n, na).
             steps: How many [-].
         """
         orders, kind = controls(self._mechanism, self._model, self._begin, tau), mujoco.mjtState.mjSTATE_CTRL.value
@@ -164,15 +154,15 @@ class MujocoWorlds:
 
 
 def seconds_per_step(
-    worlds: Callable[[Mechanism, State, Settings, str], Worlds], mechanism: Mechanism, q: Array, settings: Settings
+    worlds: Callable[[Mechanism, State, Settings, str], Worlds],
+    mechanism: Mechanism,
+    q: JointPositions,
+    settings: Settings,
 ) -> float:
     """What a step of one robot alone takes in single precision on the device [s], the best of several.
 
     Args:
         worlds: Makes robots of one batch.
-        mechanism: Robot.
-        q: Joint positions from which it steps [m or rad], shape (nq,).
-        settings: What to set.
     """
     one = worlds(mechanism, (q[None], np.zeros((1, mechanism.nv))), settings, "single")
     return best_seconds(lambda: None, partial(one.run, np.zeros((1, mechanism.na))))

@@ -29,8 +29,6 @@ def log(case: Case, motion: Motion, removed: Collection[str]) -> Log:
     """See `loopcheck.engines.contract.Causes.log`.
 
     Args:
-        case: The case.
-        motion: Its motion.
         removed: Names of the causes that are removed.
     """
     return log_with(MujocoStepper, case, motion, removed)
@@ -41,8 +39,6 @@ def log_with(stepper: Callable[[Any], Stepper], case: Case, motion: Motion, remo
 
     Args:
         stepper: What steps a model of MuJoCo's.
-        case: The case.
-        motion: Its motion.
         removed: Names of the causes that are removed.
     """
     model = compiled(case.mechanism)

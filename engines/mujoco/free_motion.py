@@ -7,7 +7,7 @@ from loopcheck.engines.contract import State
 from loopcheck.engines.mujoco._stepping import stepping
 from loopcheck.engines.mujoco.model import build
 from loopcheck.engines.mujoco.routes.forward import OWN, at_compliance, prepared
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, Efforts
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.model_file import captured_warnings
 
@@ -15,11 +15,10 @@ SETTINGS = "default: mj_step with the step of the file; tight: nearly rigid cons
 """See `loopcheck.engines.contract.FreeMotion`."""
 
 
-def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, tight: bool) -> State:
+def free_motion(mechanism: Mechanism, effort: Efforts, state: State, t: Array, *, tight: bool) -> State:
     """Positions and velocities at given times; not finite from where the simulation has failed.
 
     Args:
-        mechanism: Robot.
         effort: Constant efforts of the actuators [N or N m], shape (na,).
         state: Joint positions [m or rad], shape (nq,), and velocities [per s], shape (nv,), at the first time.
         t: Times [s], shape (nt,); steps are at most as long as the file says and divide the distances.

@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 
 from loopcheck.engines.mujoco.model import equality_rows, tendon_jacobian
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 
 CONNECT, JOINT, TENDON = (int(getattr(mujoco.mjtEq, f"mjEQ_{kind}")) for kind in ("CONNECT", "JOINT", "TENDON"))
 SITE, BODY = int(mujoco.mjtObj.mjOBJ_SITE), int(mujoco.mjtObj.mjOBJ_XBODY)
@@ -46,14 +46,12 @@ def bias_of_rows(model: Any, data: Any) -> Array:
     return np.concatenate([np.zeros(0), *(_of_equality(model, data, int(k)) for k in present)])
 
 
-def curvature(model: Any, k: int, q: Array, qd: Array, lengths: Array, rates: Array) -> float:
+def curvature(model: Any, k: int, q: JointPositions, qd: JointVelocities, lengths: Array, rates: Array) -> float:
     """What the second derivative of the polynomial of a joint or tendon equality adds to its acceleration.
 
     Args:
         model: MuJoCo's.
         k: The equality.
-        q: Joint positions [m or rad], shape (nq,).
-        qd: Joint velocities [m/s or rad/s], shape (nv,).
         lengths: Lengths of the tendons [m or rad], shape (ntendon,).
         rates: Their rates [m/s or rad/s], shape (ntendon,).
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from loopcheck.engines.mujoco._clock import CLOCK, add_clock, add_points
 from loopcheck.engines.mujoco.signatures import inertia_matrix
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, JointPositions
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import Coordinate, Mechanism
@@ -33,7 +33,6 @@ def build(mechanism: Mechanism, edit: Callable[[Any], None] | None = None) -> An
     of the file.
 
     Args:
-        mechanism: Robot.
         edit: Called with the `MjSpec` before it is compiled.
     """
     model = compile_model(mechanism.model, edit)
@@ -59,7 +58,6 @@ def driven(mechanism: Mechanism, drives: Sequence[Coordinate], *, timed: bool = 
     The file's own actuators are off. MuJoCo counts the constant of an equality from qpos0.
 
     Args:
-        mechanism: Robot.
         drives: Coordinates that are held.
         timed: Let their equalities depend on a clock, which becomes the last joint, and give the external wrenches the
             points where they act.
@@ -92,13 +90,12 @@ def rows_of_drives(model: Any, data: Any, drives: int) -> tuple[AnyArray, AnyArr
     return rows[is_drive], rows[~is_drive]
 
 
-def loop_jacobian(model: Any, data: Any, q: Array) -> Array:
+def loop_jacobian(model: Any, data: Any, q: JointPositions) -> Array:
     """The engine's Jacobian of its equalities [m/rad or m/m], shape (rows, nv).
 
     Args:
         model: MuJoCo's.
         data: Its state; the position and what depends on it is set.
-        q: Joint positions [m or rad], shape (nq,).
     """
     data.qpos[:] = q
     mujoco.mj_fwdPosition(model, data)

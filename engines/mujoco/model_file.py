@@ -12,19 +12,18 @@ import numpy as np
 
 from loopcheck.engines.mujoco.audit import inventory
 from loopcheck.engines.mujoco.model import configure, guarded
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.inventory import Inventory
 from loopcheck.robots.mjcf import compile_model
 from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.robot import Case, WrenchSpec
 
 
-def read(case: Case, q: Array) -> Inventory:
+def read(case: Case, q: JointPositions) -> Inventory:
     """See `loopcheck.engines.read_file`.
 
     Args:
         case: What is read.
-        q: Joint positions that close the loops [m or rad], shape (nq,).
     """
     robot = case.robot
     overrides = robot.variants.get(case.variant, {})

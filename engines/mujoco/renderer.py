@@ -49,7 +49,6 @@ def render(mechanism: Mechanism, q: Array, points: Mapping[int, Array], path: Ar
     Bodies look as the MJCF says; one without a shape is drawn as rods between its points.
 
     Args:
-        mechanism: Robot.
         q: Joint positions [m or rad], shape (frames, nq).
         points: Points of each body by its index, or `WORLD`, world axes [m], each of shape (points, frames, 3).
         path: Path of the traced point, a pose each, world axes [m], shape (frames, 3), or (0, 3) if none is traced.

@@ -14,7 +14,7 @@ from loopcheck.engines.mujoco import as_is
 from loopcheck.engines.mujoco.as_is import Plan, compiled, simulate, stages, timeconst
 from loopcheck.engines.mujoco.stepper import MujocoStepper
 from loopcheck.engines.tuning import HARD, SOFTER, Family, Given, Settings, best_seconds
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf_patch import Patch, patched
 from loopcheck.robots.motion import Motion
@@ -120,14 +120,8 @@ def files(mechanism: Mechanism, settings: Settings) -> dict[Path, bytes]:
     return patched(mechanism.model, patch, model.neq)
 
 
-def seconds_per_step(mechanism: Mechanism, q: Array, settings: Settings) -> float:
-    """See `loopcheck.engines.tuning.Tuning.seconds_per_step`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions from which it steps [m or rad], shape (nq,).
-        settings: What to set.
-    """
+def seconds_per_step(mechanism: Mechanism, q: JointPositions, settings: Settings) -> float:
+    """See `loopcheck.engines.tuning.Tuning.seconds_per_step`."""
     model = prepared(mechanism, settings)
     data = mujoco.MjData(model)
 

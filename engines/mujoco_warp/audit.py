@@ -18,7 +18,7 @@ from loopcheck.engines.mujoco.model import (
 from loopcheck.engines.mujoco.signatures import inertia_matrix
 from loopcheck.engines.mujoco_warp._model import NAME, placed, put, read_back
 from loopcheck.engines.mujoco_warp._warp import guarded, mujoco_warp
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.inventory import Inventory, Matrices
 from loopcheck.robots.mechanism import Mechanism
 
@@ -26,13 +26,8 @@ AUTO_RESET = int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
 """Required by MuJoCo's own routes; MuJoCo Warp never resets a state and has no such flag."""
 
 
-def audit(mechanism: Mechanism, q: Array) -> Inventory:
-    """See `loopcheck.engines.audit`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions that close the loops [m or rad], shape (nq,).
-    """
+def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
+    """See `loopcheck.engines.audit`."""
     model = _compiled(mechanism)
     on_device = put(model)
     with guarded(NAME):
@@ -41,14 +36,8 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
     return inventory(read_back(model, on_device), data, rest_force)
 
 
-def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
-    """See `loopcheck.engines.matrices`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions that close the loops [m or rad], shape (nt, nq).
-        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
-    """
+def matrices(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> Matrices:
+    """See `loopcheck.engines.matrices`."""
     model = _compiled(mechanism)
     own_actuators_off(model)
     model.eq_solref[:] = 0  # what is left of the reference acceleration is −J̇q̇

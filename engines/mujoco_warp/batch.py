@@ -11,7 +11,7 @@ from loopcheck.engines.mujoco_warp._model import placed, put
 from loopcheck.engines.mujoco_warp._warp import device, guarded, mujoco_warp, warp
 from loopcheck.engines.mujoco_warp.stepper import WarpStepper
 from loopcheck.engines.tuning import Settings
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, EffortSeries
 from loopcheck.robots.efforts import AsIs
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
@@ -35,7 +35,6 @@ class WarpWorlds:
         """Put a robot into each state.
 
         Args:
-            mechanism: Robot.
             model: MuJoCo's, as `loaded` returns it.
             state: Positions [m or rad], shape (n, nq), and velocities [per s], shape (n, nv).
         """
@@ -57,11 +56,10 @@ class WarpWorlds:
         """See `loopcheck.engines.contract.Worlds.state`."""
         return self._data.qpos.numpy().astype(float), self._data.qvel.numpy().astype(float)
 
-    def run(self, tau: Array, steps: int) -> None:
+    def run(self, tau: EffortSeries, steps: int) -> None:
         """See `loopcheck.engines.contract.Worlds.run`.
 
         Args:
-            tau: Efforts of the actuators [N or N m], shape (n, na).
             steps: How many [-].
         """
         with guarded(SOURCE):

@@ -15,8 +15,6 @@ def log(case: Case, motion: Motion, removed: Collection[str]) -> Log:
     """See `loopcheck.engines.contract.Causes.log`; no tolerance of the solver is below 1e-6.
 
     Args:
-        case: The case.
-        motion: Its motion.
         removed: Names of the causes that are removed.
     """
     return log_with(WarpStepper, case, motion, removed)

@@ -40,8 +40,6 @@ def drive_gains(mechanism: Mechanism, motion: Motion, bandwidth: float) -> Gains
     """Of drives that each hold what moves with them, in the middle of a motion.
 
     Args:
-        mechanism: Robot.
-        motion: Its motion.
         bandwidth: Of the drives [rad/s].
 
     Raises:
@@ -91,7 +89,6 @@ class NewtonDriven:
         """The robot in a state.
 
         Args:
-            mechanism: Robot.
             gains: Of its drives.
             stepping: The solver, and how it steps.
             state: Joint positions [m or rad], shape (nq,), and velocities [m/s or rad/s], shape (nv,).
@@ -235,7 +232,6 @@ def multipliers(solver: Any, mechanism: Mechanism) -> Array:
 
     Args:
         solver: Newton's `SolverKamino`.
-        mechanism: Robot.
 
     Returns:
         Forces along the drives [N or N m], shape (drives,); NaN of a joint with several axes.
@@ -262,7 +258,6 @@ def is_alone(mechanism: Mechanism, joint: int) -> bool:
     """Whether a joint is the only one of its body.
 
     Args:
-        mechanism: Robot.
         joint: Its number.
     """
     return len(mechanism.joints_of[mechanism.joints[joint].body]) == 1
@@ -272,7 +267,6 @@ def load(tree: Tree, state: Any) -> None:
     """Let external wrenches and what holds weights act on the bodies in the next step, in every world.
 
     Args:
-        tree: Of the robot.
         state: Newton's `State`, of one world or of several.
     """
     loads, nb = list(wrenches(tree.mechanism)), len(tree.mechanism.bodies)
@@ -300,7 +294,6 @@ def _of_drives(mechanism: Mechanism, starts: AnyArray) -> tuple[int, ...]:
     """Where the drives stand among dofs or positions of a model, whose joints are in the order of the bodies.
 
     Args:
-        mechanism: Robot.
         starts: Where each joint of the model begins [-], shape (joints + 1,).
     """
     places = []
@@ -323,12 +316,7 @@ READINGS: Mapping[str, Reading] = {
 
 
 def reading_of(mechanism: Mechanism, solver: str) -> Reading:
-    """Which number is the effort.
-
-    Args:
-        mechanism: Robot.
-        solver: Name of the solver.
-    """
+    """Which number is the effort."""
     driven_alone = all(is_alone(mechanism, drive.joints[0]) for drive in mechanism.drives)
     return READINGS[REPORTED if solver == "kamino" and driven_alone else APPLIED]
 
@@ -337,9 +325,6 @@ def held_by_drives(source: str, case: Case, motion: Motion, stepping: Stepping) 
     """What a route returns.
 
     Args:
-        source: Name of the route.
-        case: The case.
-        motion: Its motion.
         stepping: The solver, and how it steps.
 
     Raises:

@@ -10,11 +10,7 @@ LIBRARIES = ("mujoco", "mujoco-warp")
 
 
 def companions(solver: str) -> dict[str, str]:
-    """The packages that a solver of Newton's computes by, as a setting of a run; none for its own.
-
-    Args:
-        solver: Name of the solver.
-    """
+    """The packages that a solver of Newton's computes by, as a setting of a run; none for its own."""
     if solver not in SOLVERS:
         return {}
     installed = {name: version(name) for name in LIBRARIES}

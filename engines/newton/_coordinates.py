@@ -8,7 +8,7 @@ joint the velocity of the mass centre, where ours is that of the body's origin.
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.mechanism import Mechanism
 
 BALL_OR_FREE = ("ball", "free")
@@ -27,7 +27,6 @@ def newton_positions(mechanism: Mechanism, q: Array) -> Array:
     """Joint positions as Newton has them [m, rad or -], shape (..., nq).
 
     Args:
-        mechanism: Robot.
         q: Joint positions [m or rad], shape (..., nq).
     """
     values = q - mechanism.rest_position
@@ -42,7 +41,6 @@ def own_positions(mechanism: Mechanism, values: Array) -> Array:
     """Joint positions [m or rad], shape (..., nq).
 
     Args:
-        mechanism: Robot.
         values: Joint positions as Newton has them [m, rad or -], shape (..., nq).
     """
     q = values + mechanism.rest_position
@@ -58,7 +56,6 @@ def rates(mechanism: Mechanism, q: Array) -> Array:
     """Newton's joint velocities per joint velocity [-, or m], shape (..., nv, nv).
 
     Args:
-        mechanism: Robot.
         q: Joint positions [m or rad], shape (..., nq).
     """
     T = np.broadcast_to(np.eye(mechanism.nv), (*q.shape[:-1], mechanism.nv, mechanism.nv)).copy()
@@ -77,22 +74,16 @@ def own_velocities(mechanism: Mechanism, q: Array, values: Array) -> Array:
     """Joint velocities [m/s or rad/s], shape (..., nv).
 
     Args:
-        mechanism: Robot.
         q: Joint positions [m or rad], shape (..., nq).
         values: Joint velocities as Newton has them [m/s or rad/s], shape (..., nv).
     """
     return np.asarray(np.linalg.solve(rates(mechanism, q), values[..., None])[..., 0], float)
 
 
-def velocity_terms(mechanism: Mechanism, q: Array, qd: Array) -> Array:
+def velocity_terms(mechanism: Mechanism, q: JointPositions, qd: JointVelocities) -> Array:
     """What Newton's joint velocities gain where ours stay as they are [m/s² or rad/s²], shape (nv,).
 
     A mass centre is drawn towards the origin of a body that turns; angular velocities gain nothing.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions [m or rad], shape (nq,).
-        qd: Joint velocities [m/s or rad/s], shape (nv,).
     """
     gain = np.zeros(mechanism.nv)
     for j, joint in enumerate(mechanism.joints):

@@ -13,7 +13,7 @@ from loopcheck.engines.newton._model import Tree, build, numbers
 from loopcheck.engines.newton._newton import newton, warp
 from loopcheck.engines.openings import closure_rows, opening
 from loopcheck.engines.wrenches import wrenches
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.mechanism import Mechanism
 
@@ -33,21 +33,21 @@ class NewtonEquations:
         """See `loopcheck.engines.equations.Equations.mechanism`."""
         return self.tree.mechanism
 
-    def jacobian(self, q: Array) -> Array:
+    def jacobian(self, q: JointPositions) -> Array:
         """See `loopcheck.engines.equations.Equations.jacobian`, along the world's axes."""
         self.tree.put(q, np.zeros(self.mechanism.nv))
         return closure_rows(self.mechanism, partial(_of_end, self.tree, _links(self.tree, q)))
 
-    def opening(self, q: Array) -> Deviation:
+    def opening(self, q: JointPositions) -> Deviation:
         """See `loopcheck.engines.equations.Equations.opening`."""
         self.tree.put(q, np.zeros(self.mechanism.nv))
         return opening(self.mechanism, self.tree.body_poses())
 
-    def closure_bias(self, q: Array, qd: Array) -> Array:
+    def closure_bias(self, q: JointPositions, qd: JointVelocities) -> Array:
         """See `loopcheck.engines.equations.Equations.closure_bias`: differences of J q̇ (Newton gives no rate)."""
         return slope_along(lambda move: self.jacobian(moved(self.mechanism, q, move)) @ qd, qd, STEP)
 
-    def tree_terms(self, q: Array, qd: Array) -> tuple[Array, Array, Array]:
+    def tree_terms(self, q: JointPositions, qd: JointVelocities) -> tuple[Array, Array, Array]:
         """See `loopcheck.engines.equations.Equations.tree_terms`."""
         tree, nv = self.tree, self.mechanism.nv
         tree.put(q, qd)
@@ -66,9 +66,6 @@ class NewtonEquations:
 
 def equations(mechanism: Mechanism) -> NewtonEquations:
     """The equations of motion of a mechanism.
-
-    Args:
-        mechanism: Robot.
 
     Raises:
         NotRepresentableError: If it has something that Newton cannot carry.

@@ -16,7 +16,7 @@ from loopcheck.engines.newton._coordinates import newton_positions, own_position
 from loopcheck.engines.newton._newton import newton, warp
 from loopcheck.engines.newton._support import is_floating, want_carried
 from loopcheck.engines.own_drives import Gains
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, JointPositions, JointVelocities
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import POSITIONS, WORLD, ConnectClosure, Joint, Mechanism, RigidClosure, WeldClosure
 
@@ -35,13 +35,8 @@ class Tree:
     state: Any
     """Its `State`."""
 
-    def put(self, q: Array, qd: Array) -> None:
-        """Set the state of the tree, and from it that of the bodies.
-
-        Args:
-            q: Joint positions [m or rad], shape (nq,).
-            qd: Joint velocities [m/s or rad/s], shape (nv,).
-        """
+    def put(self, q: JointPositions, qd: JointVelocities) -> None:
+        """Set the state of the tree, and from it that of the bodies."""
         state = self.state
         positions, velocities = state.joint_q.numpy(), state.joint_qd.numpy()
         positions[: self.mechanism.nq] = newton_positions(self.mechanism, q)
@@ -76,7 +71,6 @@ def build(
     """The mechanism in Newton, in the gravity of the mechanism.
 
     Args:
-        mechanism: Robot.
         gains: Of Newton's drives on the joints that have a motor; by default there are none.
         floats: Whether a body that its joints leave free gets a free joint instead, as Kamino has no other for it.
         stands: The same in a state with closed loops, where closures are to be measured; by default nowhere.

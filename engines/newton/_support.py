@@ -28,10 +28,6 @@ def want_carried(mechanism: Mechanism) -> None:
 def want_simulated(mechanism: Mechanism, solver: str) -> None:
     """Refuse a mechanism of which one of Newton's solvers would leave something out.
 
-    Args:
-        mechanism: Robot.
-        solver: Name of the solver.
-
     Raises:
         NotRepresentableError: If it has any such thing; the message names all of them.
     """
@@ -44,7 +40,6 @@ def is_floating(mechanism: Mechanism, body: int) -> bool:
     """Whether the joints of a body leave it free: three slides and three hinges from the world.
 
     Args:
-        mechanism: Robot.
         body: Index of the body.
     """
     return mechanism.bodies[body].parent == WORLD and _axes(mechanism, body) == (3, 3)

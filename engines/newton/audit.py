@@ -11,7 +11,7 @@ from loopcheck.engines.newton._model import Tree, guarded, numbers
 from loopcheck.engines.newton._newton import newton, warp
 from loopcheck.engines.silence import silenced
 from loopcheck.engines.wrenches import wrenches
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.inventory import Inventory, Matrices, off_axis
 from loopcheck.robots.mechanism import Mechanism
 
@@ -22,13 +22,8 @@ REBUILT = {
 }
 
 
-def audit(mechanism: Mechanism, q: Array) -> Inventory:
-    """See `loopcheck.engines.audit`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions that close the loops [m or rad], shape (nq,).
-    """
+def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
+    """See `loopcheck.engines.audit`."""
     with guarded("newton"), silenced():
         terms = equations(mechanism)
         tree, fields = terms.tree, equation_fields(terms, q)
@@ -55,14 +50,8 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
         )
 
 
-def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
-    """See `loopcheck.engines.matrices`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions that close the loops [m or rad], shape (nt, nq).
-        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
-    """
+def matrices(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> Matrices:
+    """See `loopcheck.engines.matrices`."""
     with guarded("newton"), silenced():
         return matrices_along(equations(mechanism), q, qd)
 

@@ -13,7 +13,7 @@ from loopcheck.engines.newton._support import is_floating, want_simulated
 from loopcheck.engines.refusal import want_representable
 from loopcheck.engines.silence import silenced
 from loopcheck.engines.tuning import Settings
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import EffortSeries
 from loopcheck.robots.efforts import AsIs, run_of
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
@@ -57,7 +57,6 @@ class NewtonWorlds:
         """Put a robot into each state.
 
         Args:
-            mechanism: Robot.
             stepping: The solver, and how it steps.
             state: Positions [m or rad], shape (n, nq), and velocities [per s], shape (n, nv).
 
@@ -97,11 +96,10 @@ class NewtonWorlds:
         own = own_positions(self._mechanism, q[:, :nq])
         return own, own_velocities(self._mechanism, own, qd[:, :nv])
 
-    def run(self, tau: Array, steps: int) -> None:
+    def run(self, tau: EffortSeries, steps: int) -> None:
         """See `loopcheck.engines.contract.Worlds.run`.
 
         Args:
-            tau: Efforts of the actuators [N or N m], shape (n, na).
             steps: How many [-].
         """
         force = self._control.joint_f.numpy().reshape(self._count, -1)

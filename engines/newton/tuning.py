@@ -16,7 +16,7 @@ from loopcheck.engines.own_drives import Gains
 from loopcheck.engines.own_drives_tuning import TIMECONSTS, DrivesPlan
 from loopcheck.engines.silence import silenced
 from loopcheck.engines.tuning import HARD, SOFTER, Family, Given, Settings, best_seconds, functions_of
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 
@@ -102,11 +102,7 @@ def files(mechanism: Mechanism, settings: Settings) -> dict[Path, bytes]:
 
 
 def script(settings: Settings) -> str:
-    """The calls, as a function of a module that needs Newton alone.
-
-    Args:
-        settings: What to set.
-    """
+    """The calls, as a function of a module that needs Newton alone."""
     lines = [
         '"""Newton settings found by `loopcheck tune`: let `solver` make the solver, and step it by `DT`."""',
         "",
@@ -146,14 +142,8 @@ def _of_loops(name: str, settings: Settings) -> list[str]:
     ]
 
 
-def seconds_per_step(mechanism: Mechanism, q: Array, settings: Settings) -> float:
-    """See `loopcheck.engines.tuning.Tuning.seconds_per_step`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions from which it steps [m or rad], shape (nq,).
-        settings: What to set.
-    """
+def seconds_per_step(mechanism: Mechanism, q: JointPositions, settings: Settings) -> float:
+    """See `loopcheck.engines.tuning.Tuning.seconds_per_step`."""
     none = np.zeros(len(mechanism.drives))
     gains, stepping = Gains(stiffness=none, damping=none), prepared(mechanism, settings)
     with guarded("newton"), silenced():

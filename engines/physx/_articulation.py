@@ -17,7 +17,7 @@ from scipy.spatial.transform import Rotation
 from loopcheck.engines.physx._sapien import physx, sapien
 from loopcheck.engines.physx._support import branches, is_floating, want_carried
 from loopcheck.engines.wrenches import wrenches
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import WORLD, ConnectClosure, Mechanism, RigidClosure, WeldClosure
 from loopcheck.robots.size import size
@@ -66,13 +66,8 @@ class Built:
     incoming: Mapping[int, int]
     """Index of the link behind each joint among PhysX's links, counted in the same way."""
 
-    def put(self, q: Array, qd: Array) -> None:
-        """Set the state.
-
-        Args:
-            q: Joint positions [m or rad], shape (nq,).
-            qd: Joint velocities [m/s or rad/s], shape (nv,).
-        """
+    def put(self, q: JointPositions, qd: JointVelocities) -> None:
+        """Set the state."""
         x, v = np.zeros(len(self.places), np.float32), np.zeros(len(self.places), np.float32)
         places, dofs = list(self.places.values()), self.dofs
         x[places], v[places] = (q - self.mechanism.rest_position)[self.entries], qd[dofs]
@@ -180,7 +175,6 @@ def build(mechanism: Mechanism, stepping: Stepping) -> Built:
     """A mechanism in PhysX, at rest where its bodies are given.
 
     Args:
-        mechanism: Robot.
         stepping: How it is to be stepped.
 
     Raises:

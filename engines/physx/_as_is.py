@@ -17,9 +17,6 @@ def efforts(source: str, case: Case, motion: Motion, stepping: Stepping) -> Effo
     """What a route returns.
 
     Args:
-        source: Name of the route.
-        case: The case.
-        motion: Its motion.
         stepping: How PhysX steps.
 
     Raises:

@@ -24,7 +24,6 @@ def reading_of(mechanism: Mechanism, *, tgs: bool) -> Reading:
     """Which number is the effort.
 
     Args:
-        mechanism: Robot.
         tgs: With the solver of small steps.
 
     Raises:

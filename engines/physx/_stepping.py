@@ -30,7 +30,6 @@ class PhysxDriven:
         """The robot in a state.
 
         Args:
-            mechanism: Robot.
             stepping: How it is stepped.
             gains: Of its drives.
             state: Joint positions [m or rad], shape (nq,), and velocities [per s], shape (nv,).
@@ -87,10 +86,6 @@ class PhysxDriven:
 
 
 def opening_of(built: Built) -> Deviation:
-    """How far the widest loop is open in the state.
-
-    Args:
-        built: The robot.
-    """
+    """How far the widest loop is open in the state."""
     poses = [built.pose_of(b) for b in range(len(built.links))]
     return opening(built.mechanism, (np.array([p for p, _ in poses]), np.array([R for _, R in poses])))

@@ -11,9 +11,6 @@ from loopcheck.robots.mechanism import WORLD, Mechanism
 def want_carried(mechanism: Mechanism) -> None:
     """Refuse a mechanism that would lose something.
 
-    Args:
-        mechanism: Robot.
-
     Raises:
         NotRepresentableError: If it has any such thing; the message names all of them.
     """
@@ -21,11 +18,7 @@ def want_carried(mechanism: Mechanism) -> None:
 
 
 def branches(mechanism: Mechanism) -> tuple[tuple[int, ...], ...]:
-    """Bodies of each branch that hangs on the world, each after its parent.
-
-    Args:
-        mechanism: Robot.
-    """
+    """Bodies of each branch that hangs on the world, each after its parent."""
     branch_of: list[int] = []
     for b, body in enumerate(mechanism.bodies):
         branch_of.append(b if body.parent == WORLD else branch_of[body.parent])
@@ -36,7 +29,6 @@ def is_floating(mechanism: Mechanism, body: int) -> bool:
     """Whether a free joint carries a body.
 
     Args:
-        mechanism: Robot.
         body: Its number.
     """
     return any(mechanism.joints[j].kind == "free" for j in mechanism.joints_of[body])

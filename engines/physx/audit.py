@@ -14,7 +14,7 @@ from loopcheck.engines.physx._articulation import Built, Stepping, build, guarde
 from loopcheck.engines.physx._stepping import opening_of
 from loopcheck.engines.physx._support import branches, is_floating
 from loopcheck.engines.wrenches import wrenches
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.inventory import FREEDOM, Inventory, Matrices, off_axis
 from loopcheck.robots.mechanism import WORLD, Mechanism, RigidClosure, WeldClosure
@@ -32,13 +32,8 @@ REBUILT = {
 FLOATING = {"rest_force": "from masses, mass centres and axes as read back from PhysX, because the root floats"}
 
 
-def audit(mechanism: Mechanism, q: Array) -> Inventory:
-    """See `loopcheck.engines.audit`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions that close the loops [m or rad], shape (nq,).
-    """
+def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
+    """See `loopcheck.engines.audit`."""
     with guarded("physx"):
         built = build(mechanism, Stepping())
         built.put(q, np.zeros(mechanism.nv))
@@ -72,14 +67,8 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
         )
 
 
-def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
-    """See `loopcheck.engines.matrices`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions that close the loops [m or rad], shape (nt, nq).
-        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
-    """
+def matrices(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> Matrices:
+    """See `loopcheck.engines.matrices`."""
     raise NotRepresentableError("physx: reports no mass matrix (the matrix of SAPIEN is computed by Pinocchio)")
 
 

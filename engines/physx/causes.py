@@ -27,8 +27,6 @@ def log(case: Case, motion: Motion, removed: Collection[str]) -> Log:
     """See `loopcheck.engines.contract.Causes.log`.
 
     Args:
-        case: The case.
-        motion: Its motion.
         removed: Names of the causes that are removed.
     """
     stepping = replace(OWN, position_iterations=100, velocity_iterations=4) if "solver" in removed else OWN

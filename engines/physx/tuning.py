@@ -15,7 +15,7 @@ from loopcheck.engines.physx._stepping import PhysxDriven
 from loopcheck.engines.physx.routes.as_is import OWN
 from loopcheck.engines.silence import silenced
 from loopcheck.engines.tuning import Family, Given, Settings, best_seconds
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 
@@ -78,11 +78,7 @@ def files(mechanism: Mechanism, settings: Settings) -> dict[Path, bytes]:
 
 
 def script(settings: Settings) -> str:
-    """The calls, as functions of a module that needs SAPIEN alone.
-
-    Args:
-        settings: What to set.
-    """
+    """The calls, as functions of a module that needs SAPIEN alone."""
     everything = {**GIVEN, **settings}
     lines = [
         '"""SAPIEN settings found by `loopcheck tune`: `configure` before a scene is made, `apply` after building."""',
@@ -109,14 +105,8 @@ def script(settings: Settings) -> str:
     return "\n".join([*lines, ""])
 
 
-def seconds_per_step(mechanism: Mechanism, q: Array, settings: Settings) -> float:
-    """See `loopcheck.engines.tuning.Tuning.seconds_per_step`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions from which it steps [m or rad], shape (nq,).
-        settings: What to set.
-    """
+def seconds_per_step(mechanism: Mechanism, q: JointPositions, settings: Settings) -> float:
+    """See `loopcheck.engines.tuning.Tuning.seconds_per_step`."""
     with guarded("physx"), silenced():
         built = build(mechanism, prepared(mechanism, settings))
 

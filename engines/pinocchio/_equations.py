@@ -15,7 +15,7 @@ from loopcheck.engines.pinocchio._loops import (
     opening,
 )
 from loopcheck.engines.pinocchio._tree import Tree, build
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.mechanism import Mechanism
 
@@ -32,20 +32,20 @@ class PinocchioEquations:
         """See `loopcheck.engines.equations.Equations.mechanism`."""
         return self.tree.mechanism
 
-    def jacobian(self, q: Array) -> Array:
+    def jacobian(self, q: JointPositions) -> Array:
         """See `loopcheck.engines.equations.Equations.jacobian`, along the axes of the closures' first frames."""
         return closure_jacobian(self.tree, self.loops, q)
 
-    def opening(self, q: Array) -> Deviation:
+    def opening(self, q: JointPositions) -> Deviation:
         """See `loopcheck.engines.equations.Equations.opening`."""
         closure_jacobian(self.tree, self.loops, q)  # puts the frames there
         return opening(self.tree, self.loops, q)
 
-    def closure_bias(self, q: Array, qd: Array) -> Array:
+    def closure_bias(self, q: JointPositions, qd: JointVelocities) -> Array:
         """See `loopcheck.engines.equations.Equations.closure_bias`."""
         return closure_bias(self.tree, self.loops, q, qd)
 
-    def tree_terms(self, q: Array, qd: Array) -> tuple[Array, Array, Array]:
+    def tree_terms(self, q: JointPositions, qd: JointVelocities) -> tuple[Array, Array, Array]:
         """See `loopcheck.engines.equations.Equations.tree_terms`."""
         x = self.tree.positions(q)
         M = np.array(pin.crba(self.tree.model, self.tree.data, x))
@@ -55,9 +55,6 @@ class PinocchioEquations:
 
 def equations(mechanism: Mechanism) -> PinocchioEquations:
     """The equations of motion of a mechanism.
-
-    Args:
-        mechanism: Robot.
 
     Raises:
         NotRepresentableError: If it has something that Pinocchio cannot carry.

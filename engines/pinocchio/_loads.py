@@ -10,7 +10,7 @@ import pinocchio as pin
 
 from loopcheck.engines.pinocchio._tree import UNIVERSE, Tree
 from loopcheck.engines.wrenches import wrenches
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointForces, JointPositions, JointVelocities
 from loopcheck.robots.mechanism import Joint, Mechanism, Wrench
 
 
@@ -25,13 +25,8 @@ def is_loaded(mechanism: Mechanism) -> bool:
     )
 
 
-def load_forces(tree: Tree, q: Array, qd: Array) -> Array:
+def load_forces(tree: Tree, q: JointPositions, qd: JointVelocities) -> JointForces:
     """Generalized force of springs, dampers, external wrenches and gravity compensation.
-
-    Args:
-        tree: The mechanism in Pinocchio.
-        q: Joint positions [m or rad], shape (nq,).
-        qd: Joint velocities [m/s or rad/s], shape (nv,).
 
     Returns:
         Force on the joints [N or N m], shape (nv,).
@@ -44,13 +39,8 @@ def load_forces(tree: Tree, q: Array, qd: Array) -> Array:
     return force
 
 
-def joint_springs(mechanism: Mechanism, q: Array) -> Array:
-    """Force of the springs of joints [N or N m], shape (nv,).
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions [m or rad], shape (nq,).
-    """
+def joint_springs(mechanism: Mechanism, q: JointPositions) -> Array:
+    """Force of the springs of joints [N or N m], shape (nv,)."""
     force = np.zeros(mechanism.nv)
     for joint, places, dofs in zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True):
         if joint.stiffness:

@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 
 from loopcheck.engines.pinocchio._tree import Tree
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation, deviation_of
 from loopcheck.robots.mechanism import (
     WORLD,
@@ -46,13 +46,11 @@ def gathered(models: list[Any]) -> Constraints:
     return Constraints(models=every, datas=datas)
 
 
-def closure_jacobian(tree: Tree, loops: Constraints, q: Array) -> Array:
+def closure_jacobian(tree: Tree, loops: Constraints, q: JointPositions) -> Array:
     """What opens the loops, per joint velocity.
 
     Args:
-        tree: The mechanism in Pinocchio.
         loops: Its rigid closures.
-        q: Joint positions [m or rad], shape (nq,).
 
     Returns:
         Rows of the rigid closures, along the axes of their first frames, then those of equalities of coordinates
@@ -68,11 +66,10 @@ def closure_jacobian(tree: Tree, loops: Constraints, q: Array) -> Array:
     return np.concatenate([*rows, *(_coordinate_row(tree.mechanism, closure, q) for closure in equalities)])
 
 
-def opening(tree: Tree, loops: Constraints, q: Array) -> Deviation:
+def opening(tree: Tree, loops: Constraints, q: JointPositions) -> Deviation:
     """How far the loops are open: the widest of all closures, where Pinocchio last had their frames.
 
     Args:
-        tree: The mechanism in Pinocchio.
         loops: Its rigid closures.
         q: Joint positions there [m or rad], shape (nq,).
     """
@@ -81,15 +78,13 @@ def opening(tree: Tree, loops: Constraints, q: Array) -> Deviation:
     return Deviation().or_worse(*rigid, *(_miss(tree.mechanism, closure, q) for closure in equalities))
 
 
-def closure_bias(tree: Tree, loops: Constraints, q: Array, qd: Array) -> Array:
+def closure_bias(tree: Tree, loops: Constraints, q: JointPositions, qd: JointVelocities) -> Array:
     """J̇ q̇ in the rows of `closure_jacobian`: accelerations of the loops' ends while no joint accelerates.
 
     Pinocchio has none of equalities of coordinates, whose rows are written here.
 
     Args:
-        tree: The mechanism in Pinocchio.
         loops: Its rigid closures.
-        q: Joint positions [m or rad], shape (nq,).
         qd: Joint velocities that keep the loops closed [m/s or rad/s], shape (nv,).
 
     Returns:
@@ -107,13 +102,8 @@ def closure_bias(tree: Tree, loops: Constraints, q: Array, qd: Array) -> Array:
     return np.concatenate([*rows, bends(tree.mechanism, q, qd)])
 
 
-def bends(mechanism: Mechanism, q: Array, qd: Array) -> Array:
+def bends(mechanism: Mechanism, q: JointPositions, qd: JointVelocities) -> Array:
     """J̇ q̇ of the equalities of coordinates: what the curvature of their polynomials adds.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions [m or rad], shape (nq,).
-        qd: Joint velocities [m/s or rad/s], shape (nv,).
 
     Returns:
         One for each [m/s² or rad/s²], shape (equalities,).

@@ -14,7 +14,7 @@ from loopcheck.engines.pinocchio._tree import Tree, build, lost_of_tree
 from loopcheck.engines.projection import RANK_TOLERANCE
 from loopcheck.engines.refusal import want_representable
 from loopcheck.engines.runge_kutta import RungeKutta
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, JointAccelerations, JointForces, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.mechanism import Coordinate, Mechanism
 
@@ -51,7 +51,6 @@ class Simulation:
         """Build it at rest in the positions that are zero in Pinocchio.
 
         Args:
-            mechanism: Robot.
             drives: Coordinates that are held, each the position of one joint.
             solver: How it is solved and moved.
 
@@ -116,16 +115,11 @@ class Simulation:
         """
         self._proximal = pin.ProximalSettings(0.0, 0.0, mu, self._solver.iterations)
 
-    def put(self, q: Array, qd: Array) -> None:
-        """Set the state.
-
-        Args:
-            q: Joint positions [m or rad], shape (nq,).
-            qd: Joint velocities [m/s or rad/s], shape (nv,).
-        """
+    def put(self, q: JointPositions, qd: JointVelocities) -> None:
+        """Set the state."""
         self.x, self.qd = self.tree.positions(q), np.array(qd)
 
-    def acceleration(self, force: Array, target: Array | None = None) -> Array:
+    def acceleration(self, force: JointForces, target: Array | None = None) -> Array:
         """Accelerations of all dofs in the state [m/s² or rad/s²], shape (nv,).
 
         Args:
@@ -139,7 +133,7 @@ class Simulation:
             force = force + load_forces(self.tree, self.q, self.qd)
         return np.array(self.solve(force))
 
-    def solve(self, force: Array) -> Array:
+    def solve(self, force: JointForces) -> JointAccelerations:
         """What Pinocchio's solver makes of a force on the joints.
 
         Args:

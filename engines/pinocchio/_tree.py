@@ -13,7 +13,7 @@ import numpy as np
 import pinocchio as pin
 
 from loopcheck.engines.refusal import want_representable
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, JointPositions
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import WORLD, Body, Joint, Mechanism
 
@@ -55,15 +55,11 @@ class Tree:
     damping: Array
     """Damping of joints and tendons, absent from Pinocchio [N s/m, N s or N m s/rad], shape (nv, nv)."""
 
-    def positions(self, q: Array) -> Array:
-        """Joint positions as Pinocchio has them, quaternions of length one.
-
-        Args:
-            q: Joint positions [m or rad], shape (nq,).
-        """
+    def positions(self, q: JointPositions) -> Array:
+        """Joint positions as Pinocchio has them, quaternions of length one."""
         return pin.normalize(self.model, (q - self.zero)[self.order])
 
-    def ours(self, x: Array) -> Array:
+    def ours(self, x: JointPositions) -> Array:
         """Joint positions as the mechanism has them.
 
         Args:
@@ -89,11 +85,7 @@ class Tree:
 
 
 def lost_of_tree(mechanism: Mechanism) -> Iterator[str]:
-    """What Pinocchio's tree has not.
-
-    Args:
-        mechanism: Robot.
-    """
+    """What Pinocchio's tree has not."""
     for tendon in mechanism.tendons:
         if tendon.armature:
             yield f"armature of tendon '{tendon.name}' (rotors only on single degrees of freedom)"

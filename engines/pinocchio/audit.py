@@ -13,7 +13,7 @@ from loopcheck.engines.pinocchio._loops import bends
 from loopcheck.engines.pinocchio._simulation import Solver
 from loopcheck.engines.pinocchio._tree import Tree, guarded
 from loopcheck.engines.wrenches import wrenches
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.inventory import Inventory, Matrices, off_axis
 from loopcheck.robots.mechanism import Mechanism
 
@@ -30,13 +30,8 @@ REBUILT = {
 FREE = "free joints as a translation and a ball"
 
 
-def audit(mechanism: Mechanism, q: Array) -> Inventory:
-    """See `loopcheck.engines.audit`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions that close the loops [m or rad], shape (nq,).
-    """
+def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
+    """See `loopcheck.engines.audit`."""
     with guarded("pinocchio"):
         terms = equations(mechanism)
         tree, fields = terms.tree, equation_fields(terms, q)
@@ -66,14 +61,8 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
         )
 
 
-def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
-    """See `loopcheck.engines.matrices`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions that close the loops [m or rad], shape (nt, nq).
-        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
-    """
+def matrices(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> Matrices:
+    """See `loopcheck.engines.matrices`."""
     with guarded("pinocchio"):
         terms = equations(mechanism)
         solver_bias = [_solver_bias(terms, *state) for state in zip(q, qd, strict=True)]

@@ -5,7 +5,7 @@ import numpy as np
 from loopcheck.engines.contract import State
 from loopcheck.engines.pinocchio._simulation import EULER, Simulation, Solver
 from loopcheck.engines.pinocchio._tree import guarded
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, Efforts
 from loopcheck.robots.mechanism import Mechanism
 
 EXAMPLE = Solver(integrator=EULER, mu=1e-10, iterations=1, stiffness=10.0, damping=2 * 10**0.5)
@@ -22,11 +22,10 @@ SETTINGS = (
 """See `loopcheck.engines.contract.FreeMotion`."""
 
 
-def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, tight: bool) -> State:
+def free_motion(mechanism: Mechanism, effort: Efforts, state: State, t: Array, *, tight: bool) -> State:
     """Positions and velocities at given times; not finite from where the simulation has failed.
 
     Args:
-        mechanism: Robot.
         effort: Constant efforts of the actuators [N or N m], shape (na,).
         state: Joint positions [m or rad], shape (nq,), and velocities [per s], shape (nv,), at the first time.
         t: Times [s], shape (nt,); steps divide the distances.

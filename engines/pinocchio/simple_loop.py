@@ -7,7 +7,7 @@ import numpy as np
 import pinocchio as pin
 
 from loopcheck.engines.pinocchio._tree import Tree, build
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import AccelerationSeries, Array, PositionSeries, VelocitySeries
 from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.mechanism import ConnectClosure, Mechanism, RigidClosure, WeldClosure
 
@@ -22,14 +22,10 @@ class Loop:
     driven: tuple[int, ...]
     """Dofs with an actuator."""
 
-    def states(self, q: Array, qd: Array, qdd: Array) -> list[tuple[Array, Array, Array]]:
-        """Samples as Pinocchio wants them, one by one.
-
-        Args:
-            q: Joint positions [m or rad], shape (nt, nq).
-            qd: Joint velocities [m/s or rad/s], shape (nt, nv).
-            qdd: Joint accelerations [m/s² or rad/s²], shape (nt, nv).
-        """
+    def states(
+        self, q: PositionSeries, qd: VelocitySeries, qdd: AccelerationSeries
+    ) -> list[tuple[Array, Array, Array]]:
+        """Samples as Pinocchio wants them, one by one."""
         return [(self.tree.positions(x), v, a) for x, v, a in zip(q, qd, qdd, strict=True)]
 
     def bare(self, states: list[tuple[Array, Array, Array]]) -> None:

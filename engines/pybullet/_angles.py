@@ -13,7 +13,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from loopcheck.engines.refusal import want_representable
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import AccelerationSeries, Array, PositionSeries, VelocitySeries
 from loopcheck.robots.mechanism import (
     Closure,
     ConnectClosure,
@@ -101,12 +101,11 @@ def without_balls(mechanism: Mechanism) -> Mechanism:
     )
 
 
-def far_turns(mechanism: Mechanism, q: Array) -> Iterator[str]:
+def far_turns(mechanism: Mechanism, q: PositionSeries) -> Iterator[str]:
     """Ball and free joints whose angles come near a singularity.
 
     Args:
         mechanism: Robot, with its balls.
-        q: Joint positions [m or rad], shape (nt, nq).
     """
     for joint, columns in zip(mechanism.joints, mechanism.q_slices, strict=True):
         if joint.kind in ("ball", "free"):
@@ -116,14 +115,13 @@ def far_turns(mechanism: Mechanism, q: Array) -> Iterator[str]:
                 yield f"{joint.kind} joint '{joint.name}' turns by {worst:.1f}° about y (singular joint angles)"
 
 
-def in_angles(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array, Array]:
+def in_angles(
+    mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries, qdd: AccelerationSeries
+) -> tuple[Array, Array, Array]:
     """A motion of a mechanism in the coordinates of the same `without_balls`.
 
     Args:
         mechanism: Robot, with its balls.
-        q: Joint positions [m or rad], shape (nt, nq).
-        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
-        qdd: Joint accelerations [m/s² or rad/s²], shape (nt, nv).
 
     Returns:
         Positions, velocities and accelerations [m or rad, per s, per s²], each of shape (nt, nv).
@@ -148,7 +146,7 @@ def in_angles(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Ar
     return position, velocity, acceleration
 
 
-def from_angles(mechanism: Mechanism, angles: Array, rates: Array) -> tuple[Array, Array]:
+def from_angles(mechanism: Mechanism, angles: Array, rates: VelocitySeries) -> tuple[Array, Array]:
     """States of the same `without_balls` in the coordinates of a mechanism.
 
     Args:
@@ -172,13 +170,11 @@ def from_angles(mechanism: Mechanism, angles: Array, rates: Array) -> tuple[Arra
     return q, qd
 
 
-def rates_of_angles(mechanism: Mechanism, q: Array, qd: Array) -> tuple[Array, Array]:
+def rates_of_angles(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> tuple[Array, Array]:
     """How the velocities of a mechanism follow from those of the same `without_balls`, qd = E x, at some states.
 
     Args:
         mechanism: Robot, with its balls.
-        q: Joint positions [m or rad], shape (nt, nq).
-        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
 
     Returns:
         E [-], shape (nt, nv, nv), and Ė x [m/s² or rad/s²], shape (nt, nv).

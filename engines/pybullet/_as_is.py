@@ -17,7 +17,7 @@ from loopcheck.engines.pybullet._loads import apply_loads, set_state
 from loopcheck.engines.pybullet._loops import close_loops, follow_curves, geared, opening
 from loopcheck.engines.pybullet._world import World, inertial_poses, joint_state, opened
 from loopcheck.engines.pybullet.routes.kkt import mass_matrix, tree_forces
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointForces, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import Mechanism
@@ -49,12 +49,7 @@ AS_IT_COMES = Stepping()
 
 
 def demands(mechanism: Mechanism, motion: Motion) -> tuple[tuple[int, ...], list[Demand]]:
-    """The independent drives, and what a motion takes at its samples by PyBullet's matrices.
-
-    Args:
-        mechanism: Robot.
-        motion: The motion.
-    """
+    """The independent drives, and what a motion takes at its samples by PyBullet's matrices."""
     q, qd, qdd = in_angles(mechanism, motion.q, motion.qd, motion.qdd)
     with opened(mechanism) as world:
         W = world.mechanism.rates_of(world.mechanism.drives)
@@ -79,8 +74,6 @@ def simulate(
     """A run along a motion to its end.
 
     Args:
-        mechanism: Robot.
-        motion: Its motion.
         known: The independent drives, and what the motion takes, as `demands` tells.
         start: Number of the sample of the motion at whose exact state the run starts, or joint positions at which it
             starts at rest [m or rad], shape (nq,).
@@ -143,14 +136,8 @@ def simulate(
     )
 
 
-def leave_to_torques(world: World, q: Array, qd: Array) -> None:
-    """Set all joints, switch off the motors that PyBullet starts with, and switch the sensors of the drives on.
-
-    Args:
-        world: The robot in PyBullet.
-        q: Joint positions [m or rad], shape (nq,).
-        qd: Joint velocities [m/s or rad/s], shape (nv,).
-    """
+def leave_to_torques(world: World, q: JointPositions, qd: JointVelocities) -> None:
+    """Set all joints, switch off the motors that PyBullet starts with, and switch the sensors of the drives on."""
     where = {"physicsClientId": world.client}
     set_state(world, q, qd)
     for joint in world.moving:
@@ -159,11 +146,10 @@ def leave_to_torques(world: World, q: Array, qd: Array) -> None:
         pybullet.enableJointForceTorqueSensor(world.tree, world.joints[j], enableSensor=True, **where)
 
 
-def push(world: World, driven: tuple[int, ...], effort: Array) -> None:
+def push(world: World, driven: tuple[int, ...], effort: JointForces) -> None:
     """Let efforts act on the driven joints in the next step; they add to the loads.
 
     Args:
-        world: The robot in PyBullet.
         driven: Numbers of the joints.
         effort: On all joints [N or N m], shape (nv,).
     """

@@ -7,7 +7,7 @@ import numpy as np
 from loopcheck.engines.differences import slope_along
 from loopcheck.engines.pybullet._bullet import pybullet
 from loopcheck.engines.pybullet._world import World
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.mechanism import (
     WORLD,
     ConnectClosure,
@@ -22,12 +22,8 @@ STEP = 4e-3
 """Largest change of a joint between two points of a difference [rad or m]: truncation is below round-off."""
 
 
-def closure_jacobian(world: World, q: Array) -> Array:
+def closure_jacobian(world: World, q: JointPositions) -> Array:
     """What opens the loops, per joint velocity.
-
-    Args:
-        world: The mechanism in PyBullet.
-        q: Joint positions [m or rad], shape (nq,).
 
     Returns:
         Rows along the world's axes: velocity of the first closure point relative to the second, and for welds the
@@ -54,13 +50,8 @@ def _relative(world: World, closure: RigidClosure, q: Array) -> tuple[Array, Arr
     return v1 - v2, w1 - w2
 
 
-def closure_bias(world: World, q: Array, qd: Array) -> Array:
+def closure_bias(world: World, q: JointPositions, qd: JointVelocities) -> Array:
     """J̇ q̇ in the rows of `closure_jacobian`: PyBullet has no rate of a Jacobian, so J q̇ is differenced along q̇.
-
-    Args:
-        world: The mechanism in PyBullet.
-        q: Joint positions [m or rad], shape (nq,).
-        qd: Joint velocities [m/s or rad/s], shape (nv,).
 
     Returns:
         Accelerations [m/s² or rad/s²], shape (nc,).
@@ -68,14 +59,12 @@ def closure_bias(world: World, q: Array, qd: Array) -> Array:
     return slope_along(lambda move: closure_jacobian(world, q + move) @ qd, qd, STEP)
 
 
-def point_jacobian(world: World, body: int, point: Array, q: Array) -> tuple[Array, Array]:
+def point_jacobian(world: World, body: int, point: Array, q: JointPositions) -> tuple[Array, Array]:
     """Velocity of a point of a body, and angular velocity of the body, per joint velocity, world axes.
 
     Args:
-        world: The mechanism in PyBullet.
         body: Index of the body, or `WORLD`.
         point: The point in the body frame [m], shape (3,).
-        q: Joint positions [m or rad], shape (nq,).
 
     Returns:
         Linear [m/rad or m/m] and angular part [- or 1/m], each of shape (3, nv).
@@ -91,13 +80,8 @@ def point_jacobian(world: World, body: int, point: Array, q: Array) -> tuple[Arr
     return world.summed(linear), world.summed(angular)
 
 
-def tangent(mechanism: Mechanism, closure: CoordinateClosure, q: Array) -> tuple[float, float]:
+def tangent(mechanism: Mechanism, closure: CoordinateClosure, q: JointPositions) -> tuple[float, float]:
     """Slope and intercept of the line that the follower of a coordinate closure keeps to near some positions.
-
-    Args:
-        mechanism: Robot.
-        closure: One of its coordinate closures.
-        q: Joint positions [m or rad], shape (nq,).
 
     Returns:
         Both for positions counted from the references [-, m/rad or rad/m; m or rad].
@@ -110,13 +94,11 @@ def tangent(mechanism: Mechanism, closure: CoordinateClosure, q: Array) -> tuple
     return slope, float(polynomial(leader) - slope * leader)
 
 
-def offset(mechanism: Mechanism, coordinate: Coordinate, q: Array) -> float:
+def offset(mechanism: Mechanism, coordinate: Coordinate, q: JointPositions) -> float:
     """A coordinate, counted from where all joints are at their references [m or rad].
 
     Args:
-        mechanism: Robot.
         coordinate: A joint or a tendon's length.
-        q: Joint positions [m or rad], shape (nq,).
     """
     return float(mechanism.values_of((coordinate,), (q - mechanism.rest_position)[None])[0, 0])
 

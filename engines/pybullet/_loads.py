@@ -7,17 +7,12 @@ import numpy as np
 from loopcheck.engines.pybullet._bullet import pybullet
 from loopcheck.engines.pybullet._jacobian import point_jacobian
 from loopcheck.engines.pybullet._world import World, body_pose, joint_state, place
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointForces, JointPositions, JointVelocities
 from loopcheck.robots.mechanism import WORLD, Wrench
 
 
-def load_forces(world: World, q: Array, qd: Array) -> Array:
+def load_forces(world: World, q: JointPositions, qd: JointVelocities) -> JointForces:
     """Generalized force of springs, dampers, external wrenches and gravity compensation.
-
-    Args:
-        world: The mechanism in PyBullet.
-        q: Joint positions [m or rad], shape (nq,).
-        qd: Joint velocities [m/s or rad/s], shape (nv,).
 
     Returns:
         Force on the joints [N or N m], shape (nv,).
@@ -45,14 +40,8 @@ def apply_loads(world: World) -> None:
         pybullet.applyExternalTorque(world.tree, link, load.moment.tolist(), pybullet.WORLD_FRAME, **where)
 
 
-def set_state(world: World, q: Array, qd: Array) -> None:
-    """Set the positions and velocities of all joints and rotors.
-
-    Args:
-        world: The mechanism in PyBullet.
-        q: Joint positions [m or rad], shape (nq,).
-        qd: Joint velocities [m/s or rad/s], shape (nv,).
-    """
+def set_state(world: World, q: JointPositions, qd: JointVelocities) -> None:
+    """Set the positions and velocities of all joints and rotors."""
     for joint, position, velocity in zip(world.moving, world.positions(q), world.rates(qd), strict=True):
         pybullet.resetJointState(world.tree, joint, position, velocity, physicsClientId=world.client)
 
@@ -70,13 +59,8 @@ def _on_joints(world: World, q: Array, qd: Array) -> Array:
     return force
 
 
-def springs(world: World, q: Array) -> Iterator[tuple[int, float]]:
-    """Joints with a spring of their own, and its force on each [N or N m].
-
-    Args:
-        world: The mechanism in PyBullet.
-        q: Joint positions [m or rad], shape (nq,).
-    """
+def springs(world: World, q: JointPositions) -> Iterator[tuple[int, float]]:
+    """Joints with a spring of their own, and its force on each [N or N m]."""
     for j, joint in world.passive.springs:
         yield j, joint.stiffness * float(joint.spring_reference[0] - q[j])
 

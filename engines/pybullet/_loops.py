@@ -10,7 +10,7 @@ from loopcheck.engines.pybullet._jacobian import tangent
 from loopcheck.engines.pybullet._refusals import of_loops
 from loopcheck.engines.pybullet._world import World, body_frames
 from loopcheck.engines.refusal import want_representable
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, PositionSeries
 from loopcheck.robots.efforts import Deviation, deviation_of
 from loopcheck.robots.mechanism import WORLD, Closure, ConnectClosure, CoordinateClosure, RigidClosure, WeldClosure
 
@@ -56,13 +56,11 @@ def geared(world: World, loops: tuple[int, ...]) -> Gears:
     return tuple(gears)
 
 
-def follow_curves(world: World, gears: Gears, q: Array) -> None:
+def follow_curves(world: World, gears: Gears, q: JointPositions) -> None:
     """Set the gears of coordinate closures to the tangents of their curves.
 
     Args:
-        world: The mechanism in PyBullet.
         gears: Those of the mechanism, as `geared` tells.
-        q: Joint positions [m or rad], shape (nq,).
     """
     for gear, closure in gears:
         slope, intercept = tangent(world.mechanism, closure, q)
@@ -71,11 +69,10 @@ def follow_curves(world: World, gears: Gears, q: Array) -> None:
         _set_gear(world, gear, slope=slope * ratio, intercept=intercept / weight)
 
 
-def opening(world: World, q: Array, poses: Array) -> Deviation:
+def opening(world: World, q: PositionSeries, poses: Array) -> Deviation:
     """How far the loops are open: the widest of all closures at all times.
 
     Args:
-        world: The mechanism in PyBullet.
         q: Joint positions read from PyBullet at some times [m or rad], shape (nt, nq).
         poses: What `inertial_poses` gave then [m, -], shape (nt, bodies, 7).
     """

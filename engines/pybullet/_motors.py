@@ -15,7 +15,7 @@ from loopcheck.engines.pybullet._angles import in_angles
 from loopcheck.engines.pybullet._jacobian import closure_jacobian
 from loopcheck.engines.pybullet._world import World
 from loopcheck.engines.refusal import want_representable
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, Times
 from loopcheck.robots.mechanism import Coordinate, Mechanism
 from loopcheck.robots.motion import Motion
 
@@ -38,9 +38,7 @@ def motors(world: World, mechanism: Mechanism, motion: Motion, places: Sequence[
     """The motors for some of the driven coordinates.
 
     Args:
-        world: The mechanism in PyBullet.
         mechanism: Robot; balls and all.
-        motion: Its motion.
         places: Places of the coordinates among `Mechanism.drives`.
 
     Raises:
@@ -72,14 +70,11 @@ def motors(world: World, mechanism: Mechanism, motion: Motion, places: Sequence[
     )
 
 
-def targets(mechanism: Mechanism, motion: Motion, run: Motors, t: Array) -> Array:
+def targets(mechanism: Mechanism, motion: Motion, run: Motors, t: Times) -> Array:
     """Where the motors are to have their joints.
 
     Args:
         mechanism: Robot; balls and all.
-        motion: Its motion.
-        run: The motors.
-        t: Increasing times [s], shape (nt,).
 
     Returns:
         Positions [m or rad], shape (nt, motors).

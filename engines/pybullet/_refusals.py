@@ -26,11 +26,7 @@ def refuse(mechanism: Mechanism, q: Array | None = None, *, closed: bool) -> Non
 
 
 def of_loops(mechanism: Mechanism) -> Iterator[str]:
-    """Closures that its constraints cannot hold.
-
-    Args:
-        mechanism: Robot.
-    """
+    """Closures that its constraints cannot hold."""
     for closure in mechanism.coordinate_closures:
         for coordinate in (closure.follower, *filter(None, [closure.leader])):
             if len(coordinate.joints) != 1:

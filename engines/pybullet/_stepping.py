@@ -84,7 +84,6 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Simulation:
 
     Args:
         mechanism: Robot; balls and all.
-        motion: The prescribed motion.
         run: How PyBullet is set up and driven.
 
     Raises:

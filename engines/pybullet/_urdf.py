@@ -29,7 +29,6 @@ def urdf(mechanism: Mechanism, rotors: Sequence[Rotor]) -> str:
 
     Args:
         mechanism: Robot, with hinges and slides only.
-        rotors: Its rotors.
     """
     lines = [*_link(BASE, 0.0, NOWHERE)]
     for b in range(len(mechanism.bodies)):

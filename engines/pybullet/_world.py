@@ -16,7 +16,7 @@ from loopcheck.engines.pybullet._passive import Passive, passive
 from loopcheck.engines.pybullet._refusals import refuse
 from loopcheck.engines.pybullet._rotors import Rotor, rotors
 from loopcheck.engines.pybullet._urdf import origin_of_link, principal, urdf
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, JointPositions
 from loopcheck.robots.errors import EngineError, NotRepresentableError
 from loopcheck.robots.mechanism import WORLD, Mechanism
 
@@ -63,12 +63,8 @@ class World:
         """PyBullet's index of the link of a body, or of the world."""
         return BASE_LINK if body == WORLD else self.links[body]
 
-    def positions(self, q: Array) -> list[float]:
-        """Joint positions as PyBullet counts them, from the pose in which the bodies are given, in its order.
-
-        Args:
-            q: Joint positions [m or rad], shape (nq,).
-        """
+    def positions(self, q: JointPositions) -> list[float]:
+        """Joint positions as PyBullet counts them, from the pose in which the bodies are given, in its order."""
         return (q - self.reference)[self.order].tolist()
 
     def rates(self, qd: Array) -> list[float]:
@@ -157,7 +153,6 @@ def place(world: World, body: int, point: Array) -> tuple[float, float, float]:
     """Where PyBullet has a point of a body, world axes [m].
 
     Args:
-        world: The mechanism in PyBullet.
         body: Index of the body.
         point: The point in the body frame [m], shape (3,).
     """
@@ -184,7 +179,6 @@ def body_frames(world: World, poses: Array) -> tuple[Array, Array]:
     """Frames of the bodies from their inertial frames, the world's last, where the index `WORLD` finds it.
 
     Args:
-        world: The mechanism in PyBullet.
         poses: What `inertial_poses` gave at some times [m, -], shape (nt, bodies, 7).
 
     Returns:

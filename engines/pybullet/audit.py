@@ -18,7 +18,7 @@ from loopcheck.engines.pybullet._loops import NO_BODY, NONE, close_loops, follow
 from loopcheck.engines.pybullet._refusals import refuse
 from loopcheck.engines.pybullet._world import World, body_pose, opened
 from loopcheck.engines.pybullet.routes.forward import OWN, prepare
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.inventory import Inventory, Matrices, off_axis
 from loopcheck.robots.mechanism import WORLD, Mechanism
 
@@ -39,13 +39,8 @@ REBUILT = {
 BALLS = "ball and free joints as hinges and slides"
 
 
-def audit(mechanism: Mechanism, q: Array) -> Inventory:
-    """See `loopcheck.engines.audit`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions that close the loops [m or rad], shape (nq,).
-    """
+def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
+    """See `loopcheck.engines.audit`."""
     at_rest = np.zeros((1, mechanism.nv))
     refuse(mechanism, q[None], closed=True)
     x = in_angles(mechanism, q[None], at_rest, at_rest)[0][0]
@@ -87,16 +82,11 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
         )
 
 
-def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
+def matrices(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> Matrices:
     """See `loopcheck.engines.matrices`.
 
     In PyBullet ball joints are three hinges, so that its velocities x are others, qd = E x; M, J and forces are turned
     over by congruence.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions that close the loops [m or rad], shape (nt, nq).
-        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
     """
     x, xd, _ = in_angles(mechanism, q, qd, np.zeros_like(qd))
     E, E_dot_x = rates_of_angles(mechanism, q, qd)

@@ -25,8 +25,6 @@ def log(case: Case, motion: Motion, removed: Collection[str]) -> Log:
     """See `loopcheck.engines.contract.Causes.log`.
 
     Args:
-        case: The case.
-        motion: Its motion.
         removed: Names of the causes that are removed.
     """
 

@@ -8,7 +8,7 @@ from loopcheck.engines.pybullet._loads import apply_loads, set_state
 from loopcheck.engines.pybullet._loops import close_loops
 from loopcheck.engines.pybullet._world import World, joint_state, opened
 from loopcheck.engines.pybullet.routes.forward import OWN, prepare
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, Efforts
 from loopcheck.robots.mechanism import Mechanism
 
 STEP = 1 / 240
@@ -23,7 +23,7 @@ SETTINGS = (
 """See `loopcheck.engines.contract.FreeMotion`."""
 
 
-def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, tight: bool) -> State:
+def free_motion(mechanism: Mechanism, effort: Efforts, state: State, t: Array, *, tight: bool) -> State:
     """Positions and velocities at given times; not finite from where the simulation has failed.
 
     Args:

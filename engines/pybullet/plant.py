@@ -8,20 +8,18 @@ import numpy as np
 from loopcheck.engines.pybullet._bullet import pybullet
 from loopcheck.engines.pybullet._loops import close_loops
 from loopcheck.engines.pybullet._world import World, opened
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, EffortSeries, PositionSeries, VelocitySeries
 from loopcheck.robots.mechanism import Mechanism
 
 
 class PybulletRobots:
     """A client for each mechanism, its loops closed by PyBullet's own constraints."""
 
-    def __init__(self, worlds: Sequence[World], q: Array, qd: Array) -> None:
+    def __init__(self, worlds: Sequence[World], q: PositionSeries, qd: VelocitySeries) -> None:
         """Put every robot into its state, with all motors off.
 
         Args:
             worlds: The robots, with hinges and slides only and a gear of one at every actuator.
-            q: Joint positions of each [m or rad], shape (n, nq).
-            qd: Joint velocities of each [m/s or rad/s], shape (n, nv).
         """
         self._worlds = worlds
         for world, positions, velocities in zip(worlds, q, qd, strict=True):
@@ -40,11 +38,10 @@ class PybulletRobots:
         read = np.array([[joint[:2] for joint in robot] for robot in states], dtype=float)
         return read[..., 0] + [world.reference for world in self._worlds], read[..., 1]
 
-    def step(self, tau: Array, dt: float) -> None:
+    def step(self, tau: EffortSeries, dt: float) -> None:
         """Hold the efforts for one step.
 
         Args:
-            tau: Efforts of the actuators [N or N m], shape (n, na).
             dt: Length of the step [s].
         """
         for world, efforts in zip(self._worlds, tau @ self._worlds[0].mechanism.selection, strict=True):
@@ -57,13 +54,11 @@ class PybulletRobots:
 
 
 @contextmanager
-def robots(mechanisms: Sequence[Mechanism], q: Array, qd: Array) -> Iterator[PybulletRobots]:
+def robots(mechanisms: Sequence[Mechanism], q: PositionSeries, qd: VelocitySeries) -> Iterator[PybulletRobots]:
     """Robots in PyBullet.
 
     Args:
         mechanisms: The robots, with hinges and slides only.
-        q: Joint positions of each [m or rad], shape (n, nq).
-        qd: Joint velocities of each [m/s or rad/s], shape (n, nv).
 
     Raises:
         EngineError: If PyBullet fails.

@@ -13,7 +13,7 @@ from loopcheck.engines.pybullet._bullet import pybullet
 from loopcheck.engines.pybullet._loops import close_loops
 from loopcheck.engines.pybullet._world import World, opened
 from loopcheck.engines.tuning import Family, Given, Settings, best_seconds, functions_of
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 
@@ -83,11 +83,7 @@ def files(mechanism: Mechanism, settings: Settings) -> dict[Path, bytes]:
 
 
 def script(settings: Settings) -> str:
-    """The calls, as a function of a module that needs PyBullet alone.
-
-    Args:
-        settings: What to set.
-    """
+    """The calls, as a function of a module that needs PyBullet alone."""
     physics = [f"{name}={settings[name]}" for name in (*SOLVED, *CORRECTED) if name in settings]
     dynamics = [f"{name}={settings[name]}" for name in UNDAMPED if name in settings]
     lines = [
@@ -116,14 +112,8 @@ def script(settings: Settings) -> str:
     return "\n".join([*lines, ""])
 
 
-def seconds_per_step(mechanism: Mechanism, q: Array, settings: Settings) -> float:
-    """See `loopcheck.engines.tuning.Tuning.seconds_per_step`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions from which it steps [m or rad], shape (nq,).
-        settings: What to set.
-    """
+def seconds_per_step(mechanism: Mechanism, q: JointPositions, settings: Settings) -> float:
+    """See `loopcheck.engines.tuning.Tuning.seconds_per_step`."""
     with opened(mechanism) as world:
         loops = close_loops(world)
         pybullet.setTimeStep(STEP, physicsClientId=world.client)

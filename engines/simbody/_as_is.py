@@ -7,7 +7,7 @@ import numpy as np
 from loopcheck.engines.simbody._equations import opening
 from loopcheck.engines.simbody._model import BALL_OR_FREE, Model, build
 from loopcheck.engines.simbody._opensim import opensim
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.mechanism import Mechanism
@@ -41,14 +41,11 @@ class SimbodyStepped(NamedTuple):
     step: float = STEP
 
     @classmethod
-    def from_state(cls, mechanism: Mechanism, t: float, q: Array, qd: Array) -> Self:
+    def from_state(cls, mechanism: Mechanism, t: float, q: JointPositions, qd: JointVelocities) -> Self:
         """The robot in a state.
 
         Args:
-            mechanism: Robot.
             t: Time of the state [s].
-            q: Joint positions [m or rad], shape (nq,).
-            qd: Joint velocities [m/s or rad/s], shape (nv,).
 
         Raises:
             NotRepresentableError: If the mechanism has something that Simbody cannot carry.

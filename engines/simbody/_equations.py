@@ -8,7 +8,7 @@ import numpy as np
 
 from loopcheck.engines.simbody._model import Model, build
 from loopcheck.engines.simbody._opensim import matrix, opensim, vector
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation, deviation_of
 from loopcheck.robots.mechanism import Closure, ConnectClosure, CoordinateClosure, Mechanism, WeldClosure
 
@@ -27,21 +27,21 @@ class SimbodyEquations:
         """See `loopcheck.engines.equations.Equations.mechanism`."""
         return self.simbody.mechanism
 
-    def jacobian(self, q: Array) -> Array:
+    def jacobian(self, q: JointPositions) -> Array:
         """See `loopcheck.engines.equations.Equations.jacobian`, the closures' rows of its own constraints."""
         model = self.simbody
         model.put(q, np.zeros(self.mechanism.nv))
         model.model.realizePosition(model.state)
         return constraint_matrix(model, model.state)[: model.loop_rows] @ model.rates(q)
 
-    def opening(self, q: Array) -> Deviation:
+    def opening(self, q: JointPositions) -> Deviation:
         """See `loopcheck.engines.equations.Equations.opening`."""
         model = self.simbody
         model.put(q, np.zeros(self.mechanism.nv))
         model.model.realizePosition(model.state)
         return opening(model, model.state)
 
-    def closure_bias(self, q: Array, qd: Array) -> Array:
+    def closure_bias(self, q: JointPositions, qd: JointVelocities) -> Array:
         """See `loopcheck.engines.equations.Equations.closure_bias`, as its own constraints have it."""
         model = self.simbody
         model.put(q, qd)
@@ -50,7 +50,7 @@ class SimbodyEquations:
         _matter(model).calcBiasForAccelerationConstraints(model.state, bias)
         return np.array(bias.to_numpy()).reshape(-1)[: model.loop_rows]
 
-    def tree_terms(self, q: Array, qd: Array) -> tuple[Array, Array, Array]:
+    def tree_terms(self, q: JointPositions, qd: JointVelocities) -> tuple[Array, Array, Array]:
         """See `loopcheck.engines.equations.Equations.tree_terms`."""
         model = self.simbody
         model.put(q, qd)
@@ -68,9 +68,6 @@ class SimbodyEquations:
 def equations(mechanism: Mechanism) -> SimbodyEquations:
     """The equations of motion of a mechanism.
 
-    Args:
-        mechanism: Robot.
-
     Raises:
         NotRepresentableError: If it has something that Simbody cannot carry.
     """
@@ -81,7 +78,6 @@ def constraint_matrix(model: Model, state: Any) -> Array:
     """Rows of all constraints per velocity of Simbody's [-, m or 1/m], shape (rows, nu).
 
     Args:
-        model: The mechanism in Simbody.
         state: A state of it, whose positions are realized.
     """
     G = opensim.Matrix()
@@ -93,7 +89,6 @@ def opening(model: Model, state: Any) -> Deviation:
     """How far the widest loop is open, by Simbody's own errors of position.
 
     Args:
-        model: The mechanism in Simbody.
         state: A state of it, whose positions are realized.
     """
     errors, row, widest = np.array(state.getQErr().to_numpy()).reshape(-1), model.drives, Deviation()

@@ -14,7 +14,6 @@ def add_loads(model: Any, mechanism: Mechanism, bodies: Sequence[Any], joints: S
 
     Args:
         model: OpenSim's model.
-        mechanism: Robot.
         bodies: OpenSim's body of each body.
         joints: OpenSim's joint of each joint.
     """
@@ -34,7 +33,6 @@ def add_efforts(model: Any, mechanism: Mechanism, joints: Sequence[Any], efforts
 
     Args:
         model: OpenSim's model.
-        mechanism: Robot.
         joints: OpenSim's joint of each joint.
         efforts: The forces, none on balls and free joints [N or N m], shape (nv,), or (0,) if there are none.
     """

@@ -16,7 +16,6 @@ def add_loops(model: Any, mechanism: Mechanism, bodies: Sequence[Any], joints: S
 
     Args:
         model: OpenSim's model.
-        mechanism: Robot.
         bodies: OpenSim's body of each body.
         joints: OpenSim's joint of each joint.
     """
@@ -46,7 +45,6 @@ def add_couplers(
 
     Args:
         model: OpenSim's model.
-        mechanism: Robot.
         joints: OpenSim's joint of each joint.
         rotors: The coordinates, each with the joint of its rotor.
     """

@@ -18,7 +18,7 @@ from loopcheck.engines.simbody._loads import add_actuator, add_efforts, add_load
 from loopcheck.engines.simbody._loops import add_couplers, add_loops
 from loopcheck.engines.simbody._opensim import angles, fixed_angles, opensim, vec3, vector
 from loopcheck.engines.simbody._support import want_representable
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.mechanism import WORLD, Coordinate, Joint, Mechanism, Tendon
 
 X, Z = np.eye(3)[0], np.eye(3)[2]
@@ -64,12 +64,8 @@ class Model:
     loop_rows: int
     """Number of the closures' rows; they come next."""
 
-    def rates(self, q: Array) -> Array:
-        """Simbody's velocities per joint velocity [-, or m per rad], shape (nu, nv).
-
-        Args:
-            q: Joint positions [m or rad], shape (nq,).
-        """
+    def rates(self, q: JointPositions) -> Array:
+        """Simbody's velocities per joint velocity [-, or m per rad], shape (nu, nv)."""
         mechanism = self.mechanism
         T = np.zeros((self.state.getNU(), mechanism.nv))
         for j, joint in enumerate(mechanism.joints):
@@ -98,13 +94,8 @@ class Model:
     def _own(self, coordinate: Coordinate) -> int:
         return coordinate.joints[0] if coordinate.is_joint else len(self.joints) + self.rotor(coordinate)
 
-    def put(self, q: Array, qd: Array) -> None:
-        """Set the state.
-
-        Args:
-            q: Joint positions [m or rad], shape (nq,).
-            qd: Joint velocities [m/s or rad/s], shape (nv,).
-        """
+    def put(self, q: JointPositions, qd: JointVelocities) -> None:
+        """Set the state."""
         mechanism, values = self.mechanism, np.zeros(self.state.getNQ())
         for j, joint in enumerate(mechanism.joints):
             x, places = q[mechanism.q_slices[j]], list(self.q_places[j])
@@ -129,7 +120,6 @@ def build(
     """A mechanism in Simbody, at rest where OpenSim puts it.
 
     Args:
-        mechanism: Robot.
         driven: Coordinates whose motion is prescribed, with OpenSim's function of time.
         efforts: Constant forces on the joints, hinges and slides only [N or N m], shape (nv,); by default none.
         actuated: Whether driven joints have actuators.

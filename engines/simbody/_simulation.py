@@ -61,8 +61,6 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
     """Simulate a motion at one step size.
 
     Args:
-        mechanism: Robot.
-        motion: The prescribed motion.
         run: How it is stepped.
 
     Raises:
@@ -95,10 +93,6 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
 
 def want_regular(mechanism: Mechanism, motion: Motion) -> None:
     """Refuse a motion on which the angles that Simbody has for balls come near a singularity.
-
-    Args:
-        mechanism: Robot.
-        motion: Its motion.
 
     Raises:
         NotRepresentableError: If one does.

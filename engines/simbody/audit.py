@@ -9,7 +9,7 @@ from loopcheck.engines.equations import equation_fields, matrices_along, names_o
 from loopcheck.engines.simbody._equations import equations
 from loopcheck.engines.simbody._model import Model
 from loopcheck.engines.simbody._opensim import guarded, opensim, pose
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.inventory import FREEDOM, Inventory, Matrices, off_axis
 from loopcheck.robots.mechanism import Mechanism
 
@@ -23,13 +23,8 @@ REBUILT = {
 }
 
 
-def audit(mechanism: Mechanism, q: Array) -> Inventory:
-    """See `loopcheck.engines.audit`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions that close the loops [m or rad], shape (nq,).
-    """
+def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
+    """See `loopcheck.engines.audit`."""
     with guarded("simbody"):
         terms = equations(mechanism)
         model, fields = terms.simbody, equation_fields(terms, q)
@@ -55,14 +50,8 @@ def audit(mechanism: Mechanism, q: Array) -> Inventory:
         )
 
 
-def matrices(mechanism: Mechanism, q: Array, qd: Array) -> Matrices:
-    """See `loopcheck.engines.matrices`.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions that close the loops [m or rad], shape (nt, nq).
-        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
-    """
+def matrices(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> Matrices:
+    """See `loopcheck.engines.matrices`."""
     with guarded("simbody"):
         return matrices_along(equations(mechanism), q, qd)
 

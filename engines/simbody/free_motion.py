@@ -8,7 +8,7 @@ from loopcheck.engines.contract import State
 from loopcheck.engines.simbody._equations import opening
 from loopcheck.engines.simbody._model import BALL_OR_FREE, Model, build
 from loopcheck.engines.simbody._opensim import guarded, opensim
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, Efforts, Times
 from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.mechanism import Mechanism
 
@@ -20,14 +20,13 @@ SETTINGS = (
 """See `loopcheck.engines.contract.FreeMotion`."""
 
 
-def free_motion(mechanism: Mechanism, effort: Array, state: State, t: Array, *, tight: bool) -> State:
+def free_motion(mechanism: Mechanism, effort: Efforts, state: State, t: Times, *, tight: bool) -> State:
     """Positions and velocities at given times; not finite from where the simulation has failed.
 
     Args:
         mechanism: Robot, of hinges and slides.
         effort: Constant efforts of the actuators [N or N m], shape (na,).
         state: Joint positions [m or rad], shape (nq,), and velocities [per s], shape (nv,), at the first time.
-        t: Times [s], shape (nt,).
         tight: With an accuracy that comes close to the exact answer, instead of OpenSim's own.
     """
     for joint in mechanism.joints:

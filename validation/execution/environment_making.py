@@ -129,7 +129,6 @@ def package(engine: str, version: str) -> str:
     """Requirement of an engine's package: the named version, or the supported range.
 
     Args:
-        engine: Name of the engine.
         version: Version of its package; empty for the newest.
     """
     distribution = engines.distribution(engine)
@@ -140,7 +139,6 @@ def packages_with(engine: str, version: str, needs: Iterable[str]) -> list[str]:
     """Requirements to install: an engine, its undeclared requirements and further packages, in compatible versions.
 
     Args:
-        engine: Name of the engine.
         version: Version of its package; empty for the newest.
         needs: Requirements of the further packages.
     """
@@ -155,7 +153,6 @@ def unstated_needs(engine: str, version: str) -> list[str]:
     """Undeclared requirements of a release: the only versions of other packages that it runs with.
 
     Args:
-        engine: Name of the engine.
         version: Version of its package; empty for the newest, without undeclared requirements.
     """
     return [
@@ -170,7 +167,6 @@ def chosen_python(engine: str, version: str, options: Sequence[str], folder: Pat
     """An interpreter with wheels of an engine: the running one, another of this machine, or a version that uv installs.
 
     Args:
-        engine: Name of the engine.
         version: Version of its package; empty for the newest.
         options: Package sources for uv.
         folder: Working folder of uv.

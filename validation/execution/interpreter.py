@@ -55,7 +55,6 @@ def call(python: Path, function: Callable[..., Any], args: tuple[Any, ...], time
     Args:
         python: Its executable file, in the environment.
         function: A function of one of our modules.
-        args: Its arguments.
         time_limit: How long it may take [s].
 
     Raises:

@@ -168,7 +168,6 @@ def read_csv(path: Path, **options: Any) -> pd.DataFrame:
     """Read a table that `to_csv` has written.
 
     Args:
-        path: The file.
         options: Of pandas' own function.
     """
     return _with_texts(pd.read_csv(path, **options), rf"'(?={FORMULA})", "")

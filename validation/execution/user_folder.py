@@ -7,9 +7,6 @@ from pathlib import Path
 def user_folder(name: str) -> Path:
     """A folder in the user's cache, made if it is not there.
 
-    Args:
-        name: Name of the folder.
-
     Raises:
         OSError: If it cannot be made.
     """
@@ -19,9 +16,5 @@ def user_folder(name: str) -> Path:
 
 
 def data_folder(name: str) -> Path:
-    """Path of a folder in the user's data, kept until the user removes it; it may not exist yet.
-
-    Args:
-        name: Name of the folder.
-    """
+    """Path of a folder in the user's data, kept until the user removes it; it may not exist yet."""
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "loopcheck" / name

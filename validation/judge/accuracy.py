@@ -15,7 +15,7 @@ from loopcheck.analytic.dynamics.powers import effort_scale
 from loopcheck.analytic.kinematics.redundancy import shared_loads
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.logs.residual import evenly
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, EffortSeries
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.validation.judge.verdicts import IDLE, NO_LOAD, accuracy_divisor
@@ -130,12 +130,10 @@ class Requirement:
         )
 
 
-def requirement(mechanism: Mechanism, motion: Motion, effort: Array, scale: Array | None = None) -> Requirement:
+def requirement(mechanism: Mechanism, motion: Motion, effort: EffortSeries, scale: Array | None = None) -> Requirement:
     """The requirement of a motion.
 
     Args:
-        mechanism: Robot.
-        motion: Its motion.
         effort: Required efforts [N or N m], shape (nt, na).
         scale: Scale of the errors of each actuator [N or N m], shape (na,), if it is known.
     """

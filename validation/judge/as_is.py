@@ -11,7 +11,7 @@ from loopcheck.analytic.logs.closed_log import ClosedLog, closed_log
 from loopcheck.analytic.logs.evaluation import evaluate
 from loopcheck.analytic.logs.filters import Filter, step_filter
 from loopcheck.analytic.logs.residual import MARGIN, evenly, residual_efforts
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, Efforts, EffortSeries, JointPositions, Times
 from loopcheck.robots.efforts import AsIs
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.log import UNMODELLED, Held, Log
@@ -71,12 +71,8 @@ class Series:
     left_out: Array
     """Largest effort equivalent to reported contacts, limits and dry friction, not checked, shape (na,)."""
 
-    def relative(self, effort: Array) -> Array:
-        """Efforts over the scales of their actuators [-], shape (n, na); zero for actuators without load.
-
-        Args:
-            effort: Efforts [N or N m], shape (n, na).
-        """
+    def relative(self, effort: EffortSeries) -> Array:
+        """Efforts over the scales of their actuators [-], shape (n, na); zero for actuators without load."""
         return np.divide(effort, self.scale, out=np.zeros_like(effort), where=self.scale > 0)
 
 
@@ -107,12 +103,10 @@ class Settled:
     """Remark for the reader of the numbers."""
 
 
-def residual_series(mechanism: Mechanism, log: Log, guess: Array) -> Series:
+def residual_series(mechanism: Mechanism, log: Log, guess: JointPositions) -> Series:
     """Residual efforts of every step of a log, with the engine's notes on effects outside the equations.
 
     Args:
-        mechanism: Robot.
-        log: The log.
         guess: Joint positions near the first sample [m or rad], shape (nq,).
 
     Raises:
@@ -121,12 +115,10 @@ def residual_series(mechanism: Mechanism, log: Log, guess: Array) -> Series:
     return _series(closed_log(mechanism, log, guess))[0]
 
 
-def step_residuals(mechanism: Mechanism, log: Log, guess: Array) -> Array:
+def step_residuals(mechanism: Mechanism, log: Log, guess: JointPositions) -> EffortSeries:
     """Residual efforts alone of each step of a log with velocities, without a limit on the number of steps.
 
     Args:
-        mechanism: Robot.
-        log: The log.
         guess: Joint positions near the first sample [m or rad], shape (nq,).
 
     Returns:
@@ -169,8 +161,6 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None, start
     by more than a tenth of the remaining error.
 
     Args:
-        mechanism: Robot.
-        as_is: The run.
         most: Largest number of judged samples of each run, evenly spread; by default all samples.
         start: Samples before this time are not judged [s].
     """
@@ -225,7 +215,7 @@ def _beside(closed: ClosedLog, kernels: Filter, whole: Series, t: Array) -> Seri
 
 
 def _errors_of_windows(
-    whole: Series, beside: Series, t: Array, residual: Array, floor: Array
+    whole: Series, beside: Series, t: Times, residual: EffortSeries, floor: Efforts
 ) -> tuple[AnyArray, Array, Array]:
     """Actuators without a separable transient, and the largest errors after the shortest and the longest transient.
 
@@ -251,7 +241,7 @@ def _errors_of_windows(
 
 
 def start_window(
-    whole: Series, t: Array, residual: Array, *, part: float = TENTH, median: int = MEDIAN
+    whole: Series, t: Times, residual: EffortSeries, *, part: float = TENTH, median: int = MEDIAN
 ) -> tuple[float, AnyArray]:
     """Length of the initial transient in the residual efforts, and actuators with a transient of unlimited length.
 

@@ -13,11 +13,7 @@ CLOSURE = re.compile(rb"<(connect|weld)\s")
 
 
 def possible_twins(mechanism: Mechanism) -> tuple[Path, ...]:
-    """MJCFs in the folder of a model without loops that have closures and name all of its joints.
-
-    Args:
-        mechanism: The model.
-    """
+    """MJCFs in the folder of a model without loops that have closures and name all of its joints."""
     model = mechanism.model.path.absolute()
     names = [joint.name for joint in mechanism.joints if DOFS[joint.kind] == 1]
     if mechanism.rigid_closures or not names:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from loopcheck.analytic.kinematics.mobility import open_start
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Efforts, EffortSeries
 from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import modes
@@ -104,7 +104,6 @@ def summarize_resolved(outcomes: Sequence[Outcome], motion: Motion, evidence: Ev
 
     Args:
         outcomes: Outcomes of all sources, the reference included.
-        motion: The motion of the case.
         evidence: See `summarize`.
     """
     summary = summarize(outcomes, evidence)
@@ -119,7 +118,7 @@ def summarize_resolved(outcomes: Sequence[Outcome], motion: Motion, evidence: Ev
     return summarize(outcomes, replace(evidence or Evidence(), resolutions=resolutions))
 
 
-def relative_error(candidate: Array, reference: Array, scale: Array) -> float:
+def relative_error(candidate: EffortSeries, reference: EffortSeries, scale: Efforts) -> float:
     """Largest error over time and actuators, relative to the scale of the actuator [-].
 
     Args:
@@ -133,7 +132,7 @@ def relative_error(candidate: Array, reference: Array, scale: Array) -> float:
     return largest_of_acting(np.abs(candidate - reference).max(0), scale)
 
 
-def largest_of_acting(errors: Array, scale: Array) -> float:
+def largest_of_acting(errors: Efforts, scale: Efforts) -> float:
     """The largest error over the scale of the actuators with load [-]; NaN if no actuator has load.
 
     Args:
@@ -150,12 +149,11 @@ def case_and_source(outcome: Outcome) -> dict[str, str]:
     return {"robot": robot, "variant": variant, "mode": mode, "configuration": configuration, "source": outcome.source}
 
 
-def ladder_rows(outcome: Outcome, reference: EffortHistory, scale: Array) -> list[Mapping[str, Any]]:
+def ladder_rows(outcome: Outcome, reference: EffortHistory, scale: Efforts) -> list[Mapping[str, Any]]:
     """Rows of the refinement table of one source on one case: error, change and observed order at each step.
 
     Args:
         outcome: Outcome of the source.
-        reference: Efforts of the reference.
         scale: Scales of the actuators [N or N m], shape (na,).
     """
     ladder = outcome.compared.ladder if outcome.compared else ()

@@ -208,7 +208,6 @@ def random_motion_or_error(case: Case, motion: Motion) -> Motion | HarnessError:
     """The random motion of a case, or the error with the reason for its absence.
 
     Args:
-        case: The case.
         motion: Its own motion, at least as large.
     """
     try:

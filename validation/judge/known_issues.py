@@ -86,7 +86,6 @@ def concerning(robots: Sequence[str], sources: Sequence[str]) -> list[Issue]:
 
     Args:
         robots: Names of the robots of a run.
-        sources: Names of its sources.
     """
     engines, versions = {source.split("/")[0] for source in sources}, engine_versions()
     return [

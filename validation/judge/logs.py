@@ -113,7 +113,6 @@ def judge_log(case: Case, log: Log, *, start: float = -np.inf, fitted: Sequence[
 
     Args:
         case: Robot and configuration, and the mode of the assembly if the log contains the drives only.
-        log: The log.
         start: Samples before this time are ignored [s].
         fitted: Parameters fitted to the residual, `friction` or `mass:BODY`; the remaining residual is judged.
 
@@ -187,7 +186,6 @@ def verdicts(judged: JudgedLog, accuracy: float, internal_load: float = INTERNAL
     """The verdict on each actuator.
 
     Args:
-        judged: The judged log.
         accuracy: Largest residual that agrees, over the largest effort that the motion requires [-].
         internal_load: Largest internal load of redundant actuators, over the same effort [-].
     """
@@ -305,7 +303,6 @@ def sampling_that_would_do(residual: Residual, required: Requirement, actuator: 
 
     Args:
         residual: Residual of the log.
-        required: Requirement of its motion.
         actuator: Number of the actuator.
         accuracy: Largest residual that agrees, over the largest effort that the motion requires [-].
     """

@@ -5,7 +5,7 @@ import numpy as np
 from loopcheck.analytic.dynamics.lagrange import lengths
 from loopcheck.analytic.kinematics.closures import closure_jacobian, closure_residual
 from loopcheck.analytic.kinematics.tree import Poses, poses, retract, twist_matrices
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointForces, JointPositions
 from loopcheck.robots.inventory import FREEDOM, Inventory, off_axis
 from loopcheck.robots.mechanism import ConnectClosure, CoordinateClosure, Joint, Mechanism, WeldClosure
 
@@ -15,12 +15,10 @@ STEP = 1e-40
 """Imaginary step [m or rad]."""
 
 
-def expected_inventory(mechanism: Mechanism, q: Array, rest_force: Array) -> Inventory:
+def expected_inventory(mechanism: Mechanism, q: JointPositions, rest_force: JointForces) -> Inventory:
     """The inventory of a mechanism in a pose.
 
     Args:
-        mechanism: Robot.
-        q: Joint positions [m or rad], shape (nq,).
         rest_force: Force that holds the tree at rest there [N or N m], shape (nv,).
     """
     body_poses = poses(mechanism, q[None])
@@ -66,7 +64,6 @@ def _opening(mechanism: Mechanism, residual: Array) -> float:
     """Widest gap of a loop [m or rad].
 
     Args:
-        mechanism: Robot.
         residual: Closure residual, with the sine of a weld's angle [m or rad], shape (nc,).
     """
     widths = [0.0]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from loopcheck.analytic.logs.residual import Residual
-from loopcheck.robots.arrays import Array, root_mean_square
+from loopcheck.robots.arrays import Array, Efforts, EffortSeries, root_mean_square
 from loopcheck.robots.log import Held
 from loopcheck.robots.mechanism import Mechanism
 
@@ -48,7 +48,6 @@ def reading_of(mechanism: Mechanism, residual: Residual, actuator: int) -> Readi
     """The reading nearest to the logged efforts of an actuator.
 
     Args:
-        mechanism: Robot.
         residual: Residual efforts of the log.
         actuator: Number of the actuator.
     """
@@ -72,7 +71,7 @@ def in_words(reading: Reading) -> str:
     return f"the logged column resembles {', or '.join(reading.names)} (rms difference {reading.left:.2g})"
 
 
-def differences(effort: Array, readings: Mapping[str, Array], scale: Array) -> dict[str, float]:
+def differences(effort: EffortSeries, readings: Mapping[str, Array], scale: Efforts) -> dict[str, float]:
     """Distances of other readings from the applied effort, root mean square over the scale, worst actuator [-].
 
     Args:

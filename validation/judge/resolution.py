@@ -60,8 +60,6 @@ def measure_resolution(case: Case, motion: Motion, name: str, efforts: EffortHis
     """Resolution of a source in a case; runs in a worker process.
 
     Args:
-        case: The case.
-        motion: Its motion.
         name: Name of the source, as `mujoco/forward`.
         efforts: The compared part of its efforts.
     """
@@ -117,7 +115,6 @@ def moved(motion: Motion, rng: np.random.Generator, digits: type[np.floating] = 
     """The motion with each number moved by two units in the last place, up or down.
 
     Args:
-        motion: The motion.
         rng: Generator of the directions.
         digits: Floating-point type of the engine.
     """

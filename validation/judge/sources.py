@@ -26,7 +26,6 @@ def names(robot: Robot, *, absent: bool = False) -> tuple[str, ...]:
     installed and the route runs by default.
 
     Args:
-        robot: The robot.
         absent: Whether to include engines that are not installed.
     """
     analytic = [name for name in ANALYTIC if name != Paper.name or robot.paper is not None]

@@ -65,9 +65,6 @@ def cases_of(
 
     Args:
         targets: See `robot_of`.
-        variants: Names of variants.
-        modes: Names of modes.
-        configurations: Names of configurations.
         actuated: See `robot_of`.
         motion: See `robot_of`.
 
@@ -116,9 +113,6 @@ def case_of(
 
     Args:
         target: See `robot_of`.
-        variant: Name of the variant.
-        mode: Name of the mode.
-        configuration: Name of the configuration.
         actuated: See `robot_of`.
         motion: See `robot_of`.
 

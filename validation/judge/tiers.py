@@ -51,8 +51,6 @@ def static(expected: Inventory, actual: Inventory, M: Array) -> Iterator[Quantit
     """Comparison of the inventory of an engine with the model: first all numbers of elements, then their properties.
 
     Args:
-        expected: Inventory of the model.
-        actual: Inventory of the engine.
         M: Inertia matrix of the model in the same pose [kg, kg m or kg m²], shape (nv, nv).
     """
     alike = {"": True}
@@ -148,7 +146,6 @@ def instantaneous(
     """Comparison of the terms of an engine at some states with the terms of the model.
 
     Args:
-        mechanism: Robot.
         terms: Terms of the model at the states.
         actual: Terms of the engine, first at the states and then at rest in the same positions.
         rates: Joint velocities [m/s or rad/s] and accelerations [m/s² or rad/s²], each of shape (nt, nv).

@@ -96,11 +96,7 @@ class Curves:
     """Tolerance or accuracy by judged source [-]."""
 
     def divisor(self, source: str) -> Array:
-        """Effort that errors of a source are divided by [N or N m], shape (na,).
-
-        Args:
-            source: Name of the source.
-        """
+        """Effort that errors of a source are divided by [N or N m], shape (na,)."""
         return accuracy_divisor(self.peak, self.scale) if has_accuracy(source) else self.scale
 
     @property
@@ -293,7 +289,6 @@ def log_figure(case_curves: Curves, source: str, actuator: str, tolerance: float
     Args:
         case_curves: Curves of the log.
         source: Name of the log.
-        actuator: Name of the actuator.
         tolerance: Accuracy of the user [-]; NaN without a limit.
     """
     required, effort = (case_curves.efforts.get(key) for key in (case_curves.reference, source))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from loopcheck.analytic.kinematics.tree import Poses, poses
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, JointPositions, PositionSeries
 from loopcheck.robots.mechanism import WORLD, Mechanism
 from loopcheck.robots.motion import Motion
 
@@ -21,8 +21,6 @@ def point_rows(mechanism: Mechanism, motion: Motion, trace: str | None) -> Itera
     """Rows of the table of points: t, body, point, x, y, z.
 
     Args:
-        mechanism: Robot.
-        motion: Its motion.
         trace: Site with a drawn path, or None.
 
     Raises:
@@ -31,21 +29,15 @@ def point_rows(mechanism: Mechanism, motion: Motion, trace: str | None) -> Itera
     return _rows(mechanism, motion.t, motion.q, trace)
 
 
-def pose_rows(mechanism: Mechanism, q: Array) -> Iterator[Mapping[str, Any]]:
-    """Rows of the table of points for a robot that stands still.
-
-    Args:
-        mechanism: Robot.
-        q: Joint positions [m or rad], shape (nq,).
-    """
+def pose_rows(mechanism: Mechanism, q: JointPositions) -> Iterator[Mapping[str, Any]]:
+    """Rows of the table of points for a robot that stands still."""
     return _rows(mechanism, np.zeros(1), q[None], None)
 
 
-def paths(mechanism: Mechanism, q: Array, trace: str | None) -> Mapping[str, Array]:
+def paths(mechanism: Mechanism, q: PositionSeries, trace: str | None) -> Mapping[str, Array]:
     """Paths of the points of each body, by its name [m], each of shape (points, nt, 3); the traced point as a body.
 
     Args:
-        mechanism: Robot.
         q: Joint positions over time [m or rad], shape (nt, nq).
         trace: Site with a drawn path, or None.
 

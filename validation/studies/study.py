@@ -145,7 +145,6 @@ def computed(study: Study, folder: Path, pool: WorkerPool, command: Sequence[str
     Args:
         study: Study to compute.
         folder: Folder for files that are too large for a table.
-        pool: Workers.
         command: The command line, to be recorded.
 
     Raises:
@@ -173,8 +172,6 @@ def write_conclusion(
     """Write the page of a study, and the tables derived from its result.
 
     Args:
-        study: The study.
-        result: Its result.
         pool: Workers that draw the page; by default this process draws it.
         say: Takes the terminal output: first the summary, and last the path of the page.
 

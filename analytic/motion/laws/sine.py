@@ -23,7 +23,6 @@ def prescription(
     The whole swing of joint k is a (cos φ_k − cos(2πft + φ_k)), φ_k = k radians, so it starts at the starting pose.
 
     Args:
-        mechanism: Robot.
         start: Positions of the actuated joints in the starting guess [m or rad], shape (actuated joints,).
         amplitude: Half of the swing, a [m or rad].
         frequency: Frequency, f [Hz].

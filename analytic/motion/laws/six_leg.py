@@ -8,7 +8,7 @@ import numpy as np
 from loopcheck.analytic.motion.jets import Jet, sin
 from loopcheck.analytic.motion.laws import Prescription, of_task, require_joints, require_positive
 from loopcheck.analytic.motion.platforms.six_legs import LEGS, leg_coordinates, six_legs
-from loopcheck.robots.arrays import Array, frozen
+from loopcheck.robots.arrays import Array, Times, frozen
 from loopcheck.robots.mechanism import Mechanism
 
 
@@ -31,12 +31,11 @@ def prescription(
     return of_task(pose, partial(_swaying, rows), inverse, duration)
 
 
-def _swaying(sines: Array, t: Array) -> list[Jet]:
+def _swaying(sines: Array, t: Times) -> list[Jet]:
     """Pose of a platform each of whose coordinates is c + a sin(2πft + φ).
 
     Args:
         sines: Rows c, a, f, φ for px py pz φ θ ψ [m or rad, the same, Hz, rad], shape (6, 4).
-        t: Time [s], shape (nt,).
     """
     time = Jet.of_time(t)
     return [sin(time * (2 * np.pi * f) + p) * a + c for c, a, f, p in sines]

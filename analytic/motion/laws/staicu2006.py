@@ -7,7 +7,7 @@ import numpy as np
 from loopcheck.analytic.motion.jets import Jet, sin
 from loopcheck.analytic.motion.laws import Prescription, of_task, require_joints
 from loopcheck.analytic.motion.platforms.three_legs import slider_coordinates, three_legs
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, Times
 from loopcheck.robots.mechanism import Mechanism
 
 
@@ -25,12 +25,8 @@ def prescription(mechanism: Mechanism, start: Array) -> Prescription:
     return of_task({"y": "m", "z": "m", "θ": "rad"}, _motion, inverse, 1.0)
 
 
-def _motion(t: Array) -> list[Jet]:
-    """y, z and θ of the 2T1R in its motion (5).
-
-    Args:
-        t: Time [s], shape (nt,).
-    """
+def _motion(t: Times) -> list[Jet]:
+    """y, z and θ of the 2T1R in its motion (5)."""
     time = Jet.of_time(t)
     squared = time * time
     y = -squared * (squared - 1.3 * time + 0.3)

@@ -7,7 +7,7 @@ import numpy as np
 from loopcheck.analytic.motion.jets import Jet, arcsin, arctan, cos, sin
 from loopcheck.analytic.motion.laws import Prescription, of_task, require_joints, require_positive
 from loopcheck.analytic.motion.platforms.crossed_limbs import CrossedLimbs, crossed_limbs, limb_coordinates
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, Times
 from loopcheck.robots.mechanism import Mechanism
 
 
@@ -34,14 +34,12 @@ def prescription(
     return of_task({"α": "rad", "β": "rad", "ζ": "m"}, path, inverse, duration)
 
 
-def _helix(robot: CrossedLimbs, path: tuple[float, float, float], duration: float, t: Array) -> list[Jet]:
+def _helix(robot: CrossedLimbs, path: tuple[float, float, float], duration: float, t: Times) -> list[Jet]:
     """α, β, ζ of the 2PUR-2RPU when its tool goes once round a helix (42) to (47) by the law (B-1).
 
     Args:
-        robot: Its geometry.
         path: Radius, initial height and pitch of the helix [m].
         duration: Time T of the turn [s].
-        t: Time [s], shape (nt,).
     """
     radius, height, pitch = path
     phi = modified_trapezoid(t, duration)
@@ -50,11 +48,10 @@ def _helix(robot: CrossedLimbs, path: tuple[float, float, float], duration: floa
     return [alpha, beta, (z - robot.h * cos(beta) * cos(alpha)) / cos(alpha)]
 
 
-def modified_trapezoid(t: Array, T: float) -> Jet:
+def modified_trapezoid(t: Times, T: float) -> Jet:
     """The angle φ of (B-1), 0 to 2π, with continuous acceleration; the outer pieces go on beyond the span.
 
     Args:
-        t: Time [s], shape (nt,).
         T: Time of the turn [s].
     """
     s, tau, pi = Jet.of_time(t), 2 * np.pi, np.pi

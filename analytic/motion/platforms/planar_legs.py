@@ -57,7 +57,6 @@ def motor_angles(robot: PlanarLegs, spans: AnyArray, start: Array, pose: list[Je
     """Motors at (x, y, θ), in the working mode and the turn of a start, by the law of cosines.
 
     Args:
-        robot: Its geometry.
         spans: Vectors from A_i to C_i from which no leg turns by 90° or more [m], shape (3,).
         start: Motors at the start [rad], shape (3,).
         pose: x, y and θ.

@@ -291,8 +291,6 @@ def _simulate(
     """Simulate the whole motion at one compliance and read the drives on the report grid.
 
     Args:
-        mechanism: Robot.
-        motion: Its motion.
         drives: Which of the driven coordinates get a drive.
         drive: How all of them move, at every half step.
         dt: Step [s].
@@ -344,7 +342,6 @@ def prepared(mechanism: Mechanism, drives: tuple[Coordinate, ...], dt: float, se
     """The driven model with the settings; all its equalities are equally hard.
 
     Args:
-        mechanism: Robot.
         drives: Coordinates that are held to a motion.
         dt: Step [s].
         settings: With one compliance.

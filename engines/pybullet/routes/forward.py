@@ -208,7 +208,6 @@ def prepare(settings: Settings, direct: bool, world: World, loops: tuple[int, ..
     Args:
         settings: What is not PyBullet's default.
         direct: Whether the direct solver is taken.
-        world: The mechanism in PyBullet.
         loops: PyBullet's numbers of the constraints.
     """
     where = {"physicsClientId": world.client}

@@ -9,7 +9,7 @@ from loopcheck.engines.pybullet._jacobian import closure_bias, closure_jacobian
 from loopcheck.engines.pybullet._loads import load_forces
 from loopcheck.engines.pybullet._refusals import refuse
 from loopcheck.engines.pybullet._world import World, opened
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointAccelerations, JointForces, JointPositions, JointVelocities
 from loopcheck.robots.efforts import EffortHistory, Source
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
@@ -47,25 +47,14 @@ class PybulletKkt(Source):
         )
 
 
-def mass_matrix(world: World, q: Array) -> Array:
-    """Mass matrix of the spanning tree, with the rotors of the drives [kg, kg m or kg m²], shape (nv, nv).
-
-    Args:
-        world: The mechanism in PyBullet.
-        q: Joint positions [m or rad], shape (nq,).
-    """
+def mass_matrix(world: World, q: JointPositions) -> Array:
+    """Mass matrix of the spanning tree, with the rotors of the drives [kg, kg m or kg m²], shape (nv, nv)."""
     M = pybullet.calculateMassMatrix(world.tree, world.positions(q), physicsClientId=world.client)
     return world.summed(world.summed(M).T)
 
 
-def tree_forces(world: World, q: Array, qd: Array, qdd: Array) -> Array:
+def tree_forces(world: World, q: JointPositions, qd: JointVelocities, qdd: JointAccelerations) -> JointForces:
     """Force that the motion takes on every joint where the loops are cut.
-
-    Args:
-        world: The mechanism in PyBullet.
-        q: Joint positions [m or rad], shape (nq,).
-        qd: Joint velocities [m/s or rad/s], shape (nv,).
-        qdd: Joint accelerations [m/s² or rad/s²], shape (nv,).
 
     Returns:
         Force on the joints [N or N m], shape (nv,).

@@ -52,7 +52,6 @@ def fetched(entry: Entry, remote: str = PUBLIC) -> Path:
     Cached files with the hashes of the manifest are not fetched again. A patched MJCF lies beside the original.
 
     Args:
-        entry: The model.
         remote: Beginning of the address, as `https://github.com` or `file:///folder/of/bare/repositories`.
 
     Raises:

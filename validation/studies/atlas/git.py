@@ -91,7 +91,6 @@ def fetch_commit(folder: Path, url: str, commit: str) -> None:
     Args:
         folder: The repository, made if necessary.
         url: Address of the remote repository.
-        commit: Name of the commit.
 
     Raises:
         GitError: If it cannot be fetched.
@@ -112,7 +111,6 @@ def fetch_objects(folder: Path, url: str, commit: str, names: Sequence[str]) -> 
     Args:
         folder: A repository with the commit.
         url: Address of the remote repository.
-        commit: Name of the commit.
         names: Names of the objects.
 
     Raises:
@@ -131,7 +129,6 @@ def items(folder: Path, commit: str) -> Mapping[str, Item]:
 
     Args:
         folder: A repository that has its trees.
-        commit: Its name.
 
     Raises:
         GitError: If it does not have them.

@@ -211,7 +211,6 @@ def sources_of(engines_named: Sequence[str], sources_named: Sequence[str] = ()) 
 
     Args:
         engines_named: Names of engines, each for its default routes.
-        sources_named: Names of sources.
 
     Raises:
         NotFoundError: If an engine is unknown.

@@ -15,7 +15,7 @@ from loopcheck import engines
 from loopcheck.analytic.dynamics.powers import effort_scale
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.contract import LEFT_OUT, Causes
-from loopcheck.robots.arrays import Array, root_mean_square
+from loopcheck.robots.arrays import Array, EffortSeries, root_mean_square
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
@@ -87,7 +87,6 @@ def budget(case: Case, source: str) -> list[Mapping[str, Any]]:
     """The rows of a case: for each actuator its parts, its rest, and the start and round-off beside them.
 
     Args:
-        case: The case.
         source: Name of the route, as `mujoco/as_is`.
     """
     try:
@@ -164,12 +163,11 @@ class _Runs:
     is_single: bool
     """Whether the engine has single precision only."""
 
-    def runs(self, whole: Array, causes: Sequence[str]) -> tuple[dict[frozenset[str], Array], Array]:
+    def runs(self, whole: EffortSeries, causes: Sequence[str]) -> tuple[dict[frozenset[str], Array], Array]:
         """Residual efforts by removed causes, and those of runs with perturbed motions and no removed cause [N or N m].
 
         Args:
             whole: Residual efforts of the unmodified run [N or N m], shape (n, na).
-            causes: Names of all causes.
         """
         rng, digits = np.random.default_rng(SEED), np.float32 if self.is_single else np.float64
         shaken = [moved(self.motion, rng, digits) for _ in range(SHAKEN if self.is_single else 1)]

@@ -27,7 +27,6 @@ def collect(cases: Sequence[Case], output: RunOutput, request: Request) -> Resul
     """All tables of a check.
 
     Args:
-        cases: Checked cases.
         output: Results of the workers.
         request: Options of the user.
     """
@@ -214,7 +213,6 @@ def needed(effort: Array, limit: EffortLimit) -> float:
 
     Args:
         effort: Effort of one actuator [N or N m], shape (nt,).
-        limit: Its range.
     """
     sides = ((effort.max(initial=0.0), max(limit.high, 0.0)), (-effort.min(initial=0.0), max(-limit.low, 0.0)))
     return float(max((most / room if room else np.inf) if most > 0 else 0.0 for most, room in sides))

@@ -43,7 +43,6 @@ def movies(cases: Sequence[Case], motions: Mapping[Key, Any], pool: WorkerPool) 
     """Draw each mode of each spatial robot, in its first variant.
 
     Args:
-        cases: Checked cases.
         motions: The motion of each case, or the reason for its absence.
         pool: Worker processes; a lost worker costs only its movie.
     """
@@ -81,7 +80,6 @@ def draw(mechanism: Mechanism, trace: str | None, q: Array) -> list[str] | str:
     """Draw a mechanism in some poses, as WebP in base64, or return the reason for a failure.
 
     Args:
-        mechanism: Robot.
         trace: Site with a drawn path, or None.
         q: Joint positions [m or rad], shape (frames, nq).
     """

@@ -58,7 +58,6 @@ def run_record(
     """Content of `run.json`.
 
     Args:
-        cases: Checked cases.
         output: Results of the workers.
         request: Options of the user.
         descriptions: Kind of mechanism of each robot and its motion, in words and numbers.

@@ -8,7 +8,7 @@ import numpy as np
 
 from loopcheck import engines
 from loopcheck.analytic.papers.zubizarreta2010 import PHI, Parameters
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, PlanarPoses
 from loopcheck.robots.errors import EngineNotInstalledError, NotFoundError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import read_mechanism
@@ -27,7 +27,6 @@ class EnginePlant:
         """Read the state of robots in an engine.
 
         Args:
-            robots: Their parameters.
             mechanism: Mechanism of any of them, for the order of the joints.
             simulated: Result of the engine's `robots`.
         """
@@ -63,14 +62,12 @@ class EnginePlant:
 
 @contextmanager
 def engine_plant(
-    engine: str, case: Case, robots: Sequence[Parameters], x: Array, exact: ExactPlant
+    engine: str, case: Case, robots: Sequence[Parameters], x: PlanarPoses, exact: ExactPlant
 ) -> Iterator[EnginePlant]:
     """Rebuild robots in an engine, in the state of the exact plant.
 
     Args:
-        engine: Name of the engine.
         case: The nominal robot.
-        robots: Parameters of each robot.
         x: Task coordinates at the start [m, m, rad], shape (n, 3).
         exact: The same robots with the exact dynamics, at the start.
 

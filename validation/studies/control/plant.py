@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from loopcheck.analytic.papers.zubizarreta2010 import PHI, Parameters
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, PlanarPoses
 
 
 class Plant(Protocol):
@@ -54,11 +54,10 @@ class _Legs:
 class ExactPlant:
     """Closed-loop dynamics in the task coordinates, stepped by the classical Runge-Kutta method of fourth order."""
 
-    def __init__(self, robots: Sequence[Parameters], elbow: Array, x: Array, xd: Array, *, g: float) -> None:
+    def __init__(self, robots: Sequence[Parameters], elbow: Array, x: PlanarPoses, xd: Array, *, g: float) -> None:
         """Put every robot into a state.
 
         Args:
-            robots: Parameters of each robot.
             elbow: Sign of sin q_p of each leg: the working mode [-], shape (3,).
             x: Task coordinates at the start [m, m, rad], shape (n, 3).
             xd: Their rates [m/s, m/s, rad/s], shape (n, 3).
@@ -108,11 +107,10 @@ class ExactPlant:
         a4 = self.acceleration(x + dt * v3, v4, tau)
         self._x, self._xd = x + dt / 6 * (v + 2 * v2 + 2 * v3 + v4), v + dt / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
 
-    def acceleration(self, x: Array, xd: Array, tau: Array) -> Array:
+    def acceleration(self, x: PlanarPoses, xd: Array, tau: Array) -> Array:
         """Accelerations of the task coordinates.
 
         Args:
-            x: Task coordinates [m, m, rad], shape (n, 3).
             xd: Their rates [m/s, m/s, rad/s], shape (n, 3).
             tau: Torques of the motors [N m], shape (n, 3).
 

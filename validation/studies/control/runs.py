@@ -141,7 +141,6 @@ def history(settings: Settings, controller: str, mode: str, seed: int, level: fl
 
     Args:
         settings: Common settings of all runs.
-        controller: Name of the controller.
         mode: Working mode.
         seed: Seed of the templates.
         level: Relative error of the plant's parameters [%].

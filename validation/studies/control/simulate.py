@@ -65,7 +65,6 @@ def references(nominal: paper.Parameters, elbow: Array, task: Task) -> list[Refe
     Args:
         nominal: Parameters used by the controllers.
         elbow: Sign of sin q_p of each leg [-], shape (3,).
-        task: The circle.
     """
     x, xd, xdd = task.pose()
     q = paper.inverse_position(nominal, x, elbow)
@@ -87,7 +86,6 @@ def simulate(controller: Controller, plant: Plant, path: Sequence[Reference], ta
         controller: The control law.
         plant: The robots, at the start.
         path: Reference at each control action and at the end.
-        task: The circle.
     """
     t = task.t
     n = len(plant.pose())

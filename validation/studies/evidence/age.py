@@ -30,9 +30,7 @@ def age_of(name: str, record: Mapping[str, Any], code: str, now: datetime) -> Ag
 
     Args:
         name: Name of the collection.
-        record: Its record.
         code: Digest of the present code.
-        now: Present time.
     """
     begin = datetime.fromisoformat(record["start"])
     origin = f"{name}: computed {begin:%Y-%m-%d} from {record.get('commit', 'an unknown commit')}"

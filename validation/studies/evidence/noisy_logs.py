@@ -94,8 +94,6 @@ def draws(case: Case, exact: Log, encoder: float, sensor: float, seeds: range) -
     """Judge noisy copies of an exact log, each with and without a fault.
 
     Args:
-        case: The case.
-        exact: Its log.
         encoder: Deviation of the positions [m or rad].
         sensor: Deviation of the efforts over their peaks [-].
         seeds: A draw each.
@@ -124,7 +122,6 @@ def judged_draws(case: Case, encoder: float, sensor: float, seeds: range) -> Dra
     """Draws of the motion of a case, forward and back; runs in a worker process.
 
     Args:
-        case: The case.
         encoder: Deviation of the positions [m or rad].
         sensor: Deviation of the efforts over their peaks [-].
         seeds: A draw each.

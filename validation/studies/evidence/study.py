@@ -147,7 +147,6 @@ def reproduced(key: str, tests: Path) -> tuple[str, str]:
 
     Args:
         key: Name of the issue.
-        tests: File of the tests.
     """
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests), "-k", key]
     done = subprocess.run(command, cwd=tests.parents[2], capture_output=True, text=True, check=False)

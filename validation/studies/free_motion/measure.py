@@ -11,7 +11,7 @@ from loopcheck import engines
 from loopcheck.analytic.dynamics.energy import total_energy
 from loopcheck.analytic.dynamics.forward import accelerations_by_multipliers, dependent_velocities, simulate
 from loopcheck.analytic.kinematics.tree import point_of, poses, retract
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, VelocitySeries
 from loopcheck.robots.benchmark import Benchmark, Instant
 from loopcheck.robots.errors import HarnessError, NotFoundError
 from loopcheck.robots.mechanism import Mechanism
@@ -67,11 +67,7 @@ def free_engines() -> list[str]:
 
 
 def settings_of(engine: str) -> str:
-    """Default and careful settings of an engine, in words.
-
-    Args:
-        engine: Name of the engine.
-    """
+    """Default and careful settings of an engine, in words."""
     declared = engines.engine(engine).free_motion()
     return f"{engine}/{declared.SETTINGS}" if declared else ""
 
@@ -105,13 +101,11 @@ def without_motion(benchmark: Benchmark, source: str, note: str) -> list[dict[st
     return [row]
 
 
-def energy_drift(start: Start, q: Array, qd: Array) -> float:
+def energy_drift(start: Start, q: PositionSeries, qd: VelocitySeries) -> float:
     """Largest change of the energy beyond the work of the efforts, over the largest kinetic energy [-].
 
     Args:
         start: How the motion begins.
-        q: Joint positions [m or rad], shape (nt, nq).
-        qd: Joint velocities [m/s or rad/s], shape (nt, nv).
     """
     mechanism = start.mechanism
     energy = total_energy(mechanism, q, qd).real

@@ -205,7 +205,6 @@ def results_of_logs(logs: Sequence[LogOutcome], asked: Asked) -> Results:
     """The tables of judged logs: the tables of a check, with a case for each log.
 
     Args:
-        logs: The logs.
         asked: Options of the judgement.
     """
     limits = {

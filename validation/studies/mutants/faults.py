@@ -20,7 +20,7 @@ from loopcheck.analytic.dynamics.noc import Noc, noc_model
 from loopcheck.analytic.kinematics.redundancy import independent_dofs
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.engines.projection import LoopMotions
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, JointAccelerations
 from loopcheck.robots.efforts import EffortHistory, Source
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.mechanism import Body, Joint, Mechanism
@@ -128,7 +128,6 @@ def inertial(body: Body, *, center: Array | None = None, inertia: Array | None =
     """Override of all inertial elements of a body in the MJCF, in the axes of the body.
 
     Args:
-        body: The body.
         center: Another mass centre [m], shape (3,).
         inertia: Another inertia about the mass centre [kg m²], shape (3, 3).
     """
@@ -192,12 +191,11 @@ def nothing_of(right: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *arguments: 0 * right(*arguments)
 
 
-def _no_bias(loop: LoopMotions, qdd: Array, closure_bias: Array) -> Array:
+def _no_bias(loop: LoopMotions, qdd: JointAccelerations, closure_bias: Array) -> Array:
     """Accelerations of a loop without J̇ q̇.
 
     Args:
         loop: How it can move.
-        qdd: Joint accelerations of the motion [m/s² or rad/s²], shape (nv,).
         closure_bias: J̇ q̇ [m/s² or rad/s²], shape (nc,).
     """
     return _ACCELERATIONS(loop, qdd, 0 * closure_bias)
@@ -207,7 +205,6 @@ def _no_rate(state: State, independent: AnyArray) -> tuple[Array, Array]:
     """Joint orthogonal complement, and zero for its rate: the term Φ̇ is left out.
 
     Args:
-        state: Closed states.
         independent: Mask of the independent dofs [-], shape (nv,).
     """
     L, L_dot = _COMPLEMENT(state, independent)

@@ -52,12 +52,7 @@ def routes(case: Case) -> list[str]:
 
 
 def judge(case: Case, source: str) -> list[Mapping[str, Any]]:
-    """A row for each fault of an unmodified simulation; empty if the engine defines no such fault.
-
-    Args:
-        case: The case.
-        source: The route.
-    """
+    """A row for each fault of an unmodified simulation; empty if the engine defines no such fault."""
     faults = engines.faults(source)
     if not faults:
         return []
@@ -78,8 +73,6 @@ def not_run(case: Case, source: str, reason: str) -> list[Mapping[str, Any]]:
     """Rows of a lost route.
 
     Args:
-        case: The case.
-        source: The route.
         reason: Reason for the loss.
     """
     usual = ("drive twice", "one step late", "reaction as effort")

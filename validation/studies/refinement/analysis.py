@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, Efforts
 from loopcheck.validation.judge.compare import relative_error
 
 CASE = ["robot", "mode", "configuration"]
@@ -26,7 +26,9 @@ PLAUSIBLE = 0.5
 CONVERGES, STALLED, DIVERGES, NOT_RUN = "converges", "stalled", "diverges", "not run"
 
 
-def refinements(values: Sequence[float], efforts: Sequence[Array | None], scale: Array, theory: float) -> pd.DataFrame:
+def refinements(
+    values: Sequence[float], efforts: Sequence[Array | None], scale: Efforts, theory: float
+) -> pd.DataFrame:
     """Change from the level before [-], observed order and grid-convergence index [-] at each level.
 
     Args:

@@ -36,12 +36,7 @@ MEANING = (
 
 
 def tuned_rows(cases: Sequence[Case], pool: WorkerPool) -> pd.DataFrame:
-    """The settings of each robot in each tunable engine.
-
-    Args:
-        cases: A case of each robot.
-        pool: Workers.
-    """
+    """The settings of each robot in each tunable engine."""
     return TUNED.frame([row for case in cases for engine in tunable() for row in _rows(case, engine, pool)])
 
 

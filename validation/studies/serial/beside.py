@@ -24,10 +24,6 @@ def closed_twin(serial: Case, paths: Sequence[Path]) -> dict[str, Any]:
 
     A twin closes loops and has all joints of the model, by name and kind, on bodies of the same names.
 
-    Args:
-        serial: The serial model.
-        paths: Candidate files.
-
     Returns:
         Empty without a twin; otherwise `file`, `model`, `motors` (figures of each), and `reason` for missing figures.
     """

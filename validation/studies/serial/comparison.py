@@ -16,7 +16,7 @@ from loopcheck.analytic.transmission.joint_space import joint_efforts, moved
 from loopcheck.analytic.transmission.regressor import regressor
 from loopcheck.analytic.transmission.terms import joint_terms, motor_efforts
 from loopcheck.analytic.transmission.twin import Twin, Workspace, sound_poses, workspace
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, EffortSeries
 from loopcheck.robots.errors import HarnessError
 
 SPAN = 2.0
@@ -52,7 +52,7 @@ class MotionEfforts:
     scale: Array
     """Scale of the errors of each motor effort of the closed mechanism [N or N m], shape (na,)."""
 
-    def at_motors(self, efforts: Array) -> Array:
+    def at_motors(self, efforts: Array) -> EffortSeries:
         """Efforts at the joints as efforts of the motors.
 
         Args:
@@ -93,7 +93,6 @@ def sampled_workspace(twin: Twin, count: int, seed: int) -> Workspace | str:
     """Both mechanisms over the workspace, at the start and at points of a Sobol sequence, or the reason for a failure.
 
     Args:
-        twin: The mechanisms.
         count: Number of samples.
         seed: Seed of the sequence.
     """
@@ -108,11 +107,7 @@ def sampled_workspace(twin: Twin, count: int, seed: int) -> Workspace | str:
 
 
 def found_box(twin: Twin) -> Array | str:
-    """The box of regular poses, or the reason for its absence.
-
-    Args:
-        twin: The mechanisms.
-    """
+    """The box of regular poses, or the reason for its absence."""
     try:
         return sound_box(twin)
     except HarnessError as error:
@@ -123,7 +118,6 @@ def fitted(twin: Twin, box: Array, seed: int) -> tuple[JointMap, Array] | str:
     """The missing terms of the serial model as functions of the pose, with their errors, or the reason for a failure.
 
     Args:
-        twin: The mechanisms.
         box: Lowest and highest value of each shared coordinate [m or rad], shape (n, 2).
         seed: Seed of the poses of the test of the fit.
     """
@@ -134,11 +128,7 @@ def fitted(twin: Twin, box: Array, seed: int) -> tuple[JointMap, Array] | str:
 
 
 def automatic_efforts(twin: Twin) -> MotionEfforts | str:
-    """Efforts along the generated motion of the closed mechanism, or the reason for its absence.
-
-    Args:
-        twin: The mechanisms.
-    """
+    """Efforts along the generated motion of the closed mechanism, or the reason for its absence."""
     space = twin.closed
     try:
         motion = automatic_motion(space.mechanism, space.start, None, str(space.mechanism.model.path))
@@ -152,7 +142,6 @@ def random_efforts(twin: Twin, box: Array, seed: int) -> MotionEfforts | str:
     """Efforts along harmonics of random size and phase that fill a box, or the reason for their absence.
 
     Args:
-        twin: The mechanisms.
         box: Lowest and highest value of each shared coordinate [m or rad], shape (n, 2).
         seed: Seed of the motion.
     """
@@ -203,9 +192,6 @@ def least_of_constants(motions: Sequence[MotionEfforts]) -> float:
 
     It is that of the best for these motions alone, as root mean square over motions, motors and time: the worst motor
     of the worst motion has no less.
-
-    Args:
-        motions: Their efforts.
     """
     columns, lacking = [], []
     for motion in motions:

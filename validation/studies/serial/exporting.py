@@ -47,10 +47,8 @@ def write_functions(twin: Twin, functions: JointMap, seed: int, folder: Path) ->
     """Write the functions as a module and as C, and measure both.
 
     Args:
-        twin: The mechanisms.
         functions: The missing terms of the serial model.
         seed: Seed of the poses of the measurement.
-        folder: Output folder.
 
     Returns:
         Largest error of each function over its peak, by file and function [-], and notes.
@@ -95,7 +93,6 @@ def accuracy_of_module(text: str, twin: Twin, functions: JointMap, seed: int) ->
 
     Args:
         text: Text of the module.
-        twin: The mechanisms.
         functions: Functions of the module.
         seed: Seed of the poses.
 
@@ -125,8 +122,6 @@ def accuracy_of_c(source: str, twin: Twin, functions: JointMap, seed: int) -> di
     """Errors of the functions in C, compiled and run, against the closed mechanism's equations.
 
     Args:
-        source: The C source.
-        twin: The mechanisms.
         functions: Functions of the source.
         seed: Seed of the poses.
 

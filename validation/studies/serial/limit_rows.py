@@ -29,8 +29,6 @@ def limit_rows(twin: Twin, samples: Workspace, speeds: Mapping[str, float]) -> I
     """Limits of motors transformed to the joints, and joint limits of the serial model transformed to the motors.
 
     Args:
-        twin: The mechanisms.
-        samples: Both over the workspace.
         speeds: Largest speed of motors by name [m/s or rad/s].
     """
     units, efforts, _ = units_of(twin)
@@ -50,12 +48,7 @@ def limit_rows(twin: Twin, samples: Workspace, speeds: Mapping[str, float]) -> I
 
 
 def safe_box(twin: Twin, samples: Workspace) -> Box | None:
-    """Limits of efforts at the joints that break no motor at any sample; None without limits of all motors.
-
-    Args:
-        twin: The mechanisms.
-        samples: Both over the workspace.
-    """
+    """Limits of efforts at the joints that break no motor at any sample; None without limits of all motors."""
     T, limits = _transmission(twin, samples), effort_ranges(twin.closed, twin.motors)
     if T.shape[1] < T.shape[2] or not _are_limits(limits):
         return None
@@ -63,12 +56,7 @@ def safe_box(twin: Twin, samples: Workspace) -> Box | None:
 
 
 def safe_series(twin: Twin, samples: Workspace) -> Iterator[Series]:
-    """The largest box of efforts at each sample, beside the limits of the stand-in.
-
-    Args:
-        twin: The mechanisms.
-        samples: Both over the workspace.
-    """
+    """The largest box of efforts at each sample, beside the limits of the stand-in."""
     T, limits = _transmission(twin, samples), effort_ranges(twin.closed, twin.motors)
     if T.shape[1] < T.shape[2] or not _are_limits(limits):
         return

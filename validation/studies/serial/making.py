@@ -45,10 +45,8 @@ def write_stand_in(case: Case, keep: Sequence[str], hold: Sequence[str], folder:
     another joint does so by a polynomial.
 
     Args:
-        case: The closed mechanism.
         keep: Names of the kept joints; by default those that carry most of the independent joints.
         hold: Names of joints that are fixed in both models.
-        folder: Output folder.
 
     Returns:
         The file, and notes.

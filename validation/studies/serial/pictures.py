@@ -50,7 +50,6 @@ def over_workspace(samples: pd.DataFrame, quantity: str) -> "Figure | None":
 
     Args:
         samples: The table of the workspace.
-        quantity: Name of the quantity.
     """
     positions = samples[samples["quantity"] == "position"].pivot(index="sample", columns="part", values="closed")
     rows = samples[samples["quantity"] == quantity]

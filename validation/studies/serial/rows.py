@@ -29,11 +29,7 @@ MUCH = 1e-6
 
 
 def units_of(twin: Twin) -> tuple[list[str], list[str], list[str]]:
-    """Units of the shared positions, of efforts at the joints, and of efforts of the motors.
-
-    Args:
-        twin: The mechanisms.
-    """
+    """Units of the shared positions, of efforts at the joints, and of efforts of the motors."""
     joints = [twin.closed.mechanism.joints[j] for j in twin.closed.joints]
     motors = [twin.closed.mechanism.actuator_units[k] for k in twin.motors]
     return [joint.unit for joint in joints], [joint.effort_unit for joint in joints], motors
@@ -45,8 +41,6 @@ def effort_rows(
     """Errors of efforts along a motion, at every joint and every motor, over its peak.
 
     Args:
-        twin: The mechanisms.
-        motion: Its efforts.
         constants: The repair of the file.
         functions: The pose-dependent repair, if any.
         accuracy: Largest error of the unmodified serial model that agrees, over the peak [-]; None: measured only.
@@ -86,8 +80,6 @@ def term_rows(twin: Twin, samples: Workspace, repaired: JointTerms) -> Iterator[
     """Errors of the joint terms of the serial model over the workspace, over the larger of both peaks.
 
     Args:
-        twin: The mechanisms.
-        samples: Both over the workspace.
         repaired: Terms of the serial model with other constants.
     """
     units, efforts, _ = units_of(twin)
@@ -117,7 +109,6 @@ def constant_facts(twin: Twin, constants: Constants) -> Iterator[tuple[str, str]
     """Constants of the repaired file, and in brackets those of the original file.
 
     Args:
-        twin: The mechanisms.
         constants: The repair of the file.
     """
     old, new = twin.serial.mechanism, constants.mechanism
@@ -135,12 +126,7 @@ def constant_facts(twin: Twin, constants: Constants) -> Iterator[tuple[str, str]
 
 
 def pair_rows(twin: Twin, samples: Workspace) -> Iterator[Row]:
-    """The pairs of joints with their ranges, and the reached part of the ranges.
-
-    Args:
-        twin: The mechanisms.
-        samples: Both over the workspace.
-    """
+    """The pairs of joints with their ranges, and the reached part of the ranges."""
     for k, pair in enumerate(twin.pairs):
         reached = samples.x[samples.closed_reaches, k]
         row: dict[str, Any] = {"closed": pair.closed, "serial": pair.serial, "by": pair.by, "sign": pair.sign}
@@ -158,8 +144,6 @@ def workspace_rows(
     """Both mechanisms at each sample: positions, transmission, diagonal terms, errors of efforts, and further columns.
 
     Args:
-        twin: The mechanisms.
-        samples: Both over the workspace.
         repaired: Terms of the serial model with other constants.
         pace: Rates and accelerations of the motions.
         more: Further quantities at each sample.

@@ -25,12 +25,9 @@ def repair(twin: Twin, samples: Workspace, pace: Pace, limits: Box | None, folde
     """Fit the constants and write them, without constants of links if the file cannot express them.
 
     Args:
-        twin: The mechanisms.
-        samples: Both over the workspace.
         pace: Rates and accelerations of the motions.
         limits: Limits of the efforts at the joints, in the sense of the shared coordinates; None keeps those of the
             file.
-        folder: Output folder.
 
     Returns:
         The constants, and a description of the file, or the reason for its absence.
@@ -49,7 +46,6 @@ def write_repaired(twin: Twin, constants: Constants, limits: Box | None, folder:
     """Write the serial model with other constants, and with limits of efforts that are safe for all motors.
 
     Args:
-        twin: The mechanisms.
         constants: Constants of its joints and links.
         limits: Limits of the efforts at the joints, in the sense of the shared coordinates; None keeps those of the
             file.

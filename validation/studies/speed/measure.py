@@ -299,7 +299,6 @@ def _swing(mechanism: Mechanism, t: Array) -> Drive:
     """Swing of all motors from q = 0, neighbours in opposite directions, so that the chain does not roll up.
 
     Args:
-        mechanism: A chain.
         t: Times [rad of the swing], shape (nt,).
     """
     size = np.where(np.arange(len(mechanism.drives)) % 2, -0.2, 0.2)

@@ -76,8 +76,6 @@ def make_motion(scene: Baseline, case: Case, kind: Kind, rng: np.random.Generato
     Args:
         scene: Common input of all cases.
         case: The perturbed robot.
-        kind: Kind of motion.
-        rng: Generator of a random motion.
 
     Raises:
         HarnessError: If the loops cannot be closed, or random motions of any size meet singularities.

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from loopcheck.analytic.dynamics.noc import Noc
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, EffortSeries
 from loopcheck.validation.judge.sources import REFERENCE
 from loopcheck.validation.judge.tolerances import registered
 from loopcheck.validation.studies.sweep.cases import (
@@ -98,7 +98,7 @@ class Regression:
     squares: Array
     """Sums of Y², shape (na,)."""
 
-    def add(self, X: Array, Y: Array) -> None:
+    def add(self, X: Array, Y: EffortSeries) -> None:
         """Add samples.
 
         Args:

@@ -12,7 +12,7 @@ from loopcheck import engines
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.contract import Batch, State, Worlds
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, EffortSeries
 from loopcheck.robots.errors import EngineError, HarnessError
 from loopcheck.robots.mjcf import compile_model
 from loopcheck.robots.motion import Motion
@@ -60,8 +60,6 @@ def agreement(case: Case, engine: str, precision: str, counts: Sequence[int], st
     """Rows for batches of some sizes: worlds with equal starts, and worlds with different starts against single runs.
 
     Args:
-        case: The case.
-        engine: The engine.
         precision: Single or double.
         counts: Sizes of the batches.
         steps: Number of steps before the comparison of worlds.
@@ -90,8 +88,6 @@ def rates(case: Case, engine: str, precision: str, counts: Sequence[int], seed: 
     """Rows for settings: the effort error of a run with them, and the steps of a batch per second.
 
     Args:
-        case: The case.
-        engine: The engine.
         precision: Single or double.
         counts: Sizes of the batches; the largest is timed with all settings, the others with the file's own settings.
         seed: Seed of the initial states.
@@ -157,8 +153,6 @@ def states(case: Case, motion: Motion, rng: np.random.Generator, count: int) -> 
     """Closed states along a motion, at speeds of their own, and the efforts that the motion needs there.
 
     Args:
-        case: The case.
-        motion: Its motion.
         rng: Draws samples and speeds.
         count: How many [-].
     """
@@ -167,7 +161,7 @@ def states(case: Case, motion: Motion, rng: np.random.Generator, count: int) -> 
     return Starts(state=(motion.q[places], speeds * motion.qd[places]), tau=effort[places])
 
 
-def steps_per_second(fresh: Callable[[], Worlds], tau: Array) -> float:
+def steps_per_second(fresh: Callable[[], Worlds], tau: EffortSeries) -> float:
     """Steps of all worlds together in a second, the best of several [1/s].
 
     Args:

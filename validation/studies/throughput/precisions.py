@@ -4,9 +4,5 @@ from loopcheck.validation.studies.throughput.measure import batch_of
 
 
 def precisions(engine: str) -> tuple[str, ...]:
-    """The precisions of the batches of an engine.
-
-    Args:
-        engine: The engine.
-    """
+    """The precisions of the batches of an engine."""
     return tuple(batch_of(engine).PRECISIONS)

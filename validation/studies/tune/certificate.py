@@ -126,7 +126,6 @@ def checksum(content: Mapping[str, Any], name: str = "checksum") -> str:
     """Checksum of the content of a certificate.
 
     Args:
-        content: The content.
         name: Name of the entry with the checksum, which is left out.
     """
     counted = {key: value for key, value in content.items() if key != name}
@@ -168,12 +167,7 @@ def _from_first_schema(content: Mapping[str, Any]) -> Certificate:
 
 
 def hashes(files: Iterable[Path], home: Path) -> dict[str, str]:
-    """SHA-256 of the existing files by their paths relative to a folder.
-
-    Args:
-        files: The files.
-        home: The folder.
-    """
+    """SHA-256 of the existing files by their paths relative to a folder."""
     existing = sorted({file.absolute() for file in files if file.is_file()})
     return {Path(os.path.relpath(file, home.absolute())).as_posix(): file_hash(file) for file in existing}
 
@@ -183,7 +177,6 @@ def settings_in(own: Mapping[str, str], settings: Mapping[str, str]) -> dict[str
 
     Args:
         own: Settings of the file.
-        settings: Wanted settings.
     """
     return {
         name: value

@@ -7,7 +7,7 @@ from typing import Any
 
 from loopcheck import engines
 from loopcheck.engines.tuning import Family, Given, Settings, Tuning
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import JointPositions
 from loopcheck.robots.errors import HarnessError, NotFoundError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.validation.execution.environments import is_there
@@ -83,7 +83,7 @@ class AskedTuning:
         result: Mapping[Path, bytes] = self._result("files", mechanism, dict(settings))
         return result
 
-    def seconds_per_step(self, mechanism: Mechanism, q: Array, settings: Settings) -> float:
+    def seconds_per_step(self, mechanism: Mechanism, q: JointPositions, settings: Settings) -> float:
         """See `loopcheck.engines.tuning.Tuning.seconds_per_step`."""
         return float(self._result("seconds_per_step", mechanism, q, dict(settings)))
 

@@ -22,7 +22,6 @@ def refined(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored]
 
     Args:
         trials: Runs of the tuning.
-        purposes: The motions.
         tried: Tried candidates, some of them judged.
         reach: Limits of the search.
     """
@@ -44,7 +43,6 @@ def obstacle(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored
 
     Args:
         trials: Runs of the tuning.
-        purposes: The motions.
         tried: Tried candidates, some of them judged.
         wish: The wanted accuracy, in words.
 

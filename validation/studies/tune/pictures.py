@@ -17,7 +17,6 @@ def work_precision(rows: pd.DataFrame, accuracy: float) -> "Figure | None":
     """Worst error of each setting over the cost of a simulated second, with the file's own and the chosen settings.
 
     Args:
-        rows: The table.
         accuracy: Accuracy of the user [-].
     """
     from matplotlib.figure import Figure

@@ -62,8 +62,6 @@ def purpose_of(case: Case, engine: str, name: str, about: tuple[Motion, int] | N
     """A test motion, or the reason for its absence; runs in a worker process.
 
     Args:
-        case: The case.
-        engine: The engine.
         name: Name of the test motion.
         about: For a random motion, a motion of the same size and pace, and the seed; by default the case's own motion,
             or the automatic motion by that name.
@@ -94,9 +92,6 @@ def random_purposes(
     """Random motions, and reasons for missing ones.
 
     Args:
-        case: The case.
-        engine: The engine.
-        pool: Workers.
         given: Motion with the size and pace of the random motions.
         seeds: Seeds of the motions.
     """
@@ -107,13 +102,7 @@ def random_purposes(
 
 
 def given_purposes(case: Case, engine: str, pool: WorkerPool) -> tuple[list[Purpose], list[str]]:
-    """The case's own motion first, and the automatic motion if it differs.
-
-    Args:
-        case: The case.
-        engine: The engine.
-        pool: Workers.
-    """
+    """The case's own motion first, and the automatic motion if it differs."""
     names = [OWN] if case.robot.motion.law == AUTOMATIC else [OWN, MADE]
     return _sorted(pool, [Task(purpose_of, (case, engine, name), _lost, engine=engine) for name in names])
 

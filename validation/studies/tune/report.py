@@ -43,7 +43,6 @@ def summary(rows: pd.DataFrame, record: Mapping[str, Any], folder: Path) -> Iter
     Args:
         rows: The table of trials.
         record: Of the study.
-        folder: Output folder.
     """
     columns, lines = before_and_after(rows, record)
     yield shown_table(columns, [[escape(cell) for cell in line] for line in lines], title=_title(record))

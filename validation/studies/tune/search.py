@@ -112,7 +112,6 @@ class _Method:
         """Exclude steps that are too coarse after the result at one step; exclude all if the error has another cause.
 
         Args:
-            scored: The result.
             target: Largest allowed error [-].
             own: Step of the file; a run that diverges at this or a smaller step has another cause than its step [s].
         """
@@ -158,11 +157,7 @@ class Reach(NamedTuple):
     """Step of the unmodified file [s]."""
 
     def least_step(self, method: str) -> float:
-        """Finest step of a method that is tried [s].
-
-        Args:
-            method: Its name.
-        """
+        """Finest step of a method that is tried [s]."""
         return max(self.span / MOST_STEPS, self.finest.get(method, 0.0))
 
 
@@ -206,7 +201,6 @@ def choice(tried: Sequence[Scored], target: float) -> Scored | None:
     """The cheapest candidate below an error; among about equal costs, the candidate with the fewest changes.
 
     Args:
-        tried: Tried candidates.
         target: Largest allowed error [-].
     """
     good = [one for one in tried if one.error <= target]

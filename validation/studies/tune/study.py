@@ -277,12 +277,7 @@ STUDY = Tune
 
 
 def tuned_case(case: Case, path: Path) -> Case:
-    """The same case with another file.
-
-    Args:
-        case: The case.
-        path: The file.
-    """
+    """The same case with another file."""
     robot = case.robot.model_copy(update={"folder": path.parent.absolute(), "mjcf": path.name})
     model = ModelFile(path=path.absolute(), overrides=case.mechanism.model.overrides, actuated=robot.actuated)
     return replace(case, robot=robot, mechanism=replace(case.mechanism, model=model))
@@ -292,7 +287,6 @@ def inertial_difference(case: Case, tuned: Case) -> float:
     """Difference of the inertial efforts of tuned files from those of the original, over their scale [-].
 
     Args:
-        case: The original.
         tuned: The case with the tuned files.
     """
     motion = prescribe(case)

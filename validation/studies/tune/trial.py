@@ -86,10 +86,7 @@ def try_settings(
     """Results of settings on some motions, up to the first decisive motion; runs in a worker process.
 
     Args:
-        case: The case.
-        engine: The engine.
         given: The user's simulation.
-        purposes: Test motions.
         settings: Settings to try.
         extent: Limits of the trials; after a motion without a judgement no further motion is tried.
     """

@@ -48,7 +48,6 @@ class Trials:
 
         Args:
             phase: Name of the phase in the rows.
-            purposes: The motions.
             settings: Settings to try.
         """
         trials = [
@@ -98,7 +97,6 @@ class Trials:
         """Reason for a tried candidate without a judgement on some motions, in words.
 
         Args:
-            purposes: The motions.
             candidate: The tried candidate.
         """
         known = self._trials(purposes, candidate)
@@ -120,7 +118,6 @@ class Trials:
         """All that is tried until the cheapest settings are found that stay below an error; first is the file as it is.
 
         Args:
-            purposes: The motions.
             target: Error to stay below [-].
             finest: Finest step that a budget leaves to a method [s].
         """
@@ -137,7 +134,6 @@ class Trials:
         """Limits of a search on some motions.
 
         Args:
-            purposes: The motions.
             finest: Finest step of each method within the budget [s].
         """
         span = max(_span(purpose.motion.t) for purpose in purposes)
@@ -145,9 +141,6 @@ class Trials:
 
     def too_weak(self, purpose: Purpose) -> str:
         """Methods with actuators too weak for a motion, even at a fraction of the file's step.
-
-        Args:
-            purpose: The motion.
 
         Returns:
             All methods, in words; empty if a method follows the motion or fails for another reason.

@@ -17,9 +17,7 @@ def write_tuned(case: Case, changed: Mapping[Path, bytes], folder: Path) -> tupl
     """Write the user's files with other settings, and all files that they need.
 
     Args:
-        case: Case of the model.
         changed: New contents, by the paths of the replaced files.
-        folder: Output folder.
 
     Returns:
         The file with the settings, and the lines of the difference.
@@ -69,7 +67,6 @@ def difference(path: Path, new: bytes) -> list[str]:
 
     Args:
         path: The file; it may not exist.
-        new: New content.
     """
     old = path.read_bytes() if path.is_file() else b""
     before, after = (text.decode("utf-8", "replace").splitlines() for text in (old, new))

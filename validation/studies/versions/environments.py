@@ -69,7 +69,6 @@ def made_by_uv(engine: str, version: str) -> Environment:
     In the running Python, the requirements have the versions installed here.
 
     Args:
-        engine: Name of the engine.
         version: Version of its package.
     """
     made = "made by uv"
@@ -97,7 +96,6 @@ def of_interpreter(engine: str, path: Path) -> Environment:
     """The environment of an interpreter that the user has.
 
     Args:
-        engine: Name of the engine.
         path: The interpreter.
 
     Raises:
@@ -139,7 +137,6 @@ def run_in(environment: Environment, place: Path, arguments: Sequence[str]) -> s
     """Run loopcheck in an environment.
 
     Args:
-        environment: The environment.
         place: Result of `rooms`.
         arguments: Arguments of the command line.
 

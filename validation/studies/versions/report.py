@@ -267,7 +267,6 @@ def errors_figure(table: pd.DataFrame, versions: Sequence[str], engine: str) -> 
     Args:
         table: Rows of the study.
         versions: Versions with results, the oldest first.
-        engine: Name of the engine.
     """
     from matplotlib.figure import Figure
     from matplotlib.ticker import NullFormatter

@@ -85,7 +85,6 @@ def environments(engine: str, versions: Sequence[str], interpreters: Sequence[Pa
     """The environments of a study, the oldest version first; this process is included if it has the engine.
 
     Args:
-        engine: Name of the engine.
         versions: Versions of its package for new environments.
         interpreters: Interpreters of the user.
 
