@@ -16,7 +16,7 @@ from loopcheck.robots.catalogue import CATALOGUE
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import load, make_case
-from loopcheck.validation.execution.forkserver import HOUSE
+from loopcheck.validation.execution.folders import IMPORT_FOLDER
 from loopcheck.validation.judge.results import read
 from loopcheck.validation.judge.targets import cases_of
 from loopcheck.validation.studies.check import study as run_study
@@ -55,7 +55,7 @@ print(sorted(set(results.summary["verdict"])))
 def test_a_script_needs_no_guard_to_check_a_file(tmp_path: Path) -> None:
     """Processes that run it again, as Python's own do, would each begin to check the file, and die over it."""
     (tmp_path / "script.py").write_text(SCRIPT.replace("MODEL", repr(str(MODELS / "four_bar.xml"))), encoding="utf-8")
-    surroundings = {**os.environ, "PYTHONPATH": str(HOUSE)}
+    surroundings = {**os.environ, "PYTHONPATH": str(IMPORT_FOLDER)}
     command = [sys.executable, str(tmp_path / "script.py")]
     done = subprocess.run(command, env=surroundings, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "['agree', 'reference']\n"), done.stderr

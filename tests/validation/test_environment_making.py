@@ -18,7 +18,7 @@ from loopcheck.robots.errors import HarnessError
 from loopcheck.validation.execution import environment_making as making
 from loopcheck.validation.execution import uv
 from loopcheck.validation.execution.environments import PLACE, broken_environments, environments
-from loopcheck.validation.execution.forkserver import HOUSE
+from loopcheck.validation.execution.folders import IMPORT_FOLDER
 from tests.validation.conftest import Command
 from tests.validation.other_python import make_environment, share_packages
 
@@ -100,7 +100,7 @@ def test_only_what_comes_as_source_alone_is_built(
 @pytest.mark.slow
 def test_workers_need_no_package_that_is_left_out() -> None:
     modules = [
-        "loopcheck.validation.execution.answering",
+        "loopcheck.validation.execution.remote_worker",
         "loopcheck.validation.judge.evaluate",
         "loopcheck.validation.judge.audit",
         "loopcheck.validation.judge.resolution",
@@ -114,7 +114,9 @@ def test_workers_need_no_package_that_is_left_out() -> None:
         f"import sys; sys.modules.update(dict.fromkeys({sorted(making.UNNEEDED)!r}))\n"
         f"from importlib import import_module; [import_module(name) for name in {modules!r}]"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=HOUSE, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=IMPORT_FOLDER, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 

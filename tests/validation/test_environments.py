@@ -3,6 +3,7 @@
 import ctypes
 import operator
 import os
+import pickle
 import re
 import shutil
 import signal
@@ -25,7 +26,7 @@ from loopcheck.engines.ladder import outlines, sourced
 from loopcheck.robots.errors import EngineNotInstalledError, NotFoundError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load
-from loopcheck.validation.execution import interpreter
+from loopcheck.validation.execution import remote_calls
 from loopcheck.validation.execution.environments import (
     PLACE,
     Environment,
@@ -35,10 +36,10 @@ from loopcheck.validation.execution.environments import (
     environments,
     is_there,
 )
-from loopcheck.validation.execution.forkserver import HOUSE
-from loopcheck.validation.execution.frames import dumps, loads
-from loopcheck.validation.execution.interpreter import LostCallError, call, end
+from loopcheck.validation.execution.folders import IMPORT_FOLDER
 from loopcheck.validation.execution.journal import Task, keys
+from loopcheck.validation.execution.remote_calls import LostCallError, call, end
+from loopcheck.validation.execution.remote_worker import dumps
 from loopcheck.validation.execution.workers import TaskLog, WorkerFailure, Workers, worker_pool
 from loopcheck.validation.judge import sources
 from loopcheck.validation.judge.evaluate import evaluate
@@ -155,7 +156,7 @@ def test_a_hang_ends_with_a_killed_parent(python: Path) -> None:
     program = (
         "import os, re\n"
         "from pathlib import Path\n"
-        "from loopcheck.validation.execution.interpreter import call\n"
+        "from loopcheck.validation.execution.remote_calls import call\n"
         f"python = Path({str(python)!r})\n"
         "print(call(python, os.getpid, (), 30), flush=True)\n"
         f"call(python, re.match, {HANG[1]!r}, 1000)\n"
@@ -184,9 +185,8 @@ def test_packages_beside_our_own_are_not_taken_along(tmp_path: Path, monkeypatch
     python = make_environment(tmp_path, "mujoco").interpreter
     (tmp_path / "numpy").mkdir()
     (tmp_path / "numpy" / "__init__.py").write_text("raise SystemExit('of another Python')", encoding="utf-8")
-    for package in interpreter.PACKAGES:
-        (tmp_path / package).symlink_to(HOUSE / package)
-    monkeypatch.setattr(interpreter, "HOUSE", tmp_path)
+    (tmp_path / "loopcheck").symlink_to(IMPORT_FOLDER / "loopcheck")
+    monkeypatch.setattr(remote_calls, "IMPORT_FOLDER", tmp_path)
     try:
         assert call(python, load, ("3prr",), LIMIT).title == load("3prr").title
     finally:
@@ -237,7 +237,7 @@ def test_studies_ask_an_engine_there(environment: Environment, prr: Case, monkey
 
 
 def test_an_outline_of_a_ladder_finds_what_does_it(prr_motion: Motion) -> None:
-    crossing = loads(dumps(outlines("mujoco", prr_motion)))
+    crossing = pickle.loads(dumps(outlines("mujoco", prr_motion)))
     assert not any(trial.source for ladder in crossing for trial in ladder.trials)
     for ladder in crossing:
         trials = sourced(ladder, prr_motion).trials

@@ -9,7 +9,8 @@ import pytest
 
 from loopcheck.validation.execution import code_state
 from loopcheck.validation.execution.code_state import behaviour, code_digest, commit
-from loopcheck.validation.execution.journal import ROOT, code_files
+from loopcheck.validation.execution.folders import ROOT
+from loopcheck.validation.execution.journal import code_files
 from loopcheck.validation.judge.known_issues import REPRODUCED_BY
 from loopcheck.validation.studies.evidence.age import LIMIT, age_of
 from loopcheck.validation.studies.evidence.study import BEHIND_ROWS, Evidence, reproduced

@@ -15,8 +15,8 @@ from typing import Any
 from loopcheck import engines
 from loopcheck.robots.errors import HarnessError
 from loopcheck.validation.execution.environments import environment_of
-from loopcheck.validation.execution.interpreter import HERE, LostCallError, call
 from loopcheck.validation.execution.journal import Task
+from loopcheck.validation.execution.remote_calls import HERE, LostCallError, call
 from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool
 
 AHEAD = 2

@@ -6,7 +6,8 @@ import importlib.metadata
 import subprocess
 from collections.abc import Iterable
 
-from loopcheck.validation.execution.journal import COMPUTING, DATA, ROOT, code_files
+from loopcheck.validation.execution.folders import COMPUTING, ROOT
+from loopcheck.validation.execution.journal import DATA, code_files
 
 
 def commit() -> str:

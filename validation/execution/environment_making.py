@@ -24,7 +24,7 @@ from loopcheck.validation.execution.environments import (
     environments_folder,
     interpreter_in,
 )
-from loopcheck.validation.execution.interpreter import COMPILED, LostCallError, call, end
+from loopcheck.validation.execution.remote_calls import COMPILED, LostCallError, call, end
 
 UNNEEDED = frozenset({"click", "jinja2", "junitparser", "markupsafe", "matplotlib", "pillow", "pytest", "tabulate"})
 """Requirements of pages, tables and the command line only; workers do not import them."""

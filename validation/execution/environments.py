@@ -14,7 +14,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from loopcheck import engines
-from loopcheck.validation.execution.user_folder import data_folder
+from loopcheck.validation.execution.folders import data_folder
 
 PLACE = "LOOPCHECK_ENGINES"
 """Environment variable with the folder of the environments."""

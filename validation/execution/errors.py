@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Iterable
 
 from loopcheck.robots.errors import INTERNAL
-from loopcheck.validation.execution.user_folder import user_folder
+from loopcheck.validation.execution.folders import user_folder
 
 WHOLE = "traceback"
 """Before the path of the traceback, at the end of the note on an internal error."""

@@ -9,14 +9,11 @@ import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import loopcheck
+from loopcheck.validation.execution.folders import IMPORT_FOLDER
 
-HOUSE = Path(loopcheck.__file__).parents[1]
-"""Parent folder of `loopcheck`: a checkout or an installation."""
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """Environment variables that limit linear algebra to one thread; idle threads would slow other workers down."""
 
@@ -34,7 +31,7 @@ def worker_context(preload: Sequence[str] = ()) -> Any:
     context = multiprocessing.get_context("forkserver")
     if preload:  # of a process that is there already nothing changes
         context.set_forkserver_preload([*preload])
-    path = os.pathsep.join(filter(None, [str(HOUSE), os.environ.get("PYTHONPATH")]))
+    path = os.pathsep.join(filter(None, [str(IMPORT_FOLDER), os.environ.get("PYTHONPATH")]))
     settings = {"PYTHONPATH": path, "PYTHONSAFEPATH": "1", **ONE_THREAD}  # a user may have packages of the same names
     with patch.dict(os.environ, settings), _without_interrupts():
         forkserver.ensure_running()

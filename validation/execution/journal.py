@@ -29,16 +29,13 @@ from joblib.hashing import NumpyHasher
 from loopcheck.robots.errors import OutputError
 from loopcheck.robots.model_file import file_hash
 from loopcheck.validation.execution.environments import digest_of_packages, environment_of
-from loopcheck.validation.execution.user_folder import user_folder
+from loopcheck.validation.execution.folders import COMPUTING, ROOT, user_folder
 
 JOURNAL = ".journal"
 SIZE_LIMIT = 2**30
 """Largest size of the journal of a folder after its command [bytes]; the least recently used results are removed."""
 SIGNATURE = hashlib.sha256().digest_size
 """Length of a signature and of its secret key [byte]."""
-ROOT = Path(__file__).parents[2]
-COMPUTING = ("robots", "analytic", "engines")
-"""Packages with an effect on every task: engines, laws and papers are imported by name."""
 DATA = frozenset({".py", ".toml", ".xml"})
 """Kinds of files with an effect on tasks."""
 

@@ -23,9 +23,9 @@ from loopcheck.robots.probe import exit_reason, main_left_out
 from loopcheck.validation.execution.environments import Environment, environment_of
 from loopcheck.validation.execution.errors import internal_error
 from loopcheck.validation.execution.forkserver import worker_context
-from loopcheck.validation.execution.interpreter import ENDING, LostCallError, call
 from loopcheck.validation.execution.journal import Journal, Task, keys
 from loopcheck.validation.execution.progress import Display, display
+from loopcheck.validation.execution.remote_calls import ENDING, LostCallError, call
 
 TIME_LIMIT = 1800.0
 """Default time limit of a task [s]; the slowest task of the catalogue needs two minutes."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from loopcheck.robots.errors import HarnessError
-from loopcheck.validation.execution.user_folder import user_folder
+from loopcheck.validation.execution.folders import user_folder
 from loopcheck.validation.studies.atlas import git
 from loopcheck.validation.studies.atlas.git import SCHEMES, Item
 from loopcheck.validation.studies.atlas.manifest import Entry

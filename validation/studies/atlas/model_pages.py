@@ -10,7 +10,7 @@ import pandas as pd
 
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.robot import Case
-from loopcheck.validation.execution.user_folder import user_folder
+from loopcheck.validation.execution.folders import user_folder
 from loopcheck.validation.execution.workers import WorkerFailure
 from loopcheck.validation.judge.verdicts import shown_errors
 from loopcheck.validation.studies.atlas.fetching import FOLDER

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from loopcheck.validation.execution.code_state import code_digest
 from loopcheck.validation.execution.files import RECORD
-from loopcheck.validation.execution.journal import ROOT
+from loopcheck.validation.execution.folders import ROOT
 from loopcheck.validation.studies.evidence.study import ATLAS, BEHIND_ROWS, CATALOGUE
 
 LIMIT = timedelta(days=30)

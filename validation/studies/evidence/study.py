@@ -16,7 +16,8 @@ from loopcheck.engines import engine_names
 from loopcheck.robots.robot import Case
 from loopcheck.validation.execution.code_state import code_digest
 from loopcheck.validation.execution.environments import engine_versions
-from loopcheck.validation.execution.journal import ROOT, Task
+from loopcheck.validation.execution.folders import ROOT
+from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, integer, table_of, text, write_tables
 from loopcheck.validation.execution.workers import WorkerPool
 from loopcheck.validation.judge.known_issues import REPRODUCED_BY, Issue

@@ -15,7 +15,7 @@ from loopcheck.robots.errors import HarnessError, MechanismError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import DEFAULT, Case, representative_case
 from loopcheck.validation.execution.environments import Environment, environment_of
-from loopcheck.validation.execution.interpreter import LostCallError, call
+from loopcheck.validation.execution.remote_calls import LostCallError, call
 from loopcheck.validation.execution.tables import TableSpec, integer, number, table_of, text
 from loopcheck.validation.judge import sources
 from loopcheck.validation.judge.compare import largest_of_acting, relative_error

@@ -1,5 +1,6 @@
 """A judged run with other settings: effort error, and cost of a simulated second."""
 
+import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +14,6 @@ from loopcheck.engines.tuning import Given, Settings
 from loopcheck.robots.efforts import AsIs
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.robot import Case
-from loopcheck.validation.execution.frames import loads
 from loopcheck.validation.judge.accuracy import Requirement
 from loopcheck.validation.judge.as_is import Settled, follows, settled
 from loopcheck.validation.studies.tune.engine import tuning_of
@@ -134,7 +134,7 @@ class _Simulation:
     def _run(self, purpose: Purpose) -> tuple[Record, AsIs]:
         """A run along a motion, and its judged part with that of a run from the middle."""
         width = self.given.bandwidth * purpose.bandwidth
-        run = partial(tuning_of(self.engine).run, loads(purpose.plan), self.prepared, width)
+        run = partial(tuning_of(self.engine).run, pickle.loads(purpose.plan), self.prepared, width)
         whole = run(start=0 if purpose.pose is None else purpose.pose)
         second = run(start=len(purpose.motion.t) // 2)
         log, restarted = (log_of(f"{self.engine}/as_is", self.case, record) for record in (whole, second))

@@ -22,9 +22,8 @@ from loopcheck import engines
 from loopcheck.robots.errors import HarnessError
 from loopcheck.validation.execution import uv
 from loopcheck.validation.execution.environment_making import chosen_python, packages_with, unstated_needs
+from loopcheck.validation.execution.folders import COMPUTING, ROOT
 
-ROOMS = ("robots", "analytic", "engines", "validation")
-HERE = Path(__file__).parents[3]
 PLACE = ".loopcheck"
 FOLLOWER = """
 import os, runpy, sys, threading
@@ -120,8 +119,8 @@ def rooms(folder: Path) -> Iterator[Path]:
     place = folder / PLACE
     shutil.rmtree(place, ignore_errors=True)
     try:
-        for room in ROOMS:
-            shutil.copytree(HERE / room, place / "loopcheck" / room)  # compiled files too, which saves a second
+        for package in (*COMPUTING, "validation"):
+            shutil.copytree(ROOT / package, place / "loopcheck" / package)  # compiled files too, which saves a second
         for module in ("__init__.py", "__main__.py"):
             shutil.copy(Path(loopcheck.__file__).with_name(module), place / "loopcheck")
         about = importlib.metadata.distribution("loopcheck")

@@ -1,11 +1,12 @@
-"""The Python of another environment, in which a worker process has its calls computed.
+"""Calls of functions in the Python of another environment, by a worker process.
 
-It is started at the first call and waits for more; it is killed, with all that it has started, when a call takes too
-long, and ends with the worker.
+Its process starts at the first call and waits for more. It is killed, with its children, if a call takes too long, and
+ends with the worker.
 """
 
 import atexit
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -16,13 +17,12 @@ from threading import Event, Timer
 from typing import Any
 
 from loopcheck.robots.probe import exit_reason
-from loopcheck.validation.execution.answering import FAILURE, OURS
-from loopcheck.validation.execution.forkserver import HOUSE, ONE_THREAD
-from loopcheck.validation.execution.frames import dumps, loads, read_frame, write_frame
+from loopcheck.validation.execution.folders import IMPORT_FOLDER
+from loopcheck.validation.execution.forkserver import ONE_THREAD
+from loopcheck.validation.execution.remote_worker import FAILURE, OURS, PROTOCOL, dumps
 
 HERE = Path(sys.executable)
 """The running Python."""
-PACKAGES = ("loopcheck",)
 COMPILED = "compiled"
 """Folder in an environment for its compiled files, so that its Python writes nothing beside the loopcheck sources."""
 ENDING = 5.0
@@ -30,16 +30,16 @@ ENDING = 5.0
 BEGIN = """
 import sys
 from importlib.machinery import PathFinder
-root, parent, *packages = sys.argv[1:]
-class Packages:
+root, parent = sys.argv[1:]
+class Loopcheck:
     @staticmethod
     def find_spec(name, path=None, target=None):
-        return PathFinder.find_spec(name, [root]) if name in packages and path is None else None
-sys.meta_path.insert(0, Packages)
-from loopcheck.validation.execution.answering import answer
+        return PathFinder.find_spec(name, [root]) if name == "loopcheck" and path is None else None
+sys.meta_path.insert(0, Loopcheck)
+from loopcheck.validation.execution.remote_worker import answer
 answer(int(parent))
 """
-"""Finds only the loopcheck packages in their folder, as the folder may contain packages of another Python."""
+"""Finds only loopcheck in its folder, as the folder may contain packages of another Python."""
 
 
 class LostCallError(Exception):
@@ -50,38 +50,50 @@ _running: dict[Path, "subprocess.Popen[bytes]"] = {}
 
 
 def call(python: Path, function: Callable[..., Any], args: tuple[Any, ...], time_limit: float) -> Any:
-    """What a function returns in another Python; our own errors are raised here.
+    """Result of a function in another Python.
 
     Args:
         python: Its executable file, in the environment.
-        function: A function of one of our modules.
-        time_limit: How long it may take [s].
+        function: A function of a module.
+        time_limit: Longest duration [s].
 
     Raises:
-        HarnessError: What the function raises.
+        HarnessError: If the function raises it.
         TimeoutError: If it takes longer.
-        LostCallError: If the process dies or cannot be started, or the function raises what is no error of ours.
+        LostCallError: If the process dies or cannot be started, or the function raises another exception.
     """
     process = _process(python)
     is_late = Event()
-    timer = Timer(time_limit, _kill_late, (process, is_late))
+
+    def kill_late() -> None:
+        is_late.set()
+        _kill(process)
+
+    content, timer = dumps((function, args)), Timer(time_limit, kill_late)
     timer.start()
     try:
-        content = _exchange(process, dumps((function, args)))
-    finally:
-        timer.cancel()
-    if content is None:
+        pickle.dump(content, process.stdin, PROTOCOL)  # type: ignore[arg-type]
+        process.stdin.flush()  # type: ignore[union-attr]
+        result = pickle.load(process.stdout)  # type: ignore[arg-type]
+    except (OSError, EOFError, pickle.UnpicklingError) as error:  # the process has died
         with suppress(subprocess.TimeoutExpired):
             process.wait(ENDING)  # so that its own exit status is seen
         end(python)
         if is_late.is_set():
-            raise TimeoutError
-        raise LostCallError(f"its process died: {exit_reason(process.returncode)}")
-    return _result(content)
+            raise TimeoutError from error
+        raise LostCallError(f"its process died: {exit_reason(process.returncode)}") from error
+    finally:
+        timer.cancel()
+    kind, value = pickle.loads(result)
+    if kind == OURS:
+        raise value
+    if kind == FAILURE:
+        raise LostCallError(value)
+    return value
 
 
 def end(python: Path) -> None:
-    """End the process of a Python, with all that it has started, if there is one."""
+    """End the process of a Python and its children, if there is one."""
     process = _running.pop(python, None)
     if process is not None:
         _kill(process)
@@ -104,10 +116,9 @@ def _process(python: Path) -> "subprocess.Popen[bytes]":
         return process
     end(python)
     prefix = () if python == HERE else ("-X", f"pycache_prefix={python.parent.parent / COMPILED}")
-    command = [str(python), "-I", *prefix, "-c", BEGIN, str(HOUSE), str(os.getpid()), *PACKAGES]
     try:
         process = subprocess.Popen(
-            command,
+            [str(python), "-I", *prefix, "-c", BEGIN, str(IMPORT_FOLDER), str(os.getpid())],
             env={**os.environ, **ONE_THREAD},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -118,29 +129,6 @@ def _process(python: Path) -> "subprocess.Popen[bytes]":
         raise LostCallError(f"{python}: cannot be started: {error.strerror}") from error
     _running[python] = process
     return process
-
-
-def _exchange(process: "subprocess.Popen[bytes]", content: bytes) -> bytes | None:
-    """The answer to a call; None if the process has died."""
-    try:
-        write_frame(process.stdin, content)  # type: ignore[arg-type]
-    except OSError:
-        return None
-    return read_frame(process.stdout)  # type: ignore[arg-type]
-
-
-def _result(content: bytes) -> Any:
-    kind, value = loads(content)
-    if kind == OURS:
-        raise value
-    if kind == FAILURE:
-        raise LostCallError(value)
-    return value
-
-
-def _kill_late(process: "subprocess.Popen[bytes]", is_late: Event) -> None:
-    is_late.set()
-    _kill(process)
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:

@@ -1,7 +1,16 @@
-"""The folders of a user, inaccessible to other users."""
+"""Folders of the running loopcheck, and folders of a user, inaccessible to other users."""
 
 import os
 from pathlib import Path
+
+import loopcheck
+
+ROOT = Path(__file__).parents[2]
+"""Folder of the packages: the checkout, or `loopcheck` in an installation."""
+IMPORT_FOLDER = Path(loopcheck.__file__).parents[1]
+"""Parent folder of `loopcheck`: a checkout or an installation."""
+COMPUTING = ("robots", "analytic", "engines")
+"""Packages with an effect on every task: engines, laws and papers are imported by name."""
 
 
 def user_folder(name: str) -> Path:

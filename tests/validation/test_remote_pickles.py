@@ -1,6 +1,5 @@
 """What crosses between two Pythons: equal on the other side, and named without a private module of either."""
 
-import io
 import pickle
 import pickletools
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from loopcheck.robots.errors import NotFoundError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.execution.frames import dumps, loads, read_frame, write_frame
+from loopcheck.validation.execution.remote_worker import dumps
 
 ARRAYS = [
     np.arange(6.0).reshape(2, 3),
@@ -35,7 +34,7 @@ def _modules(content: bytes) -> set[str]:
 
 @pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.dtype}{array.shape}")
 def test_an_array_is_the_same_on_the_other_side(array: np.ndarray) -> None:
-    result = loads(dumps(array))
+    result = pickle.loads(dumps(array))
     assert (result.dtype, result.shape, result.tobytes()) == (array.dtype, array.shape, array.tobytes())
     assert result.flags.f_contiguous or not array.flags.f_contiguous
     assert result.flags.writeable
@@ -44,12 +43,12 @@ def test_an_array_is_the_same_on_the_other_side(array: np.ndarray) -> None:
 def test_what_must_not_change_may_not_change_there() -> None:
     array = np.arange(3.0)
     array.flags.writeable = False
-    assert not loads(dumps(array)).flags.writeable
+    assert not pickle.loads(dumps(array)).flags.writeable
 
 
 @pytest.mark.parametrize("scalar", [np.float64(0.1), np.int64(3), np.bool_(True), np.str_("a")])
 def test_a_number_is_the_same_on_the_other_side(scalar: Any) -> None:
-    result = loads(dumps(scalar))
+    result = pickle.loads(dumps(scalar))
     assert (type(result), result) == (type(scalar), scalar)
 
 
@@ -58,21 +57,11 @@ def test_a_case_and_its_motion_cross_without_names_of_a_version(prr: Case, prr_m
     content = dumps((prr, prr_motion, [Path("a/b")], np.float64(1.0)))
     assert _modules(content) == set()
     assert _modules(pickle.dumps((prr, prr_motion), protocol=5)) == {"numpy", "numpy._core.numeric", "pathlib"}
-    case, motion, (path,), _ = loads(content)
+    case, motion, (path,), _ = pickle.loads(content)
     assert (case.key, case.mechanism.model.path, path) == (prr.key, prr.mechanism.model.path, Path("a/b"))
     assert motion.q.tobytes() == prr_motion.q.tobytes()
 
 
 def test_an_error_of_ours_keeps_its_attributes() -> None:
-    error = loads(dumps(NotFoundError("engine", "ode", ["mujoco"])))
+    error = pickle.loads(dumps(NotFoundError("engine", "ode", ["mujoco"])))
     assert (str(error), error.known) == ("unknown engine: 'ode'. Known: mujoco", ("mujoco",))
-
-
-def test_a_frame_that_is_cut_short_is_none() -> None:
-    stream = io.BytesIO()
-    write_frame(stream, b"one")
-    write_frame(stream, b"")
-    whole = stream.getvalue()
-    stream.seek(0)
-    assert [read_frame(stream) for _ in range(3)] == [b"one", b"", None]
-    assert [read_frame(io.BytesIO(whole[:length])) for length in (0, 7, 8, 10)] == [None] * 4
