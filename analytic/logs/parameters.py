@@ -31,6 +31,8 @@ ROUGH = 0.05
 """Independent part of the noise beside the correlated part [-], for its limited knowledge."""
 CHANCE = 3.0
 """Excess over the expected noise within which the remaining residual is noise, in standard deviations [-]."""
+ROUNDED = 1e-9
+"""Rate of a drive at rest, over its largest rate [-]: round-off of filters and loops, below any measured rate."""
 FEWEST = 10
 """Samples to fit at least [-]."""
 BY_CHANCE = 3.0
@@ -109,9 +111,10 @@ def fit(closed: ClosedLog, residual: Residual, what: Sequence[str], derivatives:
         ShapeError: If the log is too short.
     """
     rows, kept = _known_rows(closed, residual), fitted_rows(closed, residual)
-    if len(kept) < FEWEST:
+    certain = ~_reversals(_acting_rates(closed, residual)) if FRICTION in what else np.ones(len(residual.bases), bool)
+    if certain[kept].sum() < FEWEST:
         raise ShapeError(
-            f"log '{closed.log.name}': a fit must have at least {FEWEST} independent samples, got {len(kept)}"
+            f"log '{closed.log.name}': a fit must have at least {FEWEST} independent samples, got {certain[kept].sum()}"
         )
     parameters = [parameter for name in what for parameter in _parameters(closed, residual, name)]
     if derivatives is None:
@@ -119,8 +122,12 @@ def fit(closed: ClosedLog, residual: Residual, what: Sequence[str], derivatives:
     effects = np.stack([parameter.effect for parameter in parameters], axis=-1)  # (n, na, parameters)
     covariance = noise_covariance(closed, residual, kept, derivatives)
     least = -np.array([parameter.model for parameter in parameters])
+    used = np.repeat(certain[kept], closed.mechanism.na)
     values, unbounded, deviations, correlation = _least_squares(
-        residual.residual[kept].ravel(), effects[kept].reshape(-1, len(parameters)), covariance, least
+        residual.residual[kept].ravel()[used],
+        effects[kept].reshape(-1, len(parameters))[used],
+        covariance[np.ix_(used, used)],
+        least,
     )
     np.fill_diagonal(correlation, 0)
     estimates = [
@@ -135,6 +142,7 @@ def fit(closed: ClosedLog, residual: Residual, what: Sequence[str], derivatives:
         )
         for k, parameter in enumerate(parameters)
     ]
+    rows = rows[certain[rows]]
     before = _at(residual, rows)
     return Fit(
         estimates=tuple(estimates),
@@ -246,6 +254,12 @@ def _acting_rates(closed: ClosedLog, residual: Residual) -> Array:
     late = (0.5 if after is None else after) - residual.filter.late
     following = np.concatenate([rates[1:], rates[-1:]])
     return rates + late * (following - rates)
+
+
+def _reversals(rates: Array) -> AnyArray:
+    """Mask of the samples with a moving drive at rest up to round-off: Coulomb friction has no direction there."""
+    size = np.abs(rates).max(axis=0, initial=0.0)
+    return ((np.abs(rates) <= ROUNDED * size) & (size > 0)).any(axis=1)
 
 
 def _known_rows(closed: ClosedLog, residual: Residual) -> AnyArray:

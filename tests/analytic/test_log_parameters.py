@@ -104,6 +104,22 @@ def test_a_mass_that_the_model_has_wrong_is_found_beside_friction(case: Case, ru
     assert found.after.rms[0] < 2 * found.after.floor.rms[0]
 
 
+def test_coulomb_friction_is_not_fitted_where_the_drive_reverses(case: Case) -> None:
+    """At a sample of zero velocity, round-off and the data decide the direction; the estimates must not follow them."""
+    log, fits = planar_four_bar.exact_log(0.02, 101), []
+    assert log.qd is not None
+    noise = 0.002 * np.random.default_rng(0).normal(size=log.effort.shape)
+    reverses = np.abs(log.qd[:, :1]) < 1e-9
+    assert 2 <= reverses.sum() <= 6
+    for direction in (-1.0, 1.0):
+        signs = np.where(reverses, direction, np.sign(log.qd[:, :1]))
+        closed = closed_log(case.mechanism, replace(log, effort=log.effort + COULOMB * signs + noise), case.guess)
+        fits.append(fit(closed, residual_efforts(closed, Instantaneous()), [FRICTION]))
+    for one, other in zip(fits[0].estimates, fits[1].estimates, strict=True):
+        assert abs(one.value - other.value) < 0.2 * min(one.half_width, other.half_width)
+    assert fits[0].estimates[0].value == pytest.approx(COULOMB, abs=fits[0].estimates[0].half_width)
+
+
 def test_an_interval_grows_with_what_is_left_beside_noise(case: Case) -> None:
     """A term that the fit lacks, 20 times the noise: the interval by noise alone would miss the truth each time."""
     log, hits = planar_four_bar.exact_log(0.02, 101), []
