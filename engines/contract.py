@@ -9,7 +9,7 @@ whose `name` is `<engine>/<route>`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import MappingProxyType
 from typing import ClassVar, Protocol, TypeAlias
@@ -28,7 +28,6 @@ from loopcheck.robots.arrays import (
 )
 from loopcheck.robots.efforts import AsIs, Fault
 from loopcheck.robots.inventory import Inventory, Matrices
-from loopcheck.robots.log import Log
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
@@ -130,33 +129,6 @@ class Plant(Protocol):
             mechanisms: The robots, all with the same joints.
 
         Raises:
-            EngineError: If the engine fails.
-        """
-        ...
-
-
-LEFT_OUT = "friction, limits and contacts"
-"""The cause that exists only in runs with such forces."""
-
-
-class Causes(Protocol):
-    """`causes.py`: what makes up the error of a simulation as its user runs it."""
-
-    @property
-    def CAUSES(self) -> Mapping[str, str]:
-        """By name of a cause the setting that removes it, in the order in which they are removed."""
-        ...
-
-    def log(self, case: Case, motion: Motion, removed: Collection[str]) -> Log:
-        """The run of `Engine.taken_apart` from the first sample, with the same controller and some causes removed.
-
-        A finer step is a whole fraction of the usual one.
-
-        Args:
-            removed: Names of the causes that are removed.
-
-        Raises:
-            NotRepresentableError: If the engine cannot carry the mechanism.
             EngineError: If the engine fails.
         """
         ...
@@ -272,7 +244,7 @@ class Engine(ABC):
     single_precision: ClassVar[bool] = False
     """Whether it computes only in single precision; its audit then has a single-precision tolerance."""
     taken_apart: ClassVar[str] = "as_is"
-    """Route with the error analysed by `causes`."""
+    """Route with the error analysed by `Tuning.CAUSES`."""
     tells_terms: ClassVar[bool] = True
     """Whether the terms of its equations can be read; if not, only its efforts show them."""
     companions: ClassVar[tuple[str, ...]] = ()
@@ -300,10 +272,6 @@ class Engine(ABC):
 
     def plant(self) -> Plant | None:
         """The module of robots that a controller drives, if it has one."""
-        return None
-
-    def causes(self) -> Causes | None:
-        """The module that takes the error of a run as it is apart, if it has one."""
         return None
 
     def tuning(self) -> Tuning | None:

@@ -1,21 +1,16 @@
 """Tuning of robots that an engine's own drives hold: what drives them along a motion, whatever is set."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from loopcheck.engines.as_is import Record, log_of
+from loopcheck.engines.as_is import Record
 from loopcheck.engines.own_drives import Driven, Gains, Reading, own_drives_run
-from loopcheck.engines.tuning import HARD, Tuning
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.log import Log
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
-from loopcheck.robots.robot import Case
 
 TIMECONSTS = (2, 3, 5)
 """Time constants of MuJoCo's loops, over the step [-]."""
-FINER = 16
-"""Number of steps that replace a single step when the step is removed from the causes of an error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,17 +50,3 @@ class DrivesPlan:
         else:
             sample, state = 0, (start, 0 * motion.qd[0])
         return own_drives_run(source, (put(gains, state), gains), motion, sample, reading)
-
-
-def log_without(source: str, tuning: Tuning, case: Case, motion: Motion, removed: Collection[str]) -> Log:
-    """A run with some causes of its error removed, as `loopcheck.engines.contract.Causes.log` returns it.
-
-    Args:
-        tuning: Of its engine, which has MuJoCo's loops.
-        removed: Names of the causes: `step` and `softness`.
-    """
-    mechanism, given = case.mechanism, tuning.given(case.mechanism)
-    step = given.step / FINER if "step" in removed else given.step
-    hard = {"solref": f"{TIMECONSTS[0] * step:.6g} 1", "solimp": HARD} if "softness" in removed else {}
-    prepared = tuning.prepared(mechanism, {"timestep": f"{step:.6g}", **hard})
-    return log_of(source, case, tuning.run(tuning.plan(mechanism, motion), prepared, given.bandwidth))

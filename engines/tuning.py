@@ -1,17 +1,19 @@
-"""What an engine offers to be tuned: families of settings that differ in their step alone, and runs with them."""
+"""Settings of the unmodified simulation of an engine: families to search, causes of the error, and runs with them."""
 
 import runpy
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from loopcheck.engines.as_is import Record
+from loopcheck.engines.as_is import Record, log_of
 from loopcheck.robots.arrays import Array, JointPositions
+from loopcheck.robots.log import Log
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 Settings: TypeAlias = Mapping[str, str]
 """Settings by name, as written to the file; unlisted settings keep the user's values."""
@@ -21,6 +23,10 @@ HARD, SOFTER = "0.9999 0.9999", "0.99 0.99"
 """Impedances of loops, `solimp`, for engines with MuJoCo's constraints."""
 STEPS = tuple(round(digits * 10.0**power, 9) for power in (-2, -3, -4, -5) for digits in reversed(SERIES))[6:]
 """Steps to choose from [s], the coarsest first."""
+FINER = 16
+"""Number of steps that replace a single step when the step is removed from the causes of an error."""
+LEFT_OUT = "friction, limits and contacts"
+"""The cause that exists only in runs with such forces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +70,16 @@ class Given:
     """Current values of the settings."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """A part of the error of the unmodified simulation, with the settings that remove it."""
+
+    written: str
+    """The settings in the words of a user."""
+    settings: Settings = field(default_factory=dict)
+    """The settings besides the step; `{hard}` is the smallest time constant of loops, twice the step."""
+
+
 BATCH, REPEATS = 50, 7
 """Steps that are timed at once, and how often."""
 
@@ -102,6 +118,11 @@ def functions_of(script: str) -> Mapping[str, Any]:
 class Tuning(Protocol):
     """`tuning.py`: other settings for the route `as_is`, and what they give and cost."""
 
+    @property
+    def CAUSES(self) -> Mapping[str, Cause]:
+        """Parts of the error of the route `Engine.taken_apart`, by name, in the order of their removal."""
+        ...
+
     def given(self, mechanism: Mechanism) -> Given:
         """The simulation as its user has it."""
         ...
@@ -114,8 +135,12 @@ class Tuning(Protocol):
         """What it takes to drive the robot along a motion, whatever is set."""
         ...
 
-    def prepared(self, mechanism: Mechanism, settings: Settings) -> Any:
-        """What it takes to run a robot with other settings, whatever it does."""
+    def prepared(self, mechanism: Mechanism, settings: Settings, precision: str = "") -> Any:
+        """What it takes to run a robot with other settings, whatever it does.
+
+        Args:
+            precision: `single` or `double`, for engines with both; by default as a user has it.
+        """
         ...
 
     def run(self, plan: Any, prepared: Any, bandwidth: float, start: int | Array = 0) -> Record:
@@ -145,3 +170,27 @@ class Tuning(Protocol):
     def seconds_per_step(self, mechanism: Mechanism, q: JointPositions, settings: Settings) -> float:
         """What a step of the engine alone takes on this machine [s], the best of several."""
         ...
+
+
+def log_without(
+    tuning: Tuning, case: Case, motion: Motion, removed: Collection[str], *, source: str, precision: str = ""
+) -> Log:
+    """A run from the first sample with the user's controller and some causes of the error removed.
+
+    A finer step is a whole fraction of the user's step.
+
+    Args:
+        removed: Names of the causes, among `Tuning.CAUSES`.
+        precision: See `Tuning.prepared`.
+
+    Raises:
+        NotRepresentableError: If the engine cannot carry the mechanism.
+        EngineError: If the engine fails.
+    """
+    mechanism, given = case.mechanism, tuning.given(case.mechanism)
+    step = given.step / FINER if "step" in removed else given.step
+    settings = {"timestep": repr(step)}
+    for cause in removed:
+        settings |= {name: value.format(hard=2 * step) for name, value in tuning.CAUSES[cause].settings.items()}
+    prepared = tuning.prepared(mechanism, settings, precision)
+    return log_of(source, case, tuning.run(tuning.plan(mechanism, motion), prepared, given.bandwidth))

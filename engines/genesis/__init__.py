@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from loopcheck.engines.contract import Audit, Batch, Causes, Engine, Faults
+from loopcheck.engines.contract import Audit, Batch, Engine, Faults
 from loopcheck.engines.tuning import Tuning
 
 
@@ -36,12 +36,6 @@ class Genesis(Engine):
         from loopcheck.engines.genesis import faults
 
         return faults
-
-    def causes(self) -> Causes:
-        """See `Engine.causes`."""
-        from loopcheck.engines.genesis import causes
-
-        return causes
 
     def batch(self) -> Batch:
         """See `Engine.batch`."""

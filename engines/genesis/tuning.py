@@ -14,7 +14,7 @@ from loopcheck.engines.genesis._scene import STEP, Built, Stepping, build, guard
 from loopcheck.engines.own_drives import Gains
 from loopcheck.engines.own_drives_tuning import TIMECONSTS, DrivesPlan
 from loopcheck.engines.silence import silenced
-from loopcheck.engines.tuning import HARD, SOFTER, Family, Given, Settings, best_seconds, functions_of
+from loopcheck.engines.tuning import FINER, HARD, SOFTER, Cause, Family, Given, Settings, best_seconds, functions_of
 from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
@@ -26,6 +26,14 @@ OWN, OTHERS = "approximate_implicitfast", ("implicitfast",)
 REST = ("0.001", "0.5", "2")
 """Genesis' values for the remaining numbers of `solimp`."""
 BANDWIDTH = bandwidth(STEP)
+CAUSES = {
+    "step": Cause(written=f"SimOptions(dt=step / {FINER})"),
+    "softness": Cause(
+        written="equality.set_sol_params((2 * dt, 1, 0.9999, 0.9999, ...))",
+        settings={"solref": "{hard} 1", "solimp": HARD},
+    ),
+}
+"""See `loopcheck.engines.tuning.Tuning.CAUSES`."""
 
 
 def given(mechanism: Mechanism) -> Given:
@@ -86,7 +94,7 @@ Prepared: TypeAlias = tuple[Built, float]
 """A robot in a scene, and its step [s]."""
 
 
-def prepared(mechanism: Mechanism, settings: Settings) -> Prepared:
+def prepared(mechanism: Mechanism, settings: Settings, precision: str = "") -> Prepared:
     """See `loopcheck.engines.tuning.Tuning.prepared`: the robot in a scene; the script itself is run."""
     stepping = Scripted(step=float(settings.get("timestep", STEP)), functions=functions_of(script(mechanism, settings)))
     with guarded("genesis"), silenced():

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from loopcheck.engines.contract import Audit, Batch, Causes, Engine, Faults, Refinements
+from loopcheck.engines.contract import Audit, Batch, Engine, Faults, Refinements
 from loopcheck.engines.tuning import Tuning
 
 
@@ -40,12 +40,6 @@ class Mjx(Engine):
         from loopcheck.engines.mjx import faults
 
         return faults
-
-    def causes(self) -> Causes:
-        """See `Engine.causes`."""
-        from loopcheck.engines.mjx import causes
-
-        return causes
 
     def tuning(self) -> Tuning:
         """See `Engine.tuning`."""

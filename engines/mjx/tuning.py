@@ -3,16 +3,16 @@
 from functools import partial
 
 from loopcheck.engines.as_is import Record
-from loopcheck.engines.mjx.batch import worlds
+from loopcheck.engines.mjx.batch import SOURCES, worlds
 from loopcheck.engines.mjx.stepper import MjxStepper
 from loopcheck.engines.mujoco import batch, tuning
 from loopcheck.engines.mujoco.as_is import Plan, simulate
-from loopcheck.engines.mujoco.tuning import files, given, plan
+from loopcheck.engines.mujoco.tuning import CAUSES, files, given, plan
 from loopcheck.engines.tuning import Family, Settings
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.mechanism import Mechanism
 
-__all__ = ["families", "files", "given", "plan", "prepared", "run", "seconds_per_step"]
+__all__ = ["CAUSES", "families", "files", "given", "plan", "prepared", "run", "seconds_per_step"]
 
 
 def families(mechanism: Mechanism) -> list[Family]:
@@ -20,9 +20,9 @@ def families(mechanism: Mechanism) -> list[Family]:
     return [one for one in tuning.families(mechanism) if one.fixed.get("integrator", "Euler") in ("Euler", "RK4")]
 
 
-def prepared(mechanism: Mechanism, settings: Settings) -> MjxStepper:
+def prepared(mechanism: Mechanism, settings: Settings, precision: str = "single") -> MjxStepper:
     """See `loopcheck.engines.tuning.Tuning.prepared`."""
-    return MjxStepper("mjx/as_is_single", tuning.prepared(mechanism, settings), double=False)
+    return MjxStepper(SOURCES[precision], tuning.prepared(mechanism, settings), double=precision == "double")
 
 
 def run(plan: Plan, prepared: MjxStepper, bandwidth: float, start: int | Array = 0) -> Record:

@@ -1,6 +1,6 @@
 """MuJoCo, from the MJCF itself."""
 
-from loopcheck.engines.contract import Audit, Batch, Causes, Engine, Faults, FreeMotion, Plant, Refinements, Renderer
+from loopcheck.engines.contract import Audit, Batch, Engine, Faults, FreeMotion, Plant, Refinements, Renderer
 from loopcheck.engines.tuning import Tuning
 
 
@@ -39,12 +39,6 @@ class Mujoco(Engine):
         from loopcheck.engines.mujoco import free_motion
 
         return free_motion
-
-    def causes(self) -> Causes:
-        """See `Engine.causes`."""
-        from loopcheck.engines.mujoco import causes
-
-        return causes
 
     def tuning(self) -> Tuning:
         """See `Engine.tuning`."""

@@ -13,7 +13,7 @@ from loopcheck.engines.computed_torque import bandwidth
 from loopcheck.engines.mujoco import as_is
 from loopcheck.engines.mujoco.as_is import Plan, compiled, simulate, stages, timeconst
 from loopcheck.engines.mujoco.stepper import MujocoStepper
-from loopcheck.engines.tuning import HARD, SOFTER, Family, Given, Settings, best_seconds
+from loopcheck.engines.tuning import FINER, HARD, LEFT_OUT, SOFTER, Cause, Family, Given, Settings, best_seconds
 from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf_patch import Patch, patched
@@ -26,6 +26,19 @@ the delay of a first-order step."""
 SOLVED: Mapping[str, str] = {"solver": "Newton", "iterations": "100", "tolerance": "1e-08"}
 """MuJoCo's defaults, for files with a solver that may stop early."""
 FEW_ITERATIONS = 20
+CAUSES = {
+    "step": Cause(written=f"option timestep / {FINER}"),
+    "softness": Cause(
+        written="equality solref (2 timestep, 1) and solimp (0.9999, 0.9999)",
+        settings={"solref": "{hard} 1", "solimp": HARD},
+    ),
+    "solver": Cause(written="option tolerance 0, iterations 200", settings={"tolerance": "0", "iterations": "200"}),
+    LEFT_OUT: Cause(
+        written='flag frictionloss="disable" limit="disable" contact="disable"',
+        settings={"disable": "FRICTIONLOSS LIMIT CONTACT"},
+    ),
+}
+"""See `loopcheck.engines.tuning.Tuning.CAUSES`; MuJoCo raises a time constant below two steps to two steps."""
 
 
 def given(mechanism: Mechanism) -> Given:
@@ -76,7 +89,7 @@ def plan(mechanism: Mechanism, motion: Motion) -> Plan:
     return as_is.plan(mechanism, motion)
 
 
-def prepared(mechanism: Mechanism, settings: Settings) -> Any:
+def prepared(mechanism: Mechanism, settings: Settings, precision: str = "") -> Any:
     """See `loopcheck.engines.tuning.Tuning.prepared`."""
     return configured(compiled(mechanism), settings)
 
@@ -91,7 +104,7 @@ def configured(model: Any, settings: Settings) -> Any:
 
     Args:
         model: The user's.
-        settings: What to set: options, and `solref` and `solimp` of all equalities that are active.
+        settings: What to set: options, `solref` and `solimp` of all equalities that are active, and flags to `disable`.
     """
     closing = np.flatnonzero(model.eq_active0)
     for name, value in settings.items():
@@ -105,6 +118,9 @@ def configured(model: Any, settings: Settings) -> Any:
                 getattr(model, f"eq_{name}")[closing, : len(numbers)] = numbers
             case "iterations":
                 model.opt.iterations = int(value)
+            case "disable":
+                for flag in value.split():
+                    model.opt.disableflags |= getattr(mujoco.mjtDisableBit, f"mjDSBL_{flag}")
             case _:
                 setattr(model.opt, name, float(value))
     return model

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from loopcheck.engines.contract import Audit, Batch, Causes, Engine, Faults
+from loopcheck.engines.contract import Audit, Batch, Engine, Faults
 from loopcheck.engines.tuning import Tuning
 
 
@@ -34,12 +34,6 @@ class MujocoWarp(Engine):
         from loopcheck.engines.mujoco_warp import faults
 
         return faults
-
-    def causes(self) -> Causes:
-        """See `Engine.causes`."""
-        from loopcheck.engines.mujoco_warp import causes
-
-        return causes
 
     def tuning(self) -> Tuning:
         """See `Engine.tuning`."""

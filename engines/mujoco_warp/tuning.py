@@ -5,17 +5,17 @@ from functools import partial
 from loopcheck.engines.as_is import Record
 from loopcheck.engines.mujoco import batch, tuning
 from loopcheck.engines.mujoco.as_is import Plan, simulate
-from loopcheck.engines.mujoco.tuning import families, files, given, plan
+from loopcheck.engines.mujoco.tuning import CAUSES, families, files, given, plan
 from loopcheck.engines.mujoco_warp.batch import worlds
 from loopcheck.engines.mujoco_warp.stepper import WarpStepper
 from loopcheck.engines.tuning import Settings
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.mechanism import Mechanism
 
-__all__ = ["families", "files", "given", "plan", "prepared", "run", "seconds_per_step"]
+__all__ = ["CAUSES", "families", "files", "given", "plan", "prepared", "run", "seconds_per_step"]
 
 
-def prepared(mechanism: Mechanism, settings: Settings) -> WarpStepper:
+def prepared(mechanism: Mechanism, settings: Settings, precision: str = "") -> WarpStepper:
     """See `loopcheck.engines.tuning.Tuning.prepared`."""
     return WarpStepper(tuning.prepared(mechanism, settings))
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from loopcheck.engines.contract import Audit, Batch, Causes, Engine, Faults
+from loopcheck.engines.contract import Audit, Batch, Engine, Faults
 from loopcheck.engines.tuning import Tuning
 
 
@@ -40,12 +40,6 @@ class Newton(Engine):
         from loopcheck.engines.newton import faults
 
         return faults
-
-    def causes(self) -> Causes:
-        """See `Engine.causes`."""
-        from loopcheck.engines.newton import causes
-
-        return causes
 
     def batch(self) -> Batch:
         """See `Engine.batch`."""

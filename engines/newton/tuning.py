@@ -15,7 +15,7 @@ from loopcheck.engines.newton._stepping import QUICK, STEP, Stepping
 from loopcheck.engines.own_drives import Gains
 from loopcheck.engines.own_drives_tuning import TIMECONSTS, DrivesPlan
 from loopcheck.engines.silence import silenced
-from loopcheck.engines.tuning import HARD, SOFTER, Family, Given, Settings, best_seconds, functions_of
+from loopcheck.engines.tuning import FINER, HARD, SOFTER, Cause, Family, Given, Settings, best_seconds, functions_of
 from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
@@ -26,6 +26,14 @@ GIVEN = {"solver": "mujoco", "solref": "0.02 1", "solimp": "0.9 0.95"}
 """Settings of common training tools: Isaac Lab's Newton steps by MuJoCo."""
 ITERATIONS_OF_KAMINO = 7
 """The fewest that were seen, on the Stewart platform [-]."""
+CAUSES = {
+    "step": Cause(written=f"solver.step(..., dt / {FINER})"),
+    "softness": Cause(
+        written="mj_model.eq_solref (2 dt, 1) and eq_solimp (0.9999, 0.9999) of the solver",
+        settings={"solref": "{hard} 1", "solimp": HARD},
+    ),
+}
+"""See `loopcheck.engines.tuning.Tuning.CAUSES`."""
 
 
 def given(mechanism: Mechanism) -> Given:
@@ -75,7 +83,7 @@ class Scripted(Stepping):
         return self.functions["solver"](model, **options)
 
 
-def prepared(mechanism: Mechanism, settings: Settings) -> Scripted:
+def prepared(mechanism: Mechanism, settings: Settings, precision: str = "") -> Scripted:
     """See `loopcheck.engines.tuning.Tuning.prepared`; the script itself is run."""
     return Scripted(
         solver=settings.get("solver", GIVEN["solver"]),

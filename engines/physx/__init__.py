@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
-from loopcheck.engines.contract import Audit, Causes, Engine, Faults
+from loopcheck.engines.contract import Audit, Engine, Faults
 from loopcheck.engines.tuning import Tuning
 
 
@@ -36,12 +36,6 @@ class Physx(Engine):
         from loopcheck.engines.physx import faults
 
         return faults
-
-    def causes(self) -> Causes:
-        """See `Engine.causes`."""
-        from loopcheck.engines.physx import causes
-
-        return causes
 
     def tuning(self) -> Tuning:
         """See `Engine.tuning`."""

@@ -14,7 +14,7 @@ from loopcheck.engines.physx._readings import reading_of
 from loopcheck.engines.physx._stepping import PhysxDriven
 from loopcheck.engines.physx.routes.as_is import OWN
 from loopcheck.engines.silence import silenced
-from loopcheck.engines.tuning import Family, Given, Settings, best_seconds
+from loopcheck.engines.tuning import FINER, Cause, Family, Given, Settings, best_seconds
 from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
@@ -23,6 +23,14 @@ SCRIPT = "tuned_physx.py"
 """Name of the script."""
 GIVEN = {"enable_tgs": "False", "position_iterations": "10", "velocity_iterations": "1", "friction": "0"}
 """Current values of the route's settings."""
+SOLVED = {"position_iterations": "100", "velocity_iterations": "4"}
+CAUSES = {
+    "step": Cause(written=f"scene.set_timestep(step / {FINER})"),
+    "solver": Cause(
+        written="articulation.set_solver_position_iterations(100), set_solver_velocity_iterations(4)", settings=SOLVED
+    ),
+}
+"""See `loopcheck.engines.tuning.Tuning.CAUSES`; the route itself sets the friction to zero."""
 
 
 def given(mechanism: Mechanism) -> Given:
@@ -35,7 +43,7 @@ def given(mechanism: Mechanism) -> Given:
 def families(mechanism: Mechanism) -> list[Family]:
     """See `loopcheck.engines.tuning.Tuning.families`: many iterations, as many as come, and small steps."""
     methods = {
-        "many iterations": {"position_iterations": "100", "velocity_iterations": "4"},
+        "many iterations": SOLVED,
         "small steps": {"enable_tgs": "True"},
         "projected Gauss-Seidel": {},
     }
@@ -52,7 +60,7 @@ def plan(mechanism: Mechanism, motion: Motion) -> DrivesPlan:
     return DrivesPlan(mechanism=mechanism, motion=motion, gains=gains, bandwidth=given(mechanism).bandwidth)
 
 
-def prepared(mechanism: Mechanism, settings: Settings) -> Stepping:
+def prepared(mechanism: Mechanism, settings: Settings, precision: str = "") -> Stepping:
     """See `loopcheck.engines.tuning.Tuning.prepared`."""
     everything = {"timestep": f"{OWN.step!r}", **GIVEN, **settings}
     return Stepping(

@@ -2,7 +2,7 @@
 
 from types import MappingProxyType
 
-from loopcheck.engines.contract import Audit, Causes, Engine, Faults, FreeMotion, Plant, Refinements
+from loopcheck.engines.contract import Audit, Engine, Faults, FreeMotion, Plant, Refinements
 from loopcheck.engines.tuning import Tuning
 
 
@@ -42,12 +42,6 @@ class Pybullet(Engine):
         from loopcheck.engines.pybullet import free_motion
 
         return free_motion
-
-    def causes(self) -> Causes:
-        """See `Engine.causes`."""
-        from loopcheck.engines.pybullet import causes
-
-        return causes
 
     def tuning(self) -> Tuning:
         """See `Engine.tuning`."""

@@ -12,7 +12,7 @@ from loopcheck.engines.pybullet._as_is import STEP, Stepping, demands, leave_to_
 from loopcheck.engines.pybullet._bullet import pybullet
 from loopcheck.engines.pybullet._loops import close_loops
 from loopcheck.engines.pybullet._world import World, opened
-from loopcheck.engines.tuning import Family, Given, Settings, best_seconds, functions_of
+from loopcheck.engines.tuning import FINER, Cause, Family, Given, Settings, best_seconds, functions_of
 from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
@@ -29,6 +29,15 @@ GIVEN = {
     "erp": "0.2",
 }
 """PyBullet's defaults."""
+CAUSES = {
+    "step": Cause(written=f"setTimeStep(1 / {240 * FINER})"),
+    "softness": Cause(written="changeConstraint(erp=0.8), setPhysicsEngineParameter(erp=0.8)", settings=CORRECTED),
+    "damping": Cause(written="changeDynamics(linearDamping=0, angularDamping=0) on every link", settings=UNDAMPED),
+    "solver": Cause(
+        written="setPhysicsEngineParameter(numSolverIterations=500, solverResidualThreshold=1e-30)", settings=SOLVED
+    ),
+}
+"""See `loopcheck.engines.tuning.Tuning.CAUSES`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +75,7 @@ def plan(mechanism: Mechanism, motion: Motion) -> Plan:
     return Plan(mechanism=mechanism, motion=motion, known=demands(mechanism, motion))
 
 
-def prepared(mechanism: Mechanism, settings: Settings) -> Stepping:
+def prepared(mechanism: Mechanism, settings: Settings, precision: str = "") -> Stepping:
     """See `loopcheck.engines.tuning.Tuning.prepared`; the script itself is run."""
     return Stepping(step=float(settings.get("timestep", STEP)), prepare=_calls(settings))
 

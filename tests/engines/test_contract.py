@@ -51,9 +51,7 @@ def history(request: pytest.FixtureRequest, prr: Case, prr_motion: Motion) -> Ef
 
 
 @pytest.mark.parametrize("name", engines.engine_names())
-@pytest.mark.parametrize(
-    "part", ["batch", "causes", "faults", "free_motion", "plant", "refinements", "renderer", "tuning"]
-)
+@pytest.mark.parametrize("part", ["batch", "faults", "free_motion", "plant", "refinements", "renderer", "tuning"])
 def test_a_part_is_known_by_its_file(name: str, part: str) -> None:
     if not engines.installed(name):
         pytest.skip(f"{name} is not installed")
@@ -70,7 +68,7 @@ def test_an_engine_is_its_folder(name: str) -> None:
     assert engine.simulating <= routes
     assert engine.requires.split(".")[0] in engine.packages
     if engines.installed(name):
-        for part in ("audit", "refinements", "faults", "free_motion", "plant", "causes", "batch", "renderer"):
+        for part in ("audit", "refinements", "faults", "free_motion", "plant", "batch", "renderer"):
             module = getattr(engine, part)()
             assert module is None or Path(str(getattr(module, "__file__"))) == folder / f"{part}.py"  # noqa: B009
 

@@ -10,8 +10,9 @@ import pytest
 
 from loopcheck import engines
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.engines.contract import LEFT_OUT
-from loopcheck.engines.mujoco import causes as causes_of_mujoco
+from loopcheck.engines import tuning as shared_tuning
+from loopcheck.engines.mujoco import tuning as tuning_of_mujoco
+from loopcheck.engines.tuning import LEFT_OUT, Tuning, log_without
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import NotFoundError
 from loopcheck.robots.log import UNMODELLED, Log
@@ -78,14 +79,14 @@ def test_what_the_order_decides_is_shown_as_one(together: float, is_one: bool) -
 
 @pytest.mark.slow
 def test_the_rest_of_a_real_error_is_small_and_every_setting_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(causes_of_mujoco, "FINER", 8)
+    monkeypatch.setattr(shared_tuning, "FINER", 8)
     rows = Budget.tables[TABLE].frame(budget(representative_case(load("four_bar")), "mujoco/as_is")).set_index("part")
     rms, shares, largest = (rows[name].astype(float).to_dict() for name in ("rms", "share", "largest"))
     assert rms[REST] < LARGE * rms["all"]
     assert sum(shares[name] for name in (STEP, SOFTNESS, "solver", REST)) == pytest.approx(1)
     assert shares[SOFTNESS] > shares[STEP]
     assert rms[f"without {SOFTNESS}"] < rms["all"] / 2
-    settings = {name: setting for name, setting in causes_of_mujoco.CAUSES.items() if name != LEFT_OUT}
+    settings = {name: cause.written for name, cause in tuning_of_mujoco.CAUSES.items() if name != LEFT_OUT}
     assert {name: rows["setting"].to_dict()[f"without {name}"] for name in settings} == settings
     assert largest[f"start without {SOFTNESS}"] < largest["start"]
     assert LEFT_OUT not in shares  # nothing of the kind acts
@@ -99,17 +100,17 @@ def test_the_rest_of_a_real_error_is_small_and_every_setting_is_tried(monkeypatc
 @pytest.mark.slow
 def test_the_last_digits_of_single_precision_are_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their size is known: noise of a known deviation in all runs but the one as it is, whose mean leaves its root."""
-    sigma, rng, log = 0.3, np.random.default_rng(0), causes_of_mujoco.log
+    sigma, rng = 0.3, np.random.default_rng(0)
     motions = []
 
-    def noisy(case: Case, motion: Motion, removed: Collection[str]) -> Log:
+    def noisy(tuning: Tuning, case: Case, motion: Motion, removed: Collection[str], **others: str) -> Log:
         motions.append(motion)
-        exact = log(case, motion, removed)
+        exact = log_without(tuning, case, motion, removed, source="mujoco/as_is")
         return replace(exact, effort=exact.effort + rng.normal(0, sigma, exact.effort.shape))
 
     monkeypatch.setattr("loopcheck.validation.studies.budget.parts.SHAKEN", 3)
-    monkeypatch.setattr(causes_of_mujoco, "FINER", 2)
-    monkeypatch.setattr(causes_of_mujoco, "log", noisy)
+    monkeypatch.setattr(shared_tuning, "FINER", 2)
+    monkeypatch.setattr("loopcheck.validation.studies.budget.parts.log_without", noisy)
     monkeypatch.setattr(type(engines.engine("mujoco")), "single_precision", True)
     rows = Budget.tables[TABLE].frame(budget(representative_case(load("four_bar")), "mujoco/as_is")).set_index("part")
     rms, shares = (rows[name].astype(float).to_dict() for name in ("rms", "share"))
@@ -125,7 +126,7 @@ def test_friction_is_a_part_where_there_is_some(
     model_case: CaseMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is taken as MuJoCo reports it, so that next to nothing of the error is its."""
-    monkeypatch.setattr(causes_of_mujoco, "FINER", 2)
+    monkeypatch.setattr(shared_tuning, "FINER", 2)
     text = (load("four_bar").folder / "four_bar.xml").read_text(encoding="utf-8")
     path = tmp_path / "rough.xml"
     path.write_text(text.replace('<joint name="crank"', '<joint name="crank" frictionloss="0.5"'), encoding="utf-8")
@@ -135,13 +136,13 @@ def test_friction_is_a_part_where_there_is_some(
     assert sum(shares[name] for name in (STEP, SOFTNESS, "solver", LEFT_OUT, REST)) == pytest.approx(1)
     assert abs(shares[LEFT_OUT]) < LARGE
     assert 'frictionloss="disable"' in rows["setting"].to_dict()[f"without {LEFT_OUT}"]
-    log = causes_of_mujoco.log(case, prescribe(case), {LEFT_OUT})
+    log = log_without(tuning_of_mujoco, case, prescribe(case), {LEFT_OUT}, source="mujoco/as_is")
     assert UNMODELLED not in log.readings
 
 
 @pytest.mark.slow
 def test_parts_of_an_error_below_its_floor_tell_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(causes_of_mujoco, "FINER", 2)
+    monkeypatch.setattr(shared_tuning, "FINER", 2)
     monkeypatch.setattr("loopcheck.analytic.logs.residual.MARGIN", 1e6)
     rows = Budget.tables[TABLE].frame(budget(representative_case(load("four_bar")), "mujoco/as_is")).set_index("part")
     assert rows["note"].to_dict()[FLOOR] == BELOW

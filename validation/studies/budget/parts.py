@@ -6,7 +6,7 @@ differ by round-off, and it is subtracted from all runs alike.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from loopcheck import engines
 from loopcheck.analytic.dynamics.powers import effort_scale
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.engines.contract import LEFT_OUT, Causes
+from loopcheck.engines.tuning import LEFT_OUT, Tuning, log_without
 from loopcheck.robots.arrays import Array, EffortSeries, root_mean_square
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.motion import Motion
@@ -102,18 +102,20 @@ def missing(case: Case, source: str, reason: str) -> list[Mapping[str, Any]]:
 
 def _rows(case: Case, source: str) -> Iterator[Mapping[str, Any]]:
     engine = engines.engine(source.split("/")[0])
-    module, motion = engine.causes(), prescribe(case)
+    tuning, motion = engine.tuning(), prescribe(case)
     outcome = evaluate(case, motion, source)
     as_is, left = outcome.history.as_is if outcome.history else None, outcome.settled
-    if module is None or as_is is None or left is None or left.reason:
+    if tuning is None or as_is is None or left is None or left.reason:
         yield from missing(case, source, (left.reason if left else "") or outcome.note)
         return
     whole = residual_series(case.mechanism, as_is.log, motion.q[0])
     judged = whole.t >= whole.t[0] + left.window
     scale = effort_scale(case.mechanism, motion).scale
-    causes = tuple(name for name in module.CAUSES if name != LEFT_OUT or whole.left_out.any())
+    causes = tuple(name for name in tuning.CAUSES if name != LEFT_OUT or whole.left_out.any())
     is_single = engine.single_precision
-    study = _Runs(case=case, module=module, motion=motion, dt=as_is.log.dt, steps=len(whole.t), is_single=is_single)
+    study = _Runs(
+        case=case, source=source, tuning=tuning, motion=motion, dt=as_is.log.dt, steps=len(whole.t), is_single=is_single
+    )
     runs, averaged = study.runs(whole.residual, causes)
     by_digits = whole.residual - averaged
     of_parts = parts({removed: residual[judged] for removed, residual in runs.items()}, causes)
@@ -125,7 +127,7 @@ def _rows(case: Case, source: str) -> Iterator[Mapping[str, Any]]:
         floor = float(left.floor[k])
         below = root_mean_square(whole.residual[judged, k]) < floor
         yield {**row, "part": FLOOR, "rms": floor, "largest": float(left.floor_of_largest[k]), "note": BELOW * below}
-        tried = {name: (runs[frozenset({name})], module.CAUSES[name]) for name in causes}
+        tried = {name: (runs[frozenset({name})], tuning.CAUSES[name].written) for name in causes}
         if is_single:
             tried = {PRECISION: (averaged, NO_DIGITS), **tried}
         else:
@@ -154,7 +156,8 @@ class _Runs:
     """Runs with causes removed, on the steps of the unmodified run."""
 
     case: Case
-    module: Causes
+    source: str
+    tuning: Tuning
     motion: Motion
     dt: float
     """Step of the unmodified run [s]."""
@@ -177,7 +180,8 @@ class _Runs:
         return {frozenset(): averaged if self.is_single else whole, **removed}, averaged
 
     def _mean(self, motions: Sequence[Motion], removed: frozenset[str]) -> Array:
-        logs = [self.module.log(self.case, motion, removed) for motion in motions]
+        run = partial(log_without, source=self.source, precision="" if self.is_single else "double")
+        logs = [run(self.tuning, self.case, motion, removed) for motion in motions]
         every = [step_residuals(self.case.mechanism, log, self.motion.q[0]) for log in logs]
         averages = [
             _averaged(of_one, self.steps, round(self.dt / log.dt)) for of_one, log in zip(every, logs, strict=True)

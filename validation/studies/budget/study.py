@@ -91,7 +91,7 @@ STUDY = Budget
 
 def with_causes() -> list[str]:
     """Routes with removable causes, installed or not."""
-    able = [name for name in engines.engine_names() if engines.provides(name, "causes")]
+    able = [name for name in engines.engine_names() if engines.provides(name, "tuning")]
     return [f"{name}/{engines.engine(name).taken_apart}" for name in able]
 
 
