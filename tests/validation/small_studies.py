@@ -28,8 +28,7 @@ from loopcheck.validation.studies.evidence.noisy_logs import Draws
 from loopcheck.validation.studies.free_motion import study as benchmarks
 from loopcheck.validation.studies.mutants import misreadings
 from loopcheck.validation.studies.mutants import study as mutants
-from loopcheck.validation.studies.mutants.common import COMMON_FAULTS
-from loopcheck.validation.studies.mutants.faults import MUTANTS
+from loopcheck.validation.studies.mutants.faults import COMMON_FAULTS, MUTANTS
 from loopcheck.validation.studies.refinement import tuned
 from loopcheck.validation.studies.speed import study as bench
 from loopcheck.validation.studies.throughput import study as worlds
@@ -48,7 +47,7 @@ def small() -> Iterator[pytest.MonkeyPatch]:
         patch.setattr(loopcheck.engines.ladder, "ladders", _short)
         patch.setattr(tuned, "TARGETS", (0.1,))
         patch.setattr(ctc, "Control", partial(ctc.Control, levels=(5.0,), settings=Settings(task=Task(dt=0.02))))
-        patch.setattr(mutants, "judged", lambda case: ["analytic/lagrange", "mujoco/kkt"])
+        patch.setattr(mutants, "compared_sources", lambda case: ["analytic/lagrange", "mujoco/kkt"])
         patch.setattr(misreadings, "routes", lambda case: [])
         patch.setattr(mutants, "FAULTS", (*MUTANTS[:2], COMMON_FAULTS[0]))
         patch.setattr(costs, "cases_of", lambda robots: cases_of(robots)[:3])

@@ -23,8 +23,14 @@ from loopcheck.validation.report.blocks import Section, Table
 from loopcheck.validation.studies.check.collect import collect
 from loopcheck.validation.studies.check.record import Request, RunOutput
 from loopcheck.validation.studies.check.sections.verdicts import verdicts
-from loopcheck.validation.studies.mutants.common import COMMON_FAULTS, CommonFault
-from loopcheck.validation.studies.mutants.judge import PreparedCase, Seeded, judge, judged, prepare
+from loopcheck.validation.studies.mutants.detection import (
+    PreparedCase,
+    Seeded,
+    compared_sources,
+    prepare,
+    rows_of_faults,
+)
+from loopcheck.validation.studies.mutants.faults import COMMON_FAULTS, CommonFault
 from tests.validation.conftest import exit_status
 
 FAULTS = {fault.key: fault for fault in COMMON_FAULTS}
@@ -50,7 +56,7 @@ def prepared(prr: Case) -> PreparedCase:
 def results_of(prepared: PreparedCase, source: str) -> Mapping[str, Mapping[str, Any]]:
     if source != FILE and source not in ("analytic/lagrange", "analytic/paper"):
         pytest.importorskip(source.split("/")[0])
-    return {row["mutant"]: row for row in judge(prepared, source, COMMON_FAULTS)}
+    return {row["mutant"]: row for row in rows_of_faults(prepared, source, COMMON_FAULTS)}
 
 
 def test_the_files_of_the_zoo_say_what_the_model_does(zoo_case: Case, zoo_motion: Motion) -> None:
@@ -108,7 +114,7 @@ def test_a_velocity_term_that_both_sides_lack_is_noticed(robot: str, source: str
         pytest.importorskip(source.split("/")[0])
     case = make_case(load(robot), variant="default", mode="home", configuration="vertical")
     fault = [FAULTS["model: velocity term"]]
-    (row,) = judge(prepare(case, fault), source, fault)
+    (row,) = rows_of_faults(prepare(case, fault), source, fault)
     assert row["result"] == result, row
     if result == "killed":
         assert row["relative_error"] == pytest.approx(row["effect"], rel=1e-6)
@@ -123,7 +129,7 @@ def test_a_base_point_that_is_misread_opens_the_loops_of_mujoco() -> None:
     """Its Jacobian does not depend on the point: the gap that the engine sees is all there is to notice."""
     case = make_case(load("6spu"), variant="default", mode="home", configuration="vertical")
     fault = [FAULTS["model: closure"]]
-    (row,) = judge(prepare(case, fault), "mujoco/kkt", fault)
+    (row,) = rows_of_faults(prepare(case, fault), "mujoco/kkt", fault)
     assert row["result"] == "killed", row
     assert row["relative_error"] < row["tolerance"]
     assert row["note"].startswith("closure drift must be at most 3.09e-06 m, got 0.0001 m")
@@ -149,11 +155,11 @@ def test_what_nobody_notices_survives(prepared: PreparedCase) -> None:
     assert isinstance(seeded, Seeded)
     silent = replace(prepared, common={"model: gear": replace(seeded, doubt="")})
     gear = [FAULTS["model: gear"]]
-    assert [row["result"] for row in judge(prepared, "analytic/lagrange", gear)] == ["shared"]
-    assert [row["result"] for row in judge(silent, "analytic/lagrange", gear)] == ["survived"]
-    assert [row["result"] for row in judge(silent, FILE, gear)] == ["survived"]
+    assert [row["result"] for row in rows_of_faults(prepared, "analytic/lagrange", gear)] == ["shared"]
+    assert [row["result"] for row in rows_of_faults(silent, "analytic/lagrange", gear)] == ["survived"]
+    assert [row["result"] for row in rows_of_faults(silent, FILE, gear)] == ["survived"]
     undeclared = [replace(FAULTS["model: gear"], what="velocity term")]
-    assert [row["result"] for row in judge(prepared, "analytic/lagrange", undeclared)] == ["survived"]
+    assert [row["result"] for row in rows_of_faults(prepared, "analytic/lagrange", undeclared)] == ["survived"]
 
 
 @pytest.mark.slow
@@ -163,10 +169,10 @@ def test_a_gear_of_a_motor_that_is_left_off_is_for_the_files() -> None:
     prepared = prepare(make_case(load("2pur2rpu"), variant="default", mode="home", configuration="vertical"), gear)
     seeded = prepared.common["model: gear"]
     assert isinstance(seeded, Seeded)
-    (row,) = judge(prepared, "mujoco/forward", gear)
+    (row,) = rows_of_faults(prepared, "mujoco/forward", gear)
     assert (row["verdict"], row["result"]) == ("agree", "shared")
     silent = replace(prepared, common={"model: gear": replace(seeded, doubt="")})
-    assert [row["result"] for row in judge(silent, "mujoco/forward", gear)] == ["survived"]
+    assert [row["result"] for row in rows_of_faults(silent, "mujoco/forward", gear)] == ["survived"]
 
 
 def test_a_model_that_cannot_move_is_refused(prr: Case) -> None:
@@ -178,8 +184,8 @@ def test_a_model_that_cannot_move_is_refused(prr: Case) -> None:
         mechanism = replace(case.mechanism, closures=(away, *case.mechanism.closures[1:]))
         return nullcontext(replace(case, mechanism=mechanism))
 
-    fault = CommonFault(key="torn", text="", what="geometry", seed=torn)
-    rows = judge(prepare(prr, [fault]), "mujoco/kkt", [fault])
+    fault = CommonFault("torn", "", "geometry", torn)
+    rows = rows_of_faults(prepare(prr, [fault]), "mujoco/kkt", [fault])
     assert (rows[0]["result"], rows[0]["effect"]) == ("refused", np.inf)
     assert "the reference refuses the fault: " in rows[0]["note"]
 
@@ -224,7 +230,7 @@ def test_a_fault_in_code_is_whole_again_afterwards(prr: Case, prr_motion: Motion
 
 
 def test_every_judged_source_says_what_it_shares(prr: Case) -> None:
-    for source in judged(prr):
+    for source in compared_sources(prr):
         assert set(shares(source)) <= set(IN_WORDS)
     assert set(shares("analytic/noc")) == set(IN_WORDS)
     assert "gears" not in shares("mujoco/forward")

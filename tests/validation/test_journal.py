@@ -26,7 +26,7 @@ COMPUTING = (
     "loopcheck.validation.judge.audit",
     "loopcheck.validation.studies.errata.costs",
     "loopcheck.validation.studies.free_motion.measure",
-    "loopcheck.validation.studies.mutants.judge",
+    "loopcheck.validation.studies.mutants.detection",
     "loopcheck.validation.studies.refinement.levels",
     "loopcheck.validation.studies.control.runs",
     "loopcheck.validation.studies.sweep.cases",
@@ -58,9 +58,9 @@ def test_how_results_are_shown_does_not_matter_to_them(module: str) -> None:
 
 
 def test_what_a_module_imports_matters_directly_or_not() -> None:
-    assert "loopcheck.validation.judge.compare" in journals._imported("loopcheck.validation.studies.mutants.judge")
+    assert "loopcheck.validation.judge.compare" in journals._imported("loopcheck.validation.studies.mutants.detection")
     assert "loopcheck.validation.judge.tolerances" in journals._imported(
-        "loopcheck.validation.studies.mutants.judge"
+        "loopcheck.validation.studies.mutants.detection"
     )  # by way of compare
 
 

@@ -23,19 +23,17 @@ from loopcheck.validation.execution.errors import internal_errors
 from loopcheck.validation.execution.journal import JOURNAL
 from loopcheck.validation.judge.verdicts import FILE
 from loopcheck.validation.studies.mutants import faults, misreadings, study
-from loopcheck.validation.studies.mutants.common import COMMON_FAULTS
-from loopcheck.validation.studies.mutants.faults import MUTANTS, Mutant, by_key, inertial
-from loopcheck.validation.studies.mutants.judge import (
+from loopcheck.validation.studies.mutants.detection import (
     CAUGHT,
-    FAULTS,
     PreparedCase,
-    judge,
-    judged,
+    compared_sources,
     kill_rate,
     kill_rates,
     not_run,
     prepare,
+    rows_of_faults,
 )
+from loopcheck.validation.studies.mutants.faults import COMMON_FAULTS, FAULTS, MUTANTS, Mutant, by_key, inertial
 from loopcheck.validation.studies.mutants.study import TABLE, VERDICTS, Mutants
 from loopcheck.validation.studies.study import exit_status, notes_of
 from tests.errors import relative_error
@@ -53,7 +51,7 @@ def prepared(prr: Case) -> PreparedCase:
 def rows(prepared: PreparedCase, source: str, mutants: Sequence[Mutant] = MUTANTS) -> Mapping[str, Mapping[str, Any]]:
     if not source.startswith("analytic/") and not engines.installed(source.split("/")[0]):
         pytest.skip(f"{source} is not installed")
-    return {row["mutant"]: row for row in judge(prepared, source, mutants)}
+    return {row["mutant"]: row for row in rows_of_faults(prepared, source, mutants)}
 
 
 def status_of(table: pd.DataFrame) -> int:
@@ -120,7 +118,7 @@ def test_a_fault_that_does_nothing_agrees(prepared: PreparedCase) -> None:
     def same(mechanism: Mechanism) -> Mechanism:
         return with_overrides(mechanism, {"body": {body.name: inertial(body) for body in mechanism.bodies}})
 
-    none = Mutant(key="none", text="nothing is wrong", compute=faults._on_model(same))
+    none = Mutant("none", "nothing is wrong", faults._on_model(same))
     for source in ("analytic/lagrange", "mujoco/kkt"):
         assert rows(prepared, source, [none])["none"]["verdict"] == "agree"
 
@@ -144,7 +142,7 @@ def test_a_fault_above_the_tolerance_that_agrees_survives(prepared: PreparedCase
     def compute(of: Source, case: Case, motion: Motion) -> EffortHistory:
         return by_key("mass 1 %").compute(of, case, motion) if of.name == Noc.name else of.compute_efforts(case, motion)
 
-    row = rows(prepared, source, [Mutant(key="mass 1 %", text="", compute=compute)])["mass 1 %"]
+    row = rows(prepared, source, [Mutant("mass 1 %", "", compute)])["mass 1 %"]
     assert (row["result"], row["verdict"]) == ("survived", "agree")
     assert "above the tolerance" in row["note"]
     assert status_of(pd.DataFrame([row])) == 1
@@ -157,7 +155,7 @@ def test_a_bug_in_a_fault_is_no_kill(prepared: PreparedCase, error: Exception, r
     def compute(*_: Any) -> Any:
         raise error
 
-    row = rows(prepared, "mujoco/kkt", [Mutant(key="mass 1 %", text="", compute=compute)])["mass 1 %"]
+    row = rows(prepared, "mujoco/kkt", [Mutant("mass 1 %", "", compute)])["mass 1 %"]
     assert row["result"] == result
     assert status_of(pd.DataFrame([row])) == (70 if result == "broken" else 0)
 
@@ -166,7 +164,7 @@ def test_a_fault_of_an_adapter_that_does_nothing_is_broken(prepared: PreparedCas
     def compute(of: Source, case: Case, motion: Motion) -> EffortHistory:
         return of.compute_efforts(case, motion)
 
-    row = rows(prepared, "mujoco/kkt", [Mutant(key="loose loops", text="", compute=compute, in_adapter=True)])
+    row = rows(prepared, "mujoco/kkt", [Mutant("loose loops", "", compute, in_adapter=True)])
     assert (row["loose loops"]["result"], row["loose loops"]["effect"]) == ("broken", 0.0)
     assert status_of(pd.DataFrame(list(row.values()))) == 3  # nothing is known of the route
 
@@ -180,8 +178,8 @@ def test_a_route_that_disagrees_anyway_kills_nothing(prepared: PreparedCase) -> 
 
 def test_what_was_cut_short_is_no_kill(prepared: PreparedCase) -> None:
     mutants = [by_key("one sign")]
-    killed = judge(prepared, "mujoco/kkt", mutants)
-    cut_short = not_run(prepared.case, "pybullet/kkt", ["one sign"], "interrupted")
+    killed = rows_of_faults(prepared, "mujoco/kkt", mutants)
+    cut_short = not_run(prepared.case, "pybullet/kkt", mutants, "interrupted")
     table = pd.DataFrame([*killed, *cut_short])
     assert list(table["result"]) == ["killed", "not run"]
     assert table["note"].iloc[1] == "interrupted"
@@ -254,14 +252,15 @@ def test_rounding_is_that_of_single_precision(prr: Case, prr_motion: Motion) -> 
 
 
 def test_what_is_judged_has_a_tolerance(prr: Case) -> None:
-    assert "analytic/noc" not in judged(prr)
-    assert not {"mujoco/as_is", "mujoco/inverse"} & set(judged(prr))
-    assert {"analytic/lagrange", "analytic/paper", "mujoco/kkt", "mujoco/forward"} <= set(judged(prr))
+    assert "analytic/noc" not in compared_sources(prr)
+    assert not {"mujoco/as_is", "mujoco/inverse"} & set(compared_sources(prr))
+    assert {"analytic/lagrange", "analytic/paper", "mujoco/kkt", "mujoco/forward"} <= set(compared_sources(prr))
 
 
 @pytest.mark.slow
 def test_mutants_writes_table_and_page(loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(study, "judged", lambda case: ["mujoco/kkt"])  # in this process, which gives out the work
+    # in this process, which gives out the work
+    monkeypatch.setattr(study, "compared_sources", lambda case: ["mujoco/kkt"])
     monkeypatch.setattr(misreadings, "routes", lambda case: [])
     status, out, _ = loopcheck("study", "mutants", "3prr", "--jobs", "1", "--out", tmp_path)
     assert status == 0

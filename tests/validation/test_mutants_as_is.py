@@ -15,7 +15,7 @@ from loopcheck.engines.mujoco.routes.as_is import MujocoAsIs
 from loopcheck.robots.efforts import Fault
 from loopcheck.robots.log import Log
 from loopcheck.robots.robot import Case, load, representative_case
-from loopcheck.validation.studies.mutants.misreadings import judge
+from loopcheck.validation.studies.mutants.misreadings import rows_of_misreadings
 from tests.validation.conftest import Command, in_this_process
 
 ROUTE = "mujoco/as_is"
@@ -36,11 +36,11 @@ def scaled(factor: float) -> Callable[[Log], Log]:
 
 def rows_of(case: Case, monkeypatch: pytest.MonkeyPatch, **faults: Fault) -> Mapping[str, Mapping[str, Any]]:
     monkeypatch.setattr(engines, "faults", lambda _: faults)
-    return {str(row["mutant"]): row for row in judge(case, ROUTE)}
+    return {str(row["mutant"]): row for row in rows_of_misreadings(case, ROUTE)}
 
 
 def test_what_is_larger_than_the_error_of_the_route_is_caught(case: Case) -> None:
-    rows = {row["mutant"]: row for row in judge(case, ROUTE)}
+    rows = {row["mutant"]: row for row in rows_of_misreadings(case, ROUTE)}
     assert {key: row["result"] for key, row in rows.items()} == {
         "drive twice": "killed",
         "one step late": "killed",

@@ -26,8 +26,8 @@ from loopcheck.validation.judge.noise import FIGURES, FORMULATION, noise_rows
 from loopcheck.validation.judge.resolution import ULPS, measure_resolution, moved, variants
 from loopcheck.validation.judge.tolerances import registered
 from loopcheck.validation.studies.check.study import run
+from loopcheck.validation.studies.mutants.detection import prepare, rows_of_faults
 from loopcheck.validation.studies.mutants.faults import by_key
-from loopcheck.validation.studies.mutants.judge import judge, prepare
 from tests.conftest import MODELS, CaseMaker
 from tests.validation.conftest import in_this_process
 
@@ -181,7 +181,7 @@ def test_nothing_is_measured_where_nothing_is_beyond(
 
     monkeypatch.setattr(compare, "measure_resolution", never)
     case, _ = crank
-    rows = judge(prepare(case, [by_key("mass 1 %")]), "mujoco/kkt", [by_key("mass 1 %")])
+    rows = rows_of_faults(prepare(case, [by_key("mass 1 %")]), "mujoco/kkt", [by_key("mass 1 %")])
     assert [row["result"] for row in rows] == ["killed"]
     with in_this_process() as patch:
         patch.setattr("loopcheck.validation.studies.check.study.measure_resolution", never)

@@ -1,10 +1,13 @@
-"""Faults of the model, of the motion, of the reading and of the adapter of an engine.
+"""Faults of the model, the motion, the reading and the adapter of an engine, and faults of shared inputs.
 
 A fault of the model is written as overrides of the MJCF, so that every source builds the wrong robot: MuJoCo compiles
-the overrides, and all other sources get the mechanism read from the compiled model.
+the overrides, and all other sources get the mechanism read from the compiled model. A fault of a shared input is in the
+reference, in the motion and in the input of the engines' adapters: agreement shows that a route cannot detect it.
 """
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 from unittest.mock import patch
@@ -14,9 +17,11 @@ from scipy.spatial.transform import Rotation
 
 import loopcheck.analytic.dynamics.lagrange
 import loopcheck.analytic.dynamics.noc
+import loopcheck.analytic.kinematics.redundancy
 from loopcheck import engines
 from loopcheck.analytic.dynamics.lagrange import _opening_rate_near
 from loopcheck.analytic.dynamics.noc import Noc, noc_model
+from loopcheck.analytic.kinematics.closures import closure_jacobian_rate
 from loopcheck.analytic.kinematics.redundancy import independent_dofs
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.engines.projection import LoopMotions
@@ -27,6 +32,7 @@ from loopcheck.robots.mechanism import Body, Joint, Mechanism
 from loopcheck.robots.mjcf import with_overrides
 from loopcheck.robots.motion import Motion, altered
 from loopcheck.robots.robot import Case
+from loopcheck.validation.judge.independence import FROM_FILES, Shared
 
 COARSE = 0.01
 """Relative increase of a mass by a coarse fault [-]."""
@@ -39,17 +45,24 @@ TURN = np.deg2rad(1.0)
 DAMPING = 0.04
 """Damping of every hinge and slide; same number as Bullet's default for links [N s/m or N m s/rad]."""
 
+SPRING = 1.0
+"""Stiffness of the additional springs of all hinges and slides [N/m or N m/rad]."""
+ROTOR = 0.01
+"""Additional armature of the first actuated joint [kg or kg m²]."""
+
 Compute: TypeAlias = Callable[[Source, Case, Motion], EffortHistory]
 """Efforts of a source with a fault."""
+Seed: TypeAlias = Callable[[Case], AbstractContextManager[Case]]
+"""Context with a fault in the unmodified case."""
 
 
 class NotCarriedError(HarnessError):
     """A fault without a place in a source or robot."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Mutant:
-    """A fault."""
+    """A fault of the wrong robot, motion or reading that a source gets; the reference is right."""
 
     key: str
     """Short name."""
@@ -59,10 +72,58 @@ class Mutant:
     in_adapter: bool = False
     """Whether the fault is in the adapter of an engine, so that the reference cannot have it."""
 
+    def __reduce__(self) -> Any:
+        return by_key, (self.key,)  # functions made in functions cannot be pickled
 
-def by_key(key: str) -> Mutant:
-    """The mutant of that name."""
-    return next(mutant for mutant in MUTANTS if mutant.key == key)
+
+@dataclass(frozen=True, slots=True)
+class CommonFault:
+    """A fault of an input that the reference shares with routes."""
+
+    key: str
+    """Short name."""
+    text: str
+    """Description of the fault, with its size."""
+    what: Shared
+    """Faulty input; a route that shares this input cannot detect the fault."""
+    seed: Seed
+
+    def __reduce__(self) -> Any:
+        return by_key, (self.key,)
+
+    @property
+    def is_in_files(self) -> bool:
+        """Return whether the robot's files contain the correct value."""
+        return self.what in FROM_FILES
+
+
+Fault: TypeAlias = Mutant | CommonFault
+
+
+def by_key(key: str) -> Any:
+    """The fault of that name."""
+    return next(fault for fault in FAULTS if fault.key == key)
+
+
+def row_of_fault(case: Case, source: str, fault: tuple[str, str], fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Row of the table of the study.
+
+    Args:
+        fault: Name and description.
+        fields: Columns with a value.
+    """
+    return {
+        "robot": case.robot.name,
+        "mode": case.mode,
+        "configuration": case.configuration,
+        "source": source,
+        "mutant": fault[0],
+        "fault": fault[1],
+        "verdict": "",
+        **dict.fromkeys(("relative_error", "effect", "tolerance", "noise"), np.nan),
+        "note": "",
+        **fields,
+    }
 
 
 def _on_model(wrong: Callable[[Mechanism], Mechanism]) -> Compute:
@@ -221,10 +282,6 @@ VELOCITY_TERMS: Mapping[str, tuple[Any, str, Any]] = {
 """Place of the term in a route, and its replacement without the term."""
 
 
-def _in_single_precision(source: Source, case: Case, motion: Motion) -> EffortHistory:
-    return source.compute_efforts(case, rounded(motion))
-
-
 def rounded(motion: Motion) -> Motion:
     """The motion in single precision, also at requested times."""
     return altered(motion, _single)
@@ -250,74 +307,196 @@ def _one_sign(effort: Array) -> Array:
     return effort * np.append(np.ones(effort.shape[1] - 1), -1.0)
 
 
-NO_SOLVER = "the route has exact loops, without soft constraint forces"
-NO_MOTOR = "the route has no motor with a limit: its efforts are solved for, or are forces of an equality"
-NO_DEFAULT = "the route has no default damping"
-NO_START = "the route does not start from accelerations"
+def _in_model(wrong: Callable[[Mechanism], Mechanism]) -> Seed:
+    def seed(case: Case) -> AbstractContextManager[Case]:
+        return nullcontext(replace(case, mechanism=wrong(case.mechanism)))
+
+    return seed
+
+
+def _in_code(right: Callable[..., Any], wrong: Callable[..., Any]) -> Seed:
+    """A function is wrong wherever analytic uses it."""
+
+    @contextmanager
+    def seed(case: Case) -> Iterator[Case]:
+        name = right.__name__
+        users = [
+            module
+            for name_of_module, module in sys.modules.items()
+            if name_of_module.startswith("loopcheck.analytic.") and getattr(module, name, None) is right
+        ]
+        with ExitStack() as stack:
+            for module in users:
+                stack.enter_context(patch.object(module, name, wrong))
+            yield case
+
+    return seed
+
+
+def _geared(mechanism: Mechanism) -> Mechanism:
+    first, *others = mechanism.actuators
+    return replace(mechanism, actuators=(replace(first, gear=2 * first.gear), *others))
+
+
+def _heavier_in_model(mechanism: Mechanism) -> Mechanism:
+    body = heaviest(mechanism)
+    heavier = replace(body, mass=(1 + COARSE) * body.mass)
+    return replace(mechanism, bodies=tuple(heavier if b is body else b for b in mechanism.bodies))
+
+
+def _on_scalar_joints(change: Callable[[Joint], Joint]) -> Seed:
+    def wrong(mechanism: Mechanism) -> Mechanism:
+        joints = (change(joint) if joint.kind in ("hinge", "slide") else joint for joint in mechanism.joints)
+        return replace(mechanism, joints=tuple(joints))
+
+    return _in_model(wrong)
+
+
+def _with_rotor(mechanism: Mechanism) -> Mechanism:
+    joints, first = list(mechanism.joints), mechanism.actuated_joints[0]
+    joints[first] = replace(joints[first], armature=joints[first].armature + ROTOR)
+    return replace(mechanism, joints=tuple(joints))
+
+
+def _wrenches_moved(mechanism: Mechanism) -> Mechanism:
+    if not mechanism.wrenches:
+        raise NotCarriedError("the robot has no external wrench")
+    moved = tuple(replace(load, point=load.point + 100 * SHIFT / np.sqrt(3)) for load in mechanism.wrenches)
+    return replace(mechanism, wrenches=moved)
+
+
+def _stronger_gravity(mechanism: Mechanism) -> Mechanism:
+    if not mechanism.gravity.any():
+        raise NotCarriedError("the robot has no gravity")
+    return mechanism.with_gravity((1 + COARSE) * mechanism.gravity)
+
+
+def _closure_moved(mechanism: Mechanism) -> Mechanism:
+    """Within the plane of a planar robot: the point moves along its arm."""
+    for closure in reversed(mechanism.rigid_closures):
+        for end in ("point1", "point2"):
+            point = getattr(closure, end)
+            if point.any():
+                moved = replace(closure, **{end: point * (1 + SHIFT / np.linalg.norm(point))})
+                return replace(mechanism, closures=tuple(moved if c is closure else c for c in mechanism.closures))
+    raise NotCarriedError("every closing point is at the origin of its body")
+
+
+def _one_undriven_more(mechanism: Mechanism, q: Array) -> int:
+    return _UNDRIVEN_DOFS(mechanism, q) + 1
+
+
+_UNDRIVEN_DOFS = loopcheck.analytic.kinematics.redundancy.undriven_dofs
 
 MUTANTS = (
-    Mutant(key="mass 1 %", text="the heaviest body is 1 % heavier", compute=_heavier(COARSE)),
-    Mutant(key="mass 1 ppm", text="the heaviest body is a millionth heavier", compute=_heavier(PPM)),
+    Mutant("mass 1 %", "the heaviest body is 1 % heavier", _heavier(COARSE)),
+    Mutant("mass 1 ppm", "the heaviest body is a millionth heavier", _heavier(PPM)),
     Mutant(
-        key="inertia point",
-        text="the inertia of every body is about its joint instead of its mass centre",
-        compute=_on_model(_inertia_about_joint),
+        "inertia point",
+        "the inertia of every body is about its joint instead of its mass centre",
+        _on_model(_inertia_about_joint),
     ),
     Mutant(
-        key="mass centre",
-        text="the mass centre of the heaviest body is moved by 0.1 mm along (1, 1, 1)",
-        compute=_on_model(_center_moved),
+        "mass centre",
+        "the mass centre of the heaviest body is moved by 0.1 mm along (1, 1, 1)",
+        _on_model(_center_moved),
     ),
-    Mutant(key="gravity turned", text="gravity is turned by 1°", compute=_gravity(TURN)),
-    Mutant(key="gravity flipped", text="gravity points in the opposite direction", compute=_gravity(np.pi)),
+    Mutant("gravity turned", "gravity is turned by 1°", _gravity(TURN)),
+    Mutant("gravity flipped", "gravity points in the opposite direction", _gravity(np.pi)),
+    Mutant("axis flipped", "the axis of the first actuated joint is reversed", _on_model(_axis_flipped)),
+    Mutant("joint damping", "every hinge and slide has a damping of 0.04 N s/m or N m s/rad", _on_model(_damped)),
+    Mutant("loop dropped", "the last closure is missing", _on_model(_closure_dropped)),
     Mutant(
-        key="axis flipped",
-        text="the axis of the first actuated joint is reversed",
-        compute=_on_model(_axis_flipped),
-    ),
-    Mutant(
-        key="joint damping",
-        text="every hinge and slide has a damping of 0.04 N s/m or N m s/rad",
-        compute=_on_model(_damped),
-    ),
-    Mutant(key="loop dropped", text="the last closure is missing", compute=_on_model(_closure_dropped)),
-    Mutant(
-        key="velocity term",
-        text="the loops' acceleration has no J̇v: passive accelerations follow from J q̈ = 0",
-        compute=_velocity_term_dropped,
+        "velocity term",
+        "the loops' acceleration has no J̇v: passive accelerations follow from J q̈ = 0",
+        _velocity_term_dropped,
     ),
     Mutant(
-        key="single precision",
-        text="states, targets and accelerations are rounded to single precision",
-        compute=_in_single_precision,
+        "single precision",
+        "states, targets and accelerations are rounded to single precision",
+        lambda source, case, motion: source.compute_efforts(case, rounded(motion)),
     ),
-    Mutant(key="one step late", text="efforts belong to the previous sample", compute=_on_reading(_late)),
-    Mutant(key="actuators swapped", text="the first two actuators are exchanged", compute=_on_reading(_swapped)),
-    Mutant(key="one sign", text="the last actuator is read with the opposite sign", compute=_on_reading(_one_sign)),
+    Mutant("one step late", "efforts belong to the previous sample", _on_reading(_late)),
+    Mutant("actuators swapped", "the first two actuators are exchanged", _on_reading(_swapped)),
+    Mutant("one sign", "the last actuator is read with the opposite sign", _on_reading(_one_sign)),
     Mutant(
-        key="loose loops",
-        text="loops with default softness: MuJoCo's impedance 0.95 at the compliance of the file, Bullet's erp 0.2, "
+        "loose loops",
+        "loops with default softness: MuJoCo's impedance 0.95 at the compliance of the file, Bullet's erp 0.2, "
         "DART's 0.01; Pinocchio's single proximal iteration with a mu of 0.001",
-        compute=_in_adapter("loose loops", NO_SOLVER),
+        _in_adapter("loose loops", "the route has exact loops, without soft constraint forces"),
         in_adapter=True,
     ),
     Mutant(
-        key="weak motor",
-        text="motors saturate at 90 % of the largest effort",
-        compute=_in_adapter("weak motors", NO_MOTOR),
+        "weak motor",
+        "motors saturate at 90 % of the largest effort",
+        _in_adapter(
+            "weak motors",
+            "the route has no motor with a limit: its efforts are solved for, or are forces of an equality",
+        ),
         in_adapter=True,
     ),
     Mutant(
-        key="default damping",
-        text="Bullet's default damping of links, linear and angular 0.04, is active",
-        compute=_in_adapter("default damping", NO_DEFAULT),
+        "default damping",
+        "Bullet's default damping of links, linear and angular 0.04, is active",
+        _in_adapter("default damping", "the route has no default damping"),
         in_adapter=True,
     ),
     Mutant(
-        key="start at rest",
-        text="Exudyn starts without the accelerations of the motion, with a permanent effect on its integration",
-        compute=_in_adapter("start at rest", NO_START),
+        "start at rest",
+        "Exudyn starts without the accelerations of the motion, with a permanent effect on its integration",
+        _in_adapter("start at rest", "the route does not start from accelerations"),
         in_adapter=True,
     ),
 )
-"""All faults, without randomness."""
+"""Faults that the reference does not have, without randomness."""
+COMMON_FAULTS = (
+    CommonFault("model: gear", "in the model, the gear of the first actuator is doubled", "gears", _in_model(_geared)),
+    CommonFault(
+        "model: mass", "in the model, the heaviest body is 1 % heavier", "inertia", _in_model(_heavier_in_model)
+    ),
+    CommonFault(
+        "model: closure",
+        "in the model, a point of the last closure is 0.1 mm farther from the origin of its body",
+        "geometry",
+        _in_model(_closure_moved),
+    ),
+    CommonFault(
+        "model: springs",
+        "in the model, every hinge and slide has a spring of 1 N/m or 1 N m/rad more",
+        "springs",
+        _on_scalar_joints(lambda joint: replace(joint, stiffness=joint.stiffness + SPRING)),
+    ),
+    CommonFault(
+        "model: dampers",
+        "in the model, every hinge and slide has a damping of 0.04 N s/m or N m s/rad more",
+        "dampers",
+        _on_scalar_joints(lambda joint: replace(joint, damping=joint.damping + DAMPING)),
+    ),
+    CommonFault(
+        "model: rotor",
+        "in the model, the first actuated joint has a rotor of 0.01 kg or kg m² more",
+        "rotors",
+        _in_model(_with_rotor),
+    ),
+    CommonFault(
+        "model: wrench",
+        "in the model, external wrenches act 10 mm beside their points, along (1, 1, 1)",
+        "loads",
+        _in_model(_wrenches_moved),
+    ),
+    CommonFault("model: gravity", "in the model, gravity is 1 % stronger", "gravity", _in_model(_stronger_gravity)),
+    CommonFault(
+        "model: velocity term",
+        "in the reference and in the motion, the loops' acceleration has no J̇v",
+        "velocity term",
+        _in_code(closure_jacobian_rate, nothing_of(closure_jacobian_rate)),
+    ),
+    CommonFault(
+        "model: rank",
+        "in the reference, one driven dof counts as unactuated",
+        "ranks",
+        _in_code(_UNDRIVEN_DOFS, _one_undriven_more),
+    ),
+)
+"""Faults of shared inputs, without randomness."""
+FAULTS: tuple[Fault, ...] = (*MUTANTS, *COMMON_FAULTS)

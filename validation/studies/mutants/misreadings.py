@@ -26,6 +26,7 @@ from loopcheck.robots.robot import Case
 from loopcheck.validation.judge import sources
 from loopcheck.validation.judge.as_is import Settled, settled
 from loopcheck.validation.judge.readings import in_words, reading_of
+from loopcheck.validation.studies.mutants.faults import row_of_fault
 
 TEXTS: Mapping[str, str] = {
     "drive twice": "the drive is applied twice and logged once",
@@ -51,7 +52,7 @@ def routes(case: Case) -> list[str]:
     return [name for name in sources.names(case.robot) if sources.is_as_is(name)]
 
 
-def judge(case: Case, source: str) -> list[Mapping[str, Any]]:
+def rows_of_misreadings(case: Case, source: str) -> list[Mapping[str, Any]]:
     """A row for each fault of an unmodified simulation; empty if the engine defines no such fault."""
     faults = engines.faults(source)
     if not faults:
@@ -64,9 +65,8 @@ def judge(case: Case, source: str) -> list[Mapping[str, Any]]:
         return [_row(case, source, kind, {"result": "not carried", "note": str(error)}) for kind in faults]
     if sound.reason:
         return [_row(case, source, kind, {"result": "not carried", "note": sound.reason}) for kind in faults]
-    return [
-        _row(case, source, kind, dict(_judged(case, motion, (history, sound), fault))) for kind, fault in faults.items()
-    ]
+    found = {kind: _detected(case, motion, (history, sound), fault) for kind, fault in faults.items()}
+    return [_row(case, source, kind, dict(fields)) for kind, fields in found.items()]
 
 
 def not_run(case: Case, source: str, reason: str) -> list[Mapping[str, Any]]:
@@ -79,7 +79,7 @@ def not_run(case: Case, source: str, reason: str) -> list[Mapping[str, Any]]:
     return [_row(case, source, kind, {"result": "not run", "verdict": "not run", "note": reason}) for kind in usual]
 
 
-def _judged(
+def _detected(
     case: Case, motion: Motion, route: tuple[EffortHistory, Settled], fault: Fault
 ) -> Iterator[tuple[str, Any]]:
     """Finding on one fault, as fields of its row."""
@@ -141,15 +141,4 @@ def _named(mechanism: Mechanism, log: Log, left: Settled) -> str:
 
 
 def _row(case: Case, source: str, kind: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    nothing = dict.fromkeys(("relative_error", "effect", "tolerance", "noise"), np.nan)
-    return {
-        "robot": case.robot.name,
-        "mode": case.mode,
-        "configuration": case.configuration,
-        "source": source,
-        "mutant": kind,
-        "fault": TEXTS.get(kind, kind),
-        "verdict": "",
-        **nothing,
-        **fields,
-    }
+    return row_of_fault(case, source, (kind, TEXTS.get(kind, kind)), fields)

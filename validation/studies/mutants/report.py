@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from loopcheck.validation.judge.verdicts import FILE
 from loopcheck.validation.report.blocks import NOTHING, Block, Cell, Section, Table, digits
 from loopcheck.validation.report.terminal import coloured, table
-from loopcheck.validation.studies.mutants.judge import (
+from loopcheck.validation.studies.mutants.detection import (
     BUGS,
     CAUGHT,
     MEANING,

@@ -15,15 +15,15 @@ from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool
 from loopcheck.validation.judge import sources
 from loopcheck.validation.judge.verdicts import FILE
 from loopcheck.validation.studies.mutants import misreadings
-from loopcheck.validation.studies.mutants.judge import (
-    FAULTS,
-    is_judged,
-    judge_named,
-    judged,
+from loopcheck.validation.studies.mutants.detection import (
+    compared_sources,
+    has_tolerance,
     kill_rates,
     not_run,
-    prepare_named,
+    prepare,
+    rows_of_faults,
 )
+from loopcheck.validation.studies.mutants.faults import FAULTS
 from loopcheck.validation.studies.mutants.report import sections, summary
 from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
 
@@ -64,7 +64,9 @@ class Mutants(Study):
     """Names of routes; by default all judged routes, and the unmodified routes that need no explicit name."""
 
     def __post_init__(self) -> None:
-        known = [name for name in (*sources.ANALYTIC, *engines.names()) if sources.is_as_is(name) or is_judged(name)]
+        known = [
+            name for name in (*sources.ANALYTIC, *engines.names()) if sources.is_as_is(name) or has_tolerance(name)
+        ]
         for name in self.routes:
             if name not in known:
                 raise NotFoundError("source that faults are seeded in", name, known)
@@ -73,7 +75,7 @@ class Mutants(Study):
         """See `Study.compute`."""
         pairs = [(case, source) for case in self.cases for source in self._sources(case)]
         compared = {case.key: case for case, source in pairs if source == FILE or not sources.is_as_is(source)}
-        motions = [Task(prepare_named, (case, _keys()), WorkerFailure) for case in compared.values()]
+        motions = [Task(prepare, (case, FAULTS), WorkerFailure) for case in compared.values()]
         prepared = dict(zip(compared, pool.results(motions, "motions"), strict=True))
         tasks = [_task(case, source, prepared.get(case.key)) for case, source in pairs]
         seeded = iter(pool.results([task for task in tasks if isinstance(task, Task)], "mutants"))
@@ -83,7 +85,7 @@ class Mutants(Study):
     def _sources(self, case: Case) -> list[str]:
         """Sources with seeded faults: compared routes, the robot's files, and unmodified simulations."""
         if not self.routes:
-            return [*judged(case), FILE, *misreadings.routes(case)]
+            return [*compared_sources(case), FILE, *misreadings.routes(case)]
         as_they_are = [name for name in self.routes if sources.is_as_is(name)]
         compared = [name for name in self.routes if name not in as_they_are]
         return [*compared, *([FILE] if compared else []), *as_they_are]
@@ -105,15 +107,11 @@ def _task(case: Case, source: str, ready: Any) -> Task | list[Mapping[str, Any]]
     """The task that seeds the faults of a source, or its rows without a motion."""
     if source != FILE and sources.is_as_is(source):
         without = partial(misreadings.not_run, case, source)
-        return Task(misreadings.judge, (case, source), without, engine=sources.engine_of(source))
+        return Task(misreadings.rows_of_misreadings, (case, source), without, engine=sources.engine_of(source))
     if isinstance(ready, WorkerFailure):
-        return not_run(case, source, _keys(), ready.reason)
-    without = partial(not_run, case, source, _keys())
-    return Task(judge_named, (ready, source, _keys()), without, engine=sources.engine_of(source))
-
-
-def _keys() -> tuple[str, ...]:
-    return tuple(fault.key for fault in FAULTS)
+        return not_run(case, source, FAULTS, ready.reason)
+    without = partial(not_run, case, source, FAULTS)
+    return Task(rows_of_faults, (ready, source, FAULTS), without, engine=sources.engine_of(source))
 
 
 STUDY = Mutants

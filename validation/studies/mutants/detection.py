@@ -30,8 +30,14 @@ from loopcheck.validation.judge.evaluate import Outcome, evaluate, outcome_of, p
 from loopcheck.validation.judge.independence import FROM_FILES, shares
 from loopcheck.validation.judge.tolerances import Tolerance, audits, registered
 from loopcheck.validation.judge.verdicts import FILE, SEVERITY
-from loopcheck.validation.studies.mutants.common import COMMON_FAULTS, CommonFault
-from loopcheck.validation.studies.mutants.faults import MUTANTS, Mutant, NotCarriedError
+from loopcheck.validation.studies.mutants.faults import (
+    FAULTS,
+    CommonFault,
+    Fault,
+    Mutant,
+    NotCarriedError,
+    row_of_fault,
+)
 
 MEANING: Mapping[str, str] = {
     "killed": "the verdict of the comparison is disagree",
@@ -50,9 +56,6 @@ BUGS = ("survived", "broken")
 TIMES = 10.0
 """Effect over tolerance above which a fault counts for the kill rate of a route [-]."""
 
-Fault: TypeAlias = Mutant | CommonFault
-FAULTS: tuple[Fault, ...] = (*MUTANTS, *COMMON_FAULTS)
-"""All faults."""
 PROJECTED = ("gears",)
 """Additional shared inputs with redundant drives: the comparison projects the efforts with the gears of the model,
 so that a route without one of the motors cannot detect a wrong gear of this motor."""
@@ -60,6 +63,8 @@ WITHOUT = ("not carried", "not run")
 """Results without information on the detection of the fault."""
 
 _Effects: TypeAlias = Mapping[str, tuple[float, str]]
+_Finding: TypeAlias = Mapping[str, Any]
+"""Columns of a row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,12 +93,12 @@ class PreparedCase:
     """Effect of each fault of shared inputs, or the reason why it does not apply to the robot."""
 
 
-def judged(case: Case) -> list[str]:
+def compared_sources(case: Case) -> list[str]:
     """The sources of a case that are compared with the reference."""
-    return [name for name in sources.names(case.robot) if is_judged(name)]
+    return [name for name in sources.names(case.robot) if has_tolerance(name)]
 
 
-def is_judged(source: str) -> bool:
+def has_tolerance(source: str) -> bool:
     """Return whether a source has a tolerance against the reference."""
     known = registered()
     return source != sources.REFERENCE and source in known and known[source].relative_error is not None
@@ -112,7 +117,7 @@ def prepare(case: Case, faults: Sequence[Fault] = FAULTS) -> PreparedCase:
     return PreparedCase(case=case, motion=motion, reference=reference, effects=effects, common=common)
 
 
-def judge(prepared: PreparedCase, source: str, faults: Sequence[Fault] = FAULTS) -> list[Mapping[str, Any]]:
+def rows_of_faults(prepared: PreparedCase, source: str, faults: Sequence[Fault] = FAULTS) -> list[Mapping[str, Any]]:
     """A row for each fault of a source; for the robot's files a row for each fault of a shared input."""
     case, motion = prepared.case, prepared.motion
     if source == FILE:
@@ -121,9 +126,9 @@ def judge(prepared: PreparedCase, source: str, faults: Sequence[Fault] = FAULTS)
     verdict, _, note = _verdict(summarize_resolved([prepared.reference, sound], motion), source)
     why_not = "" if verdict == "agree" else f"without a fault the verdict is {verdict}: {note}"
     results = [
-        _judged_in_both(prepared, source, fault, why_not)
+        _of_common_fault(prepared, source, fault, why_not)
         if isinstance(fault, CommonFault)
-        else _judged(prepared, sound, fault, why_not)
+        else _of_mutant(prepared, sound, fault, why_not)
         for fault in faults
     ]
     return [_row(case, source, fault, result) for fault, result in zip(faults, results, strict=True)]
@@ -169,24 +174,10 @@ def _above(results: pd.DataFrame, limit: str, times: float) -> pd.DataFrame:
     return results[~results["result"].isin(WITHOUT) & ~(results["effect"] <= times * results[limit])]
 
 
-def not_run(case: Case, source: str, faults: Sequence[str], reason: str) -> list[Mapping[str, Any]]:
+def not_run(case: Case, source: str, faults: Sequence[Fault], reason: str) -> list[Mapping[str, Any]]:
     """Rows of a lost route, or of the robot's files."""
-    nothing, seeded = _Judged(result="not run", verdict="not run", note=reason), _by_keys(faults)
-    return [_row(case, source, fault, nothing) for fault in (_common(seeded) if source == FILE else seeded)]
-
-
-def prepare_named(case: Case, faults: Sequence[str]) -> PreparedCase:
-    """`prepare`, for a worker: faults cannot be pickled."""
-    return prepare(case, _by_keys(faults))
-
-
-def judge_named(prepared: PreparedCase, source: str, faults: Sequence[str]) -> list[Mapping[str, Any]]:
-    """`judge`, for a worker: faults cannot be pickled."""
-    return judge(prepared, source, _by_keys(faults))
-
-
-def _by_keys(keys: Sequence[str]) -> list[Fault]:
-    return [fault for fault in FAULTS if fault.key in keys]
+    lost = {"result": "not run", "verdict": "not run", "note": reason}
+    return [_row(case, source, fault, lost) for fault in (_common(faults) if source == FILE else faults)]
 
 
 def _common(faults: Sequence[Fault]) -> list[CommonFault]:
@@ -239,50 +230,40 @@ def _seeded(fault: CommonFault, case: Case, sound: Outcome) -> Seeded | NotCarri
     return Seeded(motion=motion, reference=reference, doubt=doubt, effect=_change(reference, sound, sound))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Judged:
-    result: str
-    effect: float = np.nan
-    verdict: str = ""
-    error: float = np.nan
-    note: str = ""
-
-
-def _judged(prepared: PreparedCase, sound: Outcome, mutant: Mutant, why_not: str) -> _Judged:
+def _of_mutant(prepared: PreparedCase, sound: Outcome, mutant: Mutant, why_not: str) -> _Finding:
     """Finding on one fault in one source."""
     effect, note = prepared.effects.get(mutant.key, (np.nan, ""))
     if why_not:
-        return _Judged(result="not carried", effect=effect, note=why_not)
+        return {"result": "not carried", "effect": effect, "note": why_not}
     spoilt = _spoilt(prepared, sound.source, mutant)
     if isinstance(spoilt, str):
-        return _Judged(result="not carried", effect=effect, note=spoilt)
+        return {"result": "not carried", "effect": effect, "note": spoilt}
     if sound.source == Paper.name and _same(spoilt, sound):
-        return _Judged(result="not carried", effect=effect, note="the model of the paper does not use this input")
+        return {"result": "not carried", "effect": effect, "note": "the model of the paper does not use this input"}
     if mutant.in_adapter:
         effect = _change(spoilt, sound, prepared.reference)
         if not effect:
-            return _Judged(result="broken", effect=effect, note="the fault has no effect on the efforts of its route")
+            return {"result": "broken", "effect": effect, "note": "the fault has no effect on the efforts of its route"}
     verdict, error, reason = _verdict(summarize([prepared.reference, spoilt]), sound.source)
     tolerance = registered()[sound.source]
     if verdict == "agree" and effect > (tolerance.relative_error or 0.0) and sources.simulates(sound.source):
         effect, note = _effect_anew(prepared, mutant), "; ".join(filter(None, (note, "in recomputed states")))
     result = _result(verdict, effect, tolerance, reason)
     why = _explained(effect, tolerance) if verdict == "agree" else _reason(spoilt, reason)
-    return _Judged(
-        result=result, effect=effect, verdict=verdict, error=error, note="; ".join(filter(None, (why, note)))
-    )
+    note = "; ".join(filter(None, (why, note)))
+    return {"result": result, "effect": effect, "verdict": verdict, "relative_error": error, "note": note}
 
 
-def _judged_in_both(prepared: PreparedCase, source: str, fault: CommonFault, why_not: str) -> _Judged:
+def _of_common_fault(prepared: PreparedCase, source: str, fault: CommonFault, why_not: str) -> _Finding:
     """Finding on one fault of a shared input in one source."""
     seeded = prepared.common[fault.key]
     if isinstance(seeded, NotCarriedError):
-        return _Judged(result="not carried", effect=0.0, note=str(seeded))
+        return {"result": "not carried", "effect": 0.0, "note": str(seeded)}
     if why_not:
-        return _Judged(result="not carried", effect=seeded.effect, note=why_not)
+        return {"result": "not carried", "effect": seeded.effect, "note": why_not}
     if seeded.motion is None:
         note = f"the reference refuses the fault: {seeded.reference.note}"
-        return _Judged(result="refused", effect=seeded.effect, verdict="not comparable", note=note)
+        return {"result": "refused", "effect": seeded.effect, "verdict": "not comparable", "note": note}
     with fault.seed(prepared.case) as wrong:
         outcome = evaluate(wrong, seeded.motion, source)
     verdict, error, reason = _verdict(summarize([seeded.reference, outcome]), outcome.source)
@@ -293,21 +274,30 @@ def _judged_in_both(prepared: PreparedCase, source: str, fault: CommonFault, why
         result = "shared"
     why = _explained(seeded.effect, tolerance) if verdict == "agree" else _reason(outcome, reason)
     note = "; ".join(filter(None, (why, seeded.doubt if result == "shared" else "")))
-    return _Judged(result=result, effect=seeded.effect, verdict=verdict, error=error, note=note)
+    return {"result": result, "effect": seeded.effect, "verdict": verdict, "relative_error": error, "note": note}
 
 
-def _by_file(prepared: PreparedCase, fault: CommonFault) -> _Judged:
+def _by_file(prepared: PreparedCase, fault: CommonFault) -> _Finding:
     """Finding of the robot's files on a fault of a shared input."""
     seeded = prepared.common[fault.key]
     if isinstance(seeded, NotCarriedError):
-        return _Judged(result="not carried", effect=0.0, note=str(seeded))
+        return {"result": "not carried", "effect": 0.0, "note": str(seeded)}
     if fault.what not in FROM_FILES:
-        return _Judged(result="not carried", effect=seeded.effect, note="the faulty input is not in the robot's files")
+        return {
+            "result": "not carried",
+            "effect": seeded.effect,
+            "note": "the faulty input is not in the robot's files",
+        }
     if seeded.motion is None:
-        return _Judged(result="refused", effect=seeded.effect, verdict="not comparable", note=seeded.reference.note)
+        return {
+            "result": "refused",
+            "effect": seeded.effect,
+            "verdict": "not comparable",
+            "note": seeded.reference.note,
+        }
     verdict = "disagree" if seeded.doubt else "agree"
     result = _result(verdict, seeded.effect, audits()["static"], "")
-    return _Judged(result=result, effect=seeded.effect, verdict=verdict, note=seeded.doubt)
+    return {"result": result, "effect": seeded.effect, "verdict": verdict, "note": seeded.doubt}
 
 
 def _spoilt(prepared: PreparedCase, source: str, mutant: Mutant) -> Outcome | str:
@@ -376,20 +366,7 @@ def _factor(a: float, b: float) -> float:
     return larger / smaller if smaller > 0 else np.inf
 
 
-def _row(case: Case, source: str, mutant: Fault, outcome: _Judged) -> Mapping[str, Any]:
-    tolerance = audits()["static"] if source == FILE else registered()[source]
-    return {
-        "robot": case.robot.name,
-        "mode": case.mode,
-        "configuration": case.configuration,
-        "source": source,
-        "mutant": mutant.key,
-        "fault": mutant.text,
-        "result": outcome.result,
-        "verdict": outcome.verdict,
-        "relative_error": outcome.error,
-        "effect": outcome.effect,
-        "tolerance": tolerance.relative_error,
-        "noise": tolerance.noise,
-        "note": outcome.note,
-    }
+def _row(case: Case, source: str, fault: Fault, finding: _Finding) -> Mapping[str, Any]:
+    limits = audits()["static"] if source == FILE else registered()[source]
+    fields = {"tolerance": limits.relative_error, "noise": limits.noise, **finding}
+    return row_of_fault(case, source, (fault.key, fault.text), fields)
