@@ -1,1 +1,1 @@
-"""What is tested: robots, their motions and their effort histories, as data. No physics."""
+"""The tested data: robots, their motions and their effort histories. No physics."""

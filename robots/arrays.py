@@ -55,12 +55,9 @@ def frozen(values: ArrayLike, shape: tuple[int | None, ...], *, name: str) -> Ar
     """Copy `values` into a read-only array of double precision and check it.
 
     Args:
-        values: Anything numpy can turn into an array [any unit].
-        shape: Shape wanted; None stands for any length.
-        name: What the array is, for the error message.
-
-    Returns:
-        The read-only copy, of the shape wanted.
+        values: Input of `numpy.array` [any unit].
+        shape: Required shape; None stands for any length.
+        name: Name of the array in the error message.
 
     Raises:
         ShapeError: If the shape differs, or a value is NaN or infinite.
@@ -81,13 +78,13 @@ def want_equal_steps(t: Times, *, name: str, fewest: int, unequal: float, roundi
     """Check that times increase in equal steps.
 
     Args:
-        name: What they are, for the error message.
+        name: Name of the times in the error message.
         fewest: Samples at least [-].
-        unequal: Largest deviation of a step from the usual one, relative to that [-].
-        rounding: The same of times that are rounded [s].
+        unequal: Largest deviation of a step from the median step, relative to it [-].
+        rounding: The same for rounded times [s].
 
     Raises:
-        ShapeError: If they do not; the message says where.
+        ShapeError: At the first sample that violates a condition.
     """
     if len(t) < fewest:
         raise ShapeError(f"{name}: must have at least {fewest} samples, got {len(t)}")

@@ -1,4 +1,4 @@
-"""Published free motions: the initial state, a constant effort, and the numbers others found at certain times."""
+"""Published free motions: the initial state, a constant effort, and the published results at certain times."""
 
 import tomllib
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ FILE = "benchmark.toml"
 
 
 class Instant(BaseModel):
-    """What is known of a free motion at one time."""
+    """Published quantities of a free motion at a time."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -67,8 +67,8 @@ def load_benchmark(name: str) -> Benchmark:
     """The published free motion of a robot.
 
     Raises:
-        NotFoundError: If there is none.
-        MechanismError: If its `benchmark.toml` is bad.
+        NotFoundError: If the robot has no `benchmark.toml`.
+        MechanismError: If its `benchmark.toml` is invalid.
     """
     if name not in benchmark_names():
         raise NotFoundError("benchmark", name, benchmark_names())

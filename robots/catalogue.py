@@ -16,7 +16,7 @@ def names() -> tuple[str, ...]:
 
 
 def is_model_file(target: str | Path) -> bool:
-    """Whether a target is meant as the path of a model file; the file may be missing."""
+    """Whether a target has the form of a model file's path; the file may be missing."""
     path = Path(target)
     return path.is_file() or path.suffix.lower() in MODEL_SUFFIXES
 

@@ -1,4 +1,4 @@
-"""What a source returns: the effort of every actuator over time, and how well the source kept to the motion."""
+"""Results of a source: the effort of every actuator over time, and its deviation from the motion."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from loopcheck.robots.robot import Case
 
 
 class Deviation(NamedTuple):
-    """How far something is off at most, metres and radians apart."""
+    """Largest deviation of a set of coordinates, metres and radians apart."""
 
     length: float = 0.0
     """[m]."""
@@ -24,27 +24,27 @@ class Deviation(NamedTuple):
 
     @property
     def largest(self) -> float:
-        """The larger of both numbers [m or rad]; NaN if one is."""
+        """The larger number [m or rad]; NaN if either is NaN."""
         return float(np.max(self))
 
     def over(self, size: float) -> float:
-        """The larger of both where a length counts by the size of the robot [-]; NaN if one is.
+        """The larger number, with lengths relative to the size of the robot [-]; NaN if either is NaN.
 
         Args:
-            size: The robot's [m].
+            size: Size of the robot [m].
         """
         return float(np.max([self.length / size, self.angle]))
 
     def or_worse(self, *others: "Deviation") -> Self:
-        """The larger of each, of this and others; NaN if one is."""
+        """The larger of both deviations, for each unit; NaN if either is NaN."""
         return type(self)(*(float(np.max(column)) for column in zip(self, *others, strict=True)))
 
 
 def deviation_of(mechanism: Mechanism, coordinates: Sequence[Coordinate], miss: AnyArray) -> Deviation:
-    """How far some coordinates are off at most.
+    """Largest deviation of some coordinates.
 
     Args:
-        miss: How far each is off at some times [m or rad], shape (..., coordinates).
+        miss: Deviation of each coordinate at some times [m or rad], shape (..., coordinates).
     """
     turns = np.array([mechanism.effort_unit(coordinate) == "N m" for coordinate in coordinates], dtype=bool)
     largest = np.abs(miss).reshape(-1, len(turns)).max(axis=0, initial=0.0)
@@ -53,7 +53,7 @@ def deviation_of(mechanism: Mechanism, coordinates: Sequence[Coordinate], miss: 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rung:
-    """One step size of a forward simulation that was run with several."""
+    """A step size of a forward simulation, which runs with several."""
 
     dt: float
     """Step of the engine [s]."""
@@ -72,7 +72,7 @@ class Rung:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsIs:
-    """What a robot did in an engine as its user steps it: nothing added, driven along the motion by a controller."""
+    """The run of a robot in an engine as its user steps it: unmodified, driven along the motion by a controller."""
 
     log: Log
     """The run from the first sample of the motion, every step."""
@@ -123,13 +123,13 @@ class EffortHistory:
 
 
 def run_of(history: EffortHistory) -> AsIs:
-    """The run behind efforts that are judged by its own motion.
+    """The run behind efforts that are judged by their own motion.
 
     Args:
-        history: Of a route that runs a robot as it is.
+        history: Result of an `as_is` route.
 
     Raises:
-        EngineError: If there is none.
+        EngineError: If the result has no run.
     """
     if history.as_is is None:
         raise EngineError(f"{history.source}: must be a route of unmodified simulations with a log (ENGINE/as_is)")
@@ -149,7 +149,7 @@ class Source(Protocol):
             case: Robot, variant, mode and configuration, with the mechanism in the gravity of the configuration.
 
         Raises:
-            HarnessError: If the efforts cannot be computed; nothing else leaves a source.
+            HarnessError: If the efforts cannot be computed. A source raises no other error.
         """
         ...
 
@@ -159,10 +159,11 @@ class Refinable(Source, Protocol):
     """A source that simulates: its efforts depend on how well it solves and how finely it steps."""
 
     def tightened(self) -> Source:
-        """The same with every tolerance of its solvers 100 times tighter.
+        """The same efforts with every tolerance of its solvers 100 times tighter.
 
-        Where a tolerance is zero already, so that iterations are counted out, and where their number may be what ends
-        them, it is doubled.
+        A tolerance of zero means that iterations are counted: their limit is doubled. So is any limit of iterations
+        that may
+        end a solver.
         """
         ...
 

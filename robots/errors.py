@@ -1,4 +1,4 @@
-"""Every error that loopcheck raises on purpose. A message says what was wanted, what came and where."""
+"""Errors that loopcheck raises on purpose. A message states the requirement, the value found, and its place."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -17,7 +17,7 @@ class HarnessError(Exception):
 
 
 class NotFoundError(HarnessError):
-    """A name that is not known; the message lists the known ones."""
+    """An unknown name; the message lists the valid names."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         self.kind, self.name, self.known = kind, name, tuple(known)
@@ -31,7 +31,7 @@ class MechanismError(HarnessError):
 
 
 class ShapeError(HarnessError):
-    """An array of the wrong shape, with NaN in it, or on another time grid than wanted."""
+    """An array with a wrong shape, with NaN, or on a wrong time grid."""
 
 
 class OutputError(HarnessError):
@@ -47,7 +47,7 @@ class LoopClosureError(HarnessError):
 
     Attributes:
         residual: Smallest closure residual that was reached [m or rad].
-        tolerance: What was wanted [m or rad].
+        tolerance: Required residual [m or rad].
         time: Time of the motion at which it happened [s].
     """
 
@@ -57,7 +57,7 @@ class LoopClosureError(HarnessError):
 
 
 class SingularityError(HarnessError):
-    """The actuated joints do not determine the passive ones: the motion meets a singularity.
+    """The actuated joints do not determine the passive joints: the motion meets a singularity.
 
     Attributes:
         time: Time of the motion at which it happens [s].
@@ -70,7 +70,7 @@ class SingularityError(HarnessError):
 
 
 class NotRepresentableError(HarnessError):
-    """A source cannot carry something of the robot; the message names what would be lost."""
+    """A source cannot represent an element of the robot; the message names the element."""
 
 
 class EngineError(HarnessError):
@@ -78,7 +78,7 @@ class EngineError(HarnessError):
 
 
 class EngineNotInstalledError(EngineError):
-    """A physics engine is not there; the message says which extra brings it, and which command where that cannot."""
+    """A physics engine is not installed; the message names the extra or the command that installs it."""
 
     def __init__(self, engine: str, extra: str) -> None:
         by_pip = f"pip install 'loopcheck[{extra}]', or " if extra else ""

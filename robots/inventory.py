@@ -1,4 +1,4 @@
-"""What an engine says that it simulates: read back from its own state, to be held against the model."""
+"""The model as an engine simulates it: read back from the engine's own state for comparison with the model file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ FREEDOM: Mapping[str, tuple[int, int]] = {"hinge": (1, 0), "slide": (0, 1), "bal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
-    """A robot as it stands in an engine, in one pose; vectors and tensors in world axes."""
+    """A robot in an engine, in a given pose; vectors and tensors in world axes."""
 
     bodies: tuple[str, ...]
     joints: tuple[str, ...]

@@ -1,7 +1,8 @@
-"""A log: what really happened to a robot, whoever wrote it down: an engine, another tool, a script, or a test bench.
+"""A log: the recorded motion and efforts of a robot, from an engine, another tool, a script or a test bench.
 
-It holds the motion of some or all joints and the efforts that acted. Whether those efforts are the ones that the closed
-loop needs for this motion is what `loopcheck judge` says.
+It contains the motion of some or all joints and the efforts that acted. `loopcheck judge` compares these efforts with
+the
+efforts that the closed loop requires for this motion.
 """
 
 from collections.abc import Mapping, Sequence
@@ -114,7 +115,7 @@ class Log:
         return float(self.t[-1] - self.t[0]) / (len(self.t) - 1)
 
     def columns_of(self, joint: str) -> tuple[slice, slice]:
-        """Where a joint stands in q, and where in qd and qdd.
+        """Position of a joint in q, and in qd and qdd.
 
         Args:
             joint: Name of a logged joint.
@@ -134,7 +135,7 @@ def _want_once(names: Sequence[str], where: str) -> None:
 
 
 def _with_gaps(values: ArrayLike, shape: tuple[int, int], where: str) -> Array:
-    """A read-only copy in which NaN stands for what is missing; infinite numbers are refused."""
+    """A read-only copy in which NaN stands for missing values; infinite numbers are refused."""
     array = np.array(values, dtype=np.float64)
     frozen(np.nan_to_num(array, nan=0.0, posinf=np.inf, neginf=-np.inf), shape, name=where)
     array.flags.writeable = False

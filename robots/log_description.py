@@ -1,4 +1,4 @@
-"""What stands about a log beside its numbers: units, signs, names of columns, and when its efforts acted.
+"""Declarations of a log beside its numbers: units, signs, column names, and the time at which its efforts acted.
 
 As TOML: in lines that begin with `#` above the header of a CSV, in a file of the same name that ends in `.toml`, or in
 the metadata of a Parquet file under `loopcheck`.
@@ -32,7 +32,7 @@ RATES = re.compile(r"/\s*(s|sec)(\^?2|²)?$")
 
 
 class Units(BaseModel):
-    """Units of a log's columns, unless a column's own header says another."""
+    """Units of a log's columns, unless the header of a column states another unit."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -44,7 +44,7 @@ class Units(BaseModel):
 
 
 class Description(BaseModel):
-    """What is declared of a log."""
+    """Declarations of a log."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -63,7 +63,7 @@ def read_description(text: str, where: str) -> Description:
     """A description from its TOML.
 
     Raises:
-        MechanismError: If it is no TOML, or says something that no log has.
+        MechanismError: If it is invalid TOML, or declares a property that logs do not have.
     """
     try:
         description = Description(**tomllib.loads(text))
@@ -99,20 +99,20 @@ def effort_time_of(text: str, where: str) -> EffortTime | None:
 
 
 def in_text(effort_time: EffortTime) -> str:
-    """As `effort_time_of` reads it."""
+    """Input of `effort_time_of`."""
     return f"held:{float(effort_time.seconds)!r}" if isinstance(effort_time, Held) else INSTANTANEOUS
 
 
 def unit_factor(quantity: str, unit: str, where: str) -> float:
-    """What numbers in a unit are multiplied by to be in s, rad, m, N m or N.
+    """Factor that converts numbers in a unit to s, rad, m, N m or N.
 
     Args:
         quantity: Time, angle, length, torque or force.
-        unit: The unit; of rates, per s or s², that of what changes.
-        where: What has it, for the error message.
+        unit: The unit; of rates, per s or s², the unit of the numerator.
+        where: Place of the unit, for the error message.
 
     Raises:
-        MechanismError: If it is none of the quantity; the message lists the known ones.
+        MechanismError: If the quantity has no such unit; the message lists its units.
     """
     base = RATES.sub("", unit.strip()).strip()
     base = SPELLINGS.get(base.lower(), base)
@@ -124,5 +124,5 @@ def unit_factor(quantity: str, unit: str, where: str) -> float:
 
 
 def _plain(unit: str) -> str:
-    """A unit without what joins its parts."""
+    """A unit without the characters between its parts."""
     return re.sub(r"[\s*·.\-]", "", unit).replace("newton", "N")

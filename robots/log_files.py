@@ -43,7 +43,7 @@ STATES = {"q": "qpos", "qd": "qvel", "qdd": "qacc"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Table:
-    """What a file holds."""
+    """Content of a log file."""
 
     path: Path
     frame: "pd.DataFrame"
@@ -71,7 +71,7 @@ class _Table:
         return values
 
     def gappy(self, name: str, quantity: str) -> Array:
-        """The same, NaN where there is no number or no column."""
+        """The same, with NaN for missing numbers and columns."""
         return self._numbers(name, quantity) if name in self.names else np.full(len(self.frame), np.nan)
 
     def _where(self, name: str) -> str:
@@ -91,13 +91,13 @@ def read_log(path: Path, mechanism: Mechanism, *, name: str = "", effort_time: E
 
     Args:
         path: CSV or Parquet file.
-        mechanism: The robot, whose joints say which columns are angles and which are lengths.
-        name: What it is to be called; by default as the file.
-        effort_time: When its efforts acted, instead of what the file says.
+        mechanism: The robot; its joints determine the columns of angles and of lengths.
+        name: Name of the log; by default that of the file.
+        effort_time: Time at which its efforts acted, instead of the declaration in the file.
 
     Raises:
         MechanismError: If the file or its description cannot be read, or columns are missing or not numbers.
-        ShapeError: If its times do not increase in equal steps, or something is not finite.
+        ShapeError: If its times do not increase in equal steps, or a value is not finite.
     """
     return _log_of(_read_table(path, mechanism), mechanism, name or path.stem, effort_time)
 
@@ -105,15 +105,14 @@ def read_log(path: Path, mechanism: Mechanism, *, name: str = "", effort_time: E
 def log_of_frame(
     frame: "pd.DataFrame", mechanism: Mechanism, *, name: str, effort_time: EffortTime | None = None
 ) -> Log:
-    """A log of a robot from a table with the columns of a file, units behind the names and all.
+    """A log of a robot from a table with the columns of a file, including units behind the names.
 
     Args:
-        name: What the log is to be called.
-        effort_time: When its efforts acted, if that is known.
+        effort_time: Time at which its efforts acted, if it is documented.
 
     Raises:
         MechanismError: If columns are missing or not numbers.
-        ShapeError: If its times do not increase in equal steps, or something is not finite.
+        ShapeError: If its times do not increase in equal steps, or a value is not finite.
     """
     table = _table_of(frame.reset_index(drop=True), Description(), mechanism, Path(name))
     return _log_of(table, mechanism, name, effort_time)
@@ -147,11 +146,11 @@ def _log_of(table: _Table, mechanism: Mechanism, name: str, effort_time: EffortT
 
 
 def write_log(log: Log, path: Path) -> None:
-    """Write a log, in s, rad, m, N m and N; `read_log` finds the same.
+    """Write a log, in s, rad, m, N m and N; `read_log` reads the same log.
 
     Args:
-        log: The log; where joints have quaternions it holds all joints of the robot, in their order.
-        path: The file, a CSV or one that ends in `.parquet`.
+        log: The log; for joints with quaternions it holds all joints of the robot, in their order.
+        path: The file, a CSV or a file that ends in `.parquet`.
     """
     import pandas as pd
 
@@ -193,10 +192,10 @@ def _read_table(path: Path, mechanism: Mechanism) -> _Table:
 
 
 def _table_of(frame: "pd.DataFrame", description: Description, mechanism: Mechanism, path: Path) -> _Table:
-    """A frame with what its columns are.
+    """A frame with the content of its columns.
 
     Raises:
-        MechanismError: If two columns are one, or something is declared of a column that is not there.
+        MechanismError: If two columns have the same content, or a declaration refers to a missing column.
     """
     names, units = _our_names(frame, description, mechanism, path)
     signs = {_of_actuator(name, mechanism): sign for name, sign in description.signs.items()}

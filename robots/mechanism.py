@@ -1,7 +1,7 @@
-"""A robot as rigid bodies, the joints of its spanning tree, the closures that make its loops, and its actuators.
+"""A robot as rigid bodies, the joints of its spanning tree, the closures of its loops, and its actuators.
 
-Frames: W is the world; every body has a frame B, and its vectors are given in it unless said otherwise. The joints of a
-body act one after the other on the pose the body has in its parent, in the order of MuJoCo's `mj_kinematics`.
+Frames: W is the world; every body has a frame B, and its vectors are given in it unless stated otherwise. The joints of
+a body act in sequence on the pose of the body in its parent, in the order of MuJoCo's `mj_kinematics`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -85,18 +85,18 @@ class Joint:
 
     @property
     def unit(self) -> str:
-        """Unit of the joint's position: m for slides, else rad."""
+        """Unit of the joint's position: m for slides, rad for all other joints."""
         return "m" if self.kind == "slide" else "rad"
 
     @property
     def effort_unit(self) -> str:
-        """Unit of an effort on the joint: N for slides, else N m."""
+        """Unit of an effort on the joint: N for slides, N m for all other joints."""
         return "N" if self.kind == "slide" else "N m"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectClosure:
-    """A point of one body coincides with a point of another: a ball joint, or a planar hinge."""
+    """A point of a body coincides with a point of another body: a ball joint, or a planar hinge."""
 
     name: str
     body1: int
@@ -113,7 +113,7 @@ class ConnectClosure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeldClosure:
-    """A frame of one body coincides with a frame of another."""
+    """A frame of a body coincides with a frame of another body."""
 
     name: str
     body1: int
@@ -132,7 +132,7 @@ class WeldClosure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coordinate:
-    """A weighted sum of the positions of hinges and slides: one joint, or the length of a fixed tendon."""
+    """A weighted sum of the positions of hinges and slides: a single joint, or the length of a fixed tendon."""
 
     name: str
     joints: tuple[int, ...]
@@ -145,13 +145,13 @@ class Coordinate:
 
     @property
     def is_joint(self) -> bool:
-        """Whether it is the position of one joint."""
+        """Whether it is the position of a single joint."""
         return len(self.joints) == 1 and bool(self.weights[0] == 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinateClosure:
-    """A coordinate is a polynomial of another, both counted from where all joints are at their rest positions.
+    """A coordinate is a polynomial of another coordinate, both relative to the rest positions of all joints.
 
     MuJoCo's `joint` and `tendon` equalities.
     """
@@ -227,10 +227,10 @@ class PointSpring:
 
 
 class EffortLimit(NamedTuple):
-    """A range that the effort of an actuator is cut to, which no source does."""
+    """Limits of an actuator's effort; no source applies them."""
 
     name: str
-    """Of the attribute of the MJCF."""
+    """Name of the attribute of the MJCF."""
     low: float
     """[N or N m]."""
     high: float
@@ -338,7 +338,7 @@ class Mechanism:
 
     @property
     def rest_position(self) -> Array:
-        """Joint positions in which the bodies are given, MuJoCo's qpos0 [m or rad], shape (nq,)."""
+        """Joint positions in which the bodies are given, MuJoCo's qpos0."""
         return np.concatenate([np.zeros(0), *(joint.rest_position for joint in self.joints)])
 
     @property
@@ -359,7 +359,7 @@ class Mechanism:
 
     @property
     def actuated_joints(self) -> tuple[int, ...]:
-        """Indices of the joints on which actuators act, in the order of the drives, each once."""
+        """Indices of the joints with actuators, in the order of the drives, without repetition."""
         return tuple(dict.fromkeys(j for drive in self.drives for j in drive.joints))
 
     @property
@@ -369,7 +369,7 @@ class Mechanism:
 
     @property
     def effort_scales(self) -> Array:
-        """Effort of each actuator that counts as one in the norm of efforts [N or N m], shape (na,)."""
+        """Reference effort of each actuator in the norm of efforts [N or N m], shape (na,)."""
         return np.array([actuator.effort_scale for actuator in self.actuators])
 
     @property
@@ -387,7 +387,7 @@ class Mechanism:
         return G
 
     def effort_unit(self, coordinate: Coordinate) -> str:
-        """Unit of an effort on a coordinate: N m if it sums angles alone, else N."""
+        """Unit of an effort on a coordinate: N m if it sums angles alone, N otherwise."""
         units = {self.joints[j].effort_unit for j in coordinate.joints}
         return "N m" if units == {"N m"} else "N"
 
@@ -415,10 +415,10 @@ class Mechanism:
         return values
 
     def site(self, name: str) -> Site:
-        """The site called `name`.
+        """A site by its name.
 
         Raises:
-            NotFoundError: If there is none.
+            NotFoundError: If the model has no such site.
         """
         for site in self.sites:
             if site.name == name:
@@ -450,7 +450,7 @@ def _slices(lengths: list[int]) -> tuple[slice, ...]:
 def _by_what_they_close(
     closures: Sequence[Closure],
 ) -> tuple[tuple[RigidClosure, ...], tuple[CoordinateClosure, ...]]:
-    """The closures between bodies, and those between coordinates."""
+    """The closures between bodies, and the closures between coordinates."""
     rigid, coordinate = [], []
     for closure in closures:
         match closure:

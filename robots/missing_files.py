@@ -1,7 +1,7 @@
-"""Files of meshes, height fields, textures and skins that a model names and that are not there, or cannot be read.
+"""Missing or unreadable files of meshes, height fields, textures and skins that a model names.
 
-Stand-ins replace them, if no inertia depends on them. MuJoCo's compiler decides that: compiled with stand-ins of two
-sizes, a body that depends on a mesh differs. What else depends on them is contact and looks, which no source has.
+Placeholders replace them if no inertia depends on them. MuJoCo's compiler decides this: compiled with placeholders of
+two sizes, a body that depends on a mesh differs. Contacts and appearance also depend on them; no source uses these.
 """
 
 from collections.abc import Iterable, Sequence
@@ -59,13 +59,13 @@ def missing_files(spec: Any) -> tuple[MissingFile, ...]:
 
 
 def compile_without(spec: Any, missing: Sequence[MissingFile]) -> Any:
-    """Compile a model without files that are missing, into an `MjModel`.
+    """Compile a model without missing files, into an `MjModel`.
 
     Args:
-        spec: The `MjSpec`; stays as it is.
+        spec: The `MjSpec`; it is not changed.
 
     Raises:
-        MechanismError: If the inertia of a body depends on one of them; the message names both.
+        MechanismError: If the inertia of a body depends on a missing file; the message names both.
     """
     model = _with_stand_ins(spec, missing, ())
     if _bodies_that_differ(model, _with_stand_ins(spec, missing, missing)):

@@ -1,4 +1,4 @@
-"""Reads a robot from MJCF through MuJoCo's own compiler, and refuses by name what it cannot carry."""
+"""Reads a robot from MJCF through MuJoCo's own compiler; refuses, by name, elements that it cannot represent."""
 
 import itertools
 import re
@@ -62,7 +62,7 @@ def load_spec(model: ModelFile) -> Any:
     """The MJCF as an editable `MjSpec`, with the overrides applied.
 
     Raises:
-        MechanismError: If the file cannot be read, is not a valid MJCF, or an override names nothing in it.
+        MechanismError: If the file cannot be read, is not a valid MJCF, or an override names a missing element.
     """
     if not model.path.is_file():
         raise MechanismError(f"{model.path}: must be an existing MJCF file")
@@ -81,10 +81,9 @@ def load_spec(model: ModelFile) -> Any:
 
 
 def compile_model(model: ModelFile, edit: Callable[[Any], None] | None = None) -> Any:
-    """Compile the MJCF into an `MjModel`, without files that are missing where no inertia depends on them.
+    """Compile the MJCF into an `MjModel`, without missing files if no inertia depends on them.
 
     Args:
-        model: The MJCF and its overrides.
         edit: Called with the `MjSpec` before it is compiled.
 
     Raises:
@@ -156,7 +155,7 @@ def is_in_degrees(model: ModelFile) -> bool:
 
 
 def with_overrides(mechanism: Mechanism, overrides: Overrides) -> Mechanism:
-    """The mechanism with other values in its MJCF; what the MJCF cannot hold stays: gravity, wrenches, effort scales.
+    """The mechanism with other values in its MJCF. Gravity, wrenches and effort scales, absent from MJCF, stay.
 
     Args:
         overrides: As `ModelFile.overrides`.
@@ -171,7 +170,7 @@ def with_overrides(mechanism: Mechanism, overrides: Overrides) -> Mechanism:
 
 
 def _first_nan(model: ModelFile) -> str:
-    """The first number of the file that is not one, with its line."""
+    """The first invalid number of the file, with its line."""
     lines = model.path.read_text(encoding="utf-8", errors="replace").splitlines()
     for number, line in enumerate(lines, start=1):
         match = re.search(r'(\w+)\s*=\s*"[^"]*\bnan\b[^"]*"', line, re.IGNORECASE)
@@ -181,7 +180,7 @@ def _first_nan(model: ModelFile) -> str:
 
 
 def _name_all(spec: Any) -> None:
-    """Name what has no name, by its place, so that a route can refer to it."""
+    """Give unnamed elements names by their place, so that a route can refer to them."""
     for kind in ("joint", "tendon"):
         elements = list(getattr(spec, f"{kind}s"))
         taken = {element.name for element in elements}
@@ -243,7 +242,7 @@ def add_polynomial(spec: Any, follower: str, leader: str, coefficients: Array) -
 
 
 def _matrix(quaternion: Array) -> Array:
-    """Rotation matrix of a quaternion (w, x, y, z), which need not have unit length."""
+    """Rotation matrix of a quaternion (w, x, y, z) of any length."""
     R = np.zeros(9)
     mujoco.mju_quat2Mat(R, np.asarray(quaternion, dtype=float) / np.linalg.norm(quaternion))
     return R.reshape(3, 3)
@@ -307,7 +306,7 @@ def _tendon(m: Any, i: int) -> Tendon:
 
 
 def _path(m: Any, i: int) -> slice:
-    """Where what a tendon runs through stands in `wrap_*`."""
+    """Place in `wrap_*` of the points, sites or joints of a tendon."""
     return slice(m.tendon_adr[i], m.tendon_adr[i] + m.tendon_num[i])
 
 
@@ -366,7 +365,7 @@ def _actuator(m: Any, i: int) -> Actuator:
 
 
 def _effort_limits(m: Any, i: int) -> Iterator[EffortLimit]:
-    """What the model cuts the effort of an actuator to; a control range only of a plain motor, whose control it is."""
+    """Effort limits of an actuator in the model; a control range only of a plain motor (its control is the effort)."""
     if m.actuator_forcelimited[i]:
         yield _effort_limit("forcerange", m.actuator_forcerange[i])
     is_motor = (m.actuator_gaintype[i], m.actuator_biastype[i], m.actuator_dyntype[i]) == MOTOR
@@ -391,7 +390,7 @@ def _site(m: Any, i: int) -> Site:
 
 
 def equalities_enabled(m: Any) -> bool:
-    """Whether the options of a compiled model let its equalities act."""
+    """Whether the options of a compiled model enable its equalities."""
     off = mujoco.mjtDisableBit.mjDSBL_EQUALITY | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
     return not m.opt.disableflags & off
 
@@ -455,7 +454,7 @@ def _unsupported_tendons(m: Any) -> Iterator[str]:
 
 
 def _is_idle(m: Any, i: int) -> bool:
-    """Whether a tendon acts on nothing, whatever way it takes: one that is measured or drawn alone."""
+    """Whether a tendon exerts no force, by any route: it is only measured or drawn."""
     acts = any(np.any(field[i]) for field in (m.tendon_stiffness, m.tendon_damping, m.tendon_armature))
     polynomial = np.any(m.tendon_stiffnesspoly[i]) or np.any(m.tendon_dampingpoly[i]) or m.tendon_plasticadr[i] >= 0
     return not (acts or polynomial or _is_driven(m, i))
@@ -493,7 +492,7 @@ def _is_scalar(m: Any, joint: int) -> bool:
 
 
 def _of_tendons(m: Any) -> Iterator[str]:
-    """What tendons have and every source leaves out."""
+    """Elements of tendons that every source leaves out."""
     for what, applies in (("dry friction", m.tendon_frictionloss), ("limits", m.tendon_limited)):
         tendons = [m.tendon(int(i)).name for i in np.flatnonzero(applies)]
         if tendons:
@@ -504,7 +503,7 @@ def _of_tendons(m: Any) -> Iterator[str]:
 
 
 def _left_out(m: Any) -> Iterator[str]:
-    """What the model has and every source leaves out, a sentence each."""
+    """Elements of the model that every source leaves out, a sentence each."""
     dry = sorted({m.joint(int(m.dof_jntid[d])).name for d in np.flatnonzero(m.dof_frictionloss)})
     if dry:
         yield f"dry friction of joints {', '.join(dry)}"

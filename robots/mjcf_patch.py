@@ -1,4 +1,4 @@
-"""Other settings for an MJCF: options, equalities, joints and inertias, everything else left as it is written."""
+"""Changed settings of an MJCF: options, equalities, joints and inertias. All other text stays as written."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,13 +23,13 @@ class Patch:
     """Attributes to set, as they are to be written."""
 
     option: Mapping[str, str]
-    """Of the options of the model."""
+    """Attributes of the model's options."""
     equalities: Mapping[int, Mapping[str, str]]
-    """Of equalities, by their indices in the model."""
+    """Attributes of equalities, by their indices in the model."""
     joints: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Of joints, by their names."""
+    """Attributes of joints, by their names."""
     inertials: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Of the inertia of the body of a joint, by the joint's name; all its attributes are replaced."""
+    """Attributes of the inertia of a joint's body, by the joint's name; all its attributes are replaced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class _Element:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Change:
-    """What becomes of an element."""
+    """The change of an element."""
 
     element: _Element
     attributes: Mapping[str, str]
@@ -59,14 +59,15 @@ class _Change:
 
 
 def patched(model: ModelFile, patch: Patch, equalities: int) -> dict[Path, bytes]:
-    """The files of a model that a patch changes, as they are to be.
+    """The changed files of a model.
 
     Args:
-        model: The MJCF; the parts it includes are changed where they hold what is to be changed.
-        equalities: How many equalities the compiled model has; all must stand in the files, or none is changed.
+        model: The MJCF; its included files are changed if they contain changed elements.
+        equalities: Number of equalities of the compiled model; all must be written in the files, or no equality is
+            changed.
 
     Raises:
-        MechanismError: If an equality or a joint to be changed does not stand in the files.
+        MechanismError: If a changed equality or joint is not written in the files.
     """
     elements = list(_elements(model.path.absolute(), model.path.absolute().parent, ()))
     standing = [
@@ -97,7 +98,7 @@ def patched(model: ModelFile, patch: Patch, equalities: int) -> dict[Path, bytes
 def _joints(
     model: ModelFile, elements: Sequence[tuple[Path, _Element]], joints: Mapping[str, Mapping[str, str]]
 ) -> Iterator[tuple[Path, _Element, Mapping[str, str]]]:
-    """Where joints are, and what goes with each."""
+    """Places of joints, and of the elements that belong to each."""
     for name, attributes in joints.items():
         standing = [
             (file, element)
@@ -128,7 +129,7 @@ def _inertia(
 def _options(
     elements: Sequence[tuple[Path, _Element]], attributes: Mapping[str, str]
 ) -> Iterator[tuple[Path, _Element, Mapping[str, str]]]:
-    """Where options are to be set: where each is set last, else in the last element of options, else in a new one."""
+    """Places of options to be set: the last place with each, else the last element of options, else a new element."""
     options = [(file, element) for file, element in elements if element.tag == "option" and len(element.parents) == 1]
     rest = dict(attributes)
     for file, element in reversed(options):
@@ -139,7 +140,7 @@ def _options(
 
 
 def _elements(file: Path, home: Path, including: tuple[Path, ...]) -> Iterator[tuple[Path, _Element]]:
-    """All elements of a file and of those that it includes, in the order in which MuJoCo reads them."""
+    """All elements of a file and of its included files, in the order in which MuJoCo reads them."""
     if file in including:
         raise MechanismError(f"{file}: the file must not include itself")
     for element in _read(file):
@@ -171,7 +172,7 @@ def _read(file: Path) -> list[_Element]:
 
 
 def _as_xml(text: bytes) -> bytes:
-    """A file of the same length without what only MuJoCo reads: two hyphens in comments, late declarations."""
+    """A file of the same length without syntax of MuJoCo alone: two hyphens in comments, late declarations."""
     text = LATE_DECLARATION.sub(lambda match: b" " * len(match[0]), text)
     return COMMENT.sub(lambda match: match[0] if match[1] is None else b" " * len(match[0]), text)
 
@@ -200,7 +201,7 @@ def _with_attributes(tag: bytes, attributes: Mapping[str, str]) -> bytes:
 
 
 def _with_attribute(tag: bytes, name: str, value: str) -> bytes:
-    """A start tag with an attribute: another value in its quotes, or a new one after the last."""
+    """A start tag with an attribute: another value in its quotes, or a new attribute after the last."""
     pattern = re.compile(rb"(\s" + name.encode() + rb"\s*=\s*)(\"[^\"]*\"|'[^']*')")
     match = pattern.search(tag)
     if match:
@@ -212,7 +213,7 @@ def _with_attribute(tag: bytes, name: str, value: str) -> bytes:
 
 
 def _indent(text: bytes, place: int) -> bytes:
-    """The line break and the blanks before what comes next."""
+    """The line break and the blanks before the next element."""
     match = re.compile(rb"\s*").match(text, place)
     blanks = match[0] if match else b""
     return blanks[blanks.rfind(b"\n") :] if b"\n" in blanks else b"\n  "

@@ -1,4 +1,4 @@
-"""A serial stand-in of an MJCF with loops: closures and joints taken out, bodies where they are in a closed pose."""
+"""The simplified serial model of an MJCF with loops: closures and joints removed, bodies placed as in a closed pose."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ class RelativePose(NamedTuple):
     """Pose of a body in its parent."""
 
     name: str
-    """Of the body."""
+    """Pose of the body."""
     position: Array
     """[m], shape (3,)."""
     rotation: Array
@@ -59,7 +59,7 @@ class Split(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """What makes a stand-in of a model with loops."""
+    """Changes that turn a model with loops into a serial model."""
 
     dropped: Sequence[str]
     """Names of the removed joints."""
@@ -74,11 +74,11 @@ class Cut:
 
 
 def serial_text(model: ModelFile, cut: Cut) -> str:
-    """The MJCF of a stand-in: without closures, tendons, keyframes, sensors and the dropped joints.
+    """The MJCF of a serial model: without closures, tendons, keyframes, sensors and the dropped joints.
 
     Args:
         model: The MJCF with loops.
-        cut: What to take out and to put in.
+        cut: Removed and added elements.
 
     Raises:
         MechanismError: If it does not compile, or a file that it names is missing.
@@ -96,7 +96,7 @@ def serial_text(model: ModelFile, cut: Cut) -> str:
 
 
 def _apply(model: ModelFile, cut: Cut, specs: list[Any], spec: Any) -> None:
-    """Take closures and joints out of an `MjSpec`, and put the bodies where they are."""
+    """Remove closures and joints from an `MjSpec`, and place the bodies as in the closed pose."""
     from scipy.spatial.transform import Rotation
 
     dropped, body_poses = cut.dropped, cut.body_poses

@@ -44,7 +44,7 @@ class ModelFile:
             object.__setattr__(self, "hashes", {str(file): file_hash(file) for file in sorted({*files})})
 
     def with_overrides(self, overrides: Overrides) -> Self:
-        """The same MJCF with more changes, which win over those it has.
+        """The same MJCF with more changes, which override its present changes.
 
         Args:
             overrides: As `ModelFile.overrides`.

@@ -32,7 +32,8 @@ Law: TypeAlias = Callable[[Array], Drive]
 class Motion:
     """A motion of a mechanism that closes its loops.
 
-    A route that steps in time drives the robot by `law` and starts from `assemble(times)`; all others use the grid.
+    A route that steps in time drives the robot by `law` and starts from `assemble(times)`; all other routes use the
+    grid.
     """
 
     t: Array
@@ -68,11 +69,11 @@ class Motion:
 
 
 def altered(motion: Motion, change: Callable[[Array], Array]) -> Motion:
-    """The motion with all its numbers changed, wherever and whenever it is asked for.
+    """The motion with all its numbers changed, at any time.
 
     Args:
         motion: The motion; its times stay.
-        change: Makes other numbers of positions, velocities or accelerations [m or rad, per s, per s²] of any shape.
+        change: Map of positions, velocities or accelerations [m or rad, per s, per s²] of any shape to the new values.
     """
 
     def law(t: Array) -> Drive:

@@ -37,10 +37,10 @@ ABSENT: Mapping[str, Callable[[Any], AnyArray]] = {
 
 
 class CompatibleModel:
-    """The fields of an `MjModel`, those among them that its version of MuJoCo does not have yet."""
+    """Fields of an `MjModel` that the installed version of MuJoCo may lack."""
 
     def __init__(self, model: Any) -> None:
-        """Of a compiled model, which no function of MuJoCo takes in this form."""
+        """Fields of a compiled model; no function of MuJoCo accepts them in this form."""
         self._model = model
 
     def __getattr__(self, name: str) -> Any:

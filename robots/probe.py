@@ -30,8 +30,8 @@ def want_readable(path: Path, actuated: tuple[str, ...] = (), context: Any = Non
     Args:
         path: The MJCF.
         actuated: Joints that get a motor each, instead of the actuators of the MJCF.
-        context: How the process is started that reads it, as `multiprocessing` knows it; by default from nothing, which
-            takes as long as its imports.
+        context: Start method of the reading process, as in `multiprocessing`; by default a new interpreter, which takes
+            as long as its imports.
 
     Raises:
         MechanismError: If the model is refused, or MuJoCo's compiler crashes, hangs or runs out of memory on it.
@@ -62,7 +62,7 @@ def want_readable(path: Path, actuated: tuple[str, ...] = (), context: Any = Non
 
 @contextmanager
 def main_left_out() -> Iterator[None]:
-    """Processes that are started meanwhile do not run the user's program again, which may have no `__main__` guard."""
+    """Processes started in this context do not run the user's program again, which may lack a `__main__` guard."""
 
     def without_main(name: str) -> dict[str, Any]:
         return {key: value for key, value in whole(name).items() if not key.startswith("init_main")}
@@ -97,7 +97,7 @@ def _limit_memory() -> None:
 
 
 def exit_reason(exitcode: int | None) -> str:
-    """How a process ended, in words, from its exit status [-]; a negative one is the signal that ended it."""
+    """Description of a process's end by its exit status [-]; a negative status is the signal that ended it."""
     if exitcode is None or exitcode >= 0:
         return f"exit status {exitcode}"
     memory = ", possibly out of memory" if exitcode == -signal.SIGKILL else ""

@@ -57,7 +57,7 @@ class WrenchSpec(BaseModel):
 
 
 class Robot(BaseModel):
-    """A robot of the catalogue: what its `robot.toml` says."""
+    """A robot of the catalogue: the content of its `robot.toml`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -138,7 +138,7 @@ class Robot(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One robot in one variant, mode and configuration."""
+    """A robot in a variant, mode and configuration."""
 
     robot: Robot
     variant: str
@@ -155,7 +155,7 @@ class Case:
 
     @property
     def guess(self) -> Array:
-        """Joint positions near which the loops are assembled [m or rad], shape (nq,)."""
+        """Starting guess of the assembly."""
         return modes(self.mechanism)[self.mode]
 
     @property
@@ -193,18 +193,18 @@ def load_folder(folder: Path) -> Robot:
 
 
 def modes(mechanism: Mechanism) -> Mapping[str, Array]:
-    """Named starting guesses for the assembly: the keyframes, or `home` = qpos0 where there are none."""
+    """Named starting guesses for the assembly: the keyframes, or `home` = qpos0 in a model without keyframes."""
     return mechanism.keyframes or {HOME: mechanism.rest_position}
 
 
 def configurations(robot: Robot, mechanism: Mechanism) -> Mapping[str, Array]:
     """Named accelerations of gravity [m/s²], each of shape (3,), that of the file first.
 
-    Robots of the catalogue lie flat, `horizontal`, in the gravity of their file, or have names of their own for it;
-    of others `loopcheck.analytic.motion.configurations` finds what is true of them.
+    Robots of the catalogue lie flat, `horizontal`, in the gravity of their file, or have names of their own for it. For
+    other robots see `loopcheck.analytic.motion.configurations`.
 
     Args:
-        mechanism: One of its variants, in the gravity of its file.
+        mechanism: A variant of the robot, in the gravity of its file.
     """
     if robot.gravities:
         return {name: np.array(g) for name, g in robot.gravities.items()}
@@ -223,12 +223,13 @@ def turned(g: Array) -> Array:
 
 
 def make_case(robot: Robot, *, variant: str, mode: str, configuration: str) -> Case:
-    """One case of a robot.
+    """A case of the robot.
 
     Raises:
-        NotFoundError: If the variant, mode or configuration is unknown, or a mode of which something is expected; the
-            message lists the known ones.
-        MechanismError: If the MJCF is bad.
+        NotFoundError: If the variant, mode or configuration is unknown, or a mode with an expectation; the message
+            lists the
+            valid names.
+        MechanismError: If the MJCF is invalid.
     """
     mechanism = robot.mechanism(variant)
     known_modes, known_configurations = modes(mechanism), configurations(robot, mechanism)
@@ -250,7 +251,7 @@ def want_actuators(mechanism: Mechanism) -> None:
     """Check that a mechanism has actuators.
 
     Raises:
-        MechanismError: If it has none; the message lists the joints that can be actuated.
+        MechanismError: If it has no actuator; the message lists the joints that can be actuated.
     """
     if mechanism.actuators:
         return
@@ -264,21 +265,21 @@ def want_actuators(mechanism: Mechanism) -> None:
 
 
 def regular_modes(robot: Robot, variant: str = DEFAULT) -> tuple[str, ...]:
-    """Modes whose motion is not expected to meet a singularity; all modes where it is expected of each."""
+    """Modes without an expected singularity; all modes if each expects a singularity."""
     every_mode = tuple(modes(robot.mechanism(variant)))
     return tuple(mode for mode in every_mode if mode not in robot.expected) or every_mode
 
 
 def representative_case(robot: Robot, *, variant: str = DEFAULT, mode: str = "", configuration: str = "") -> Case:
-    """The case that stands for a robot where a study takes one: its first regular mode, upright if it has gravity.
+    """The representative case of a robot in a study: its first regular mode, upright if it has gravity.
 
     Args:
-        mode: Name of the mode, instead of the first regular one.
-        configuration: Name of the configuration, instead of `vertical`, or else the last.
+        mode: Name of the mode, instead of the first regular mode.
+        configuration: Name of the configuration; by default `vertical`, or the last if the robot has no `vertical`.
 
     Raises:
-        NotFoundError: If the variant, mode or configuration is unknown; the message lists the known ones.
-        MechanismError: If the MJCF is bad.
+        NotFoundError: If the variant, mode or configuration is unknown; the message lists the valid names.
+        MechanismError: If the MJCF is invalid.
     """
     known = list(configurations(robot, robot.mechanism(variant)))
     return make_case(

@@ -1,4 +1,4 @@
-"""What is wrong with a table that a user wrote, in one line."""
+"""The first fault of a table written by a user, as a single line."""
 
 from difflib import get_close_matches
 
@@ -10,10 +10,10 @@ LONGEST = 60
 
 
 def reason_of(error: ValidationError, schema: type[BaseModel]) -> str:
-    """Where the first of its faults is, what was wanted there and what came.
+    """Place of the first fault, the requirement there and the value found.
 
     Args:
-        error: What reading the table raised.
+        error: Error raised by reading the table.
         schema: The form of the table.
     """
     first = error.errors()[0]

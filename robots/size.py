@@ -1,7 +1,7 @@
-"""The size of a robot: what its lengths are large or small against.
+"""The size of a robot: the reference for its lengths.
 
-It does not depend on the pose, so that whatever is judged by it means the same all along a motion, and grows with all
-lengths: a robot in metres and the same one in millimetres are judged alike.
+It does not depend on the pose, so a relative limit has the same meaning all along a motion. It grows with all lengths:
+a robot in metres and the same robot in millimetres get the same verdict.
 """
 
 import numpy as np
@@ -12,15 +12,15 @@ from loopcheck.robots.motion import Motion
 
 
 def size(mechanism: Mechanism) -> float:
-    """The longest of its links [m]: distance of two joints, closures or mass centres of one body, or of the world.
+    """The longest of its links [m]: distance of two joints, closures or mass centres of a body, or of the world.
 
-    One metre if it has no length at all.
+    1 m if it has no length at all.
     """
     return _longest_link(mechanism) or 1.0
 
 
 def size_in_motion(mechanism: Mechanism, motion: Motion) -> float:
-    """Its size, or how far a slide goes where that is more [m]."""
+    """Its size, or the travel of a slide if that is larger [m]."""
     slides = [
         columns.start
         for joint, columns in zip(mechanism.joints, mechanism.q_slices, strict=True)
@@ -31,7 +31,7 @@ def size_in_motion(mechanism: Mechanism, motion: Motion) -> float:
 
 
 def unit_rates(mechanism: Mechanism) -> Array:
-    """What counts as one in the rate of each dof where turns and slides are weighed against each other.
+    """Reference rate of each dof, used to compare rotations with translations.
 
     Returns:
         1 rad of a turn, the size of the robot of a slide [m or rad], shape (nv,).

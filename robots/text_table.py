@@ -55,7 +55,7 @@ def read_text_table(path: Path) -> "tuple[pd.DataFrame, str]":
 
 
 def numbers(texts: "pd.Series") -> Array:
-    """The numbers in a column, NaN where there is none; dates and complex numbers are none."""
+    """The numbers in a column; NaN for missing numbers, dates and complex numbers."""
     if texts.dtype.kind in "mMc":
         return np.full(len(texts), np.nan)
     import pandas as pd
