@@ -32,13 +32,12 @@ def function(name: str, tape: Tape, inputs: Mapping[str, int], outputs: Mapping[
     """The definition of a function that computes a tape.
 
     Args:
-        name: Of the function.
-        tape: What it computes.
-        inputs: Names of the arrays that it takes, in the order of the tape's inputs, and their lengths.
-        outputs: Names of the arrays that it fills in, in the order of the tape's outputs, and their lengths.
+        name: Name of the function.
+        inputs: Names of its input arrays, in the order of the tape's inputs, and their lengths.
+        outputs: Names of its output arrays, in the order of the tape's outputs, and their lengths.
 
     Returns:
-        C, which includes nothing itself.
+        C without includes.
     """
     registers = (f"{array}[{k}]" for array, length in inputs.items() for k in range(length))
     places = (f"{array}[{k}]" for array, length in outputs.items() for k in range(length))

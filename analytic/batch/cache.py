@@ -10,12 +10,12 @@ DIGEST = hashlib.sha256().digest_size
 
 
 def folder() -> Path:
-    """The folder, which need not exist."""
+    """The folder, which may be missing."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "loopcheck" / "tapes"
 
 
 def read(key: str) -> bytes | None:
-    """What is kept under a key, or None if there is nothing or it is damaged."""
+    """Value stored under a key; None if it is missing or damaged."""
     with suppress(OSError):
         content = (folder() / key).read_bytes()
         digest, code = content[:DIGEST], content[DIGEST:]

@@ -29,7 +29,7 @@ class Job:
     """The tapes of a mechanism to be compiled; two of the same key are the same."""
 
     key: str
-    """Of the tapes, the compiler, its processor and these sources."""
+    """Hash of the tapes, the compiler, its processor and these sources."""
     newton: Tape = field(compare=False)
     efforts: Tape = field(compare=False)
     columns: Columns = field(compare=False)
@@ -41,7 +41,7 @@ class Job:
 
 
 def job(newton: Tape, efforts: Tape, columns: Columns) -> Job:
-    """What to compile for arrays with so many columns."""
+    """Module to compile, for arrays with so many columns."""
     content = hashlib.sha256(_surroundings())
     for tape in (newton, efforts):
         for part in (tape.code, tape.constants, tape.outputs):
@@ -84,11 +84,11 @@ class Function:
     """Holds the machine code."""
 
     def __call__(self, tolerance: float, drive: Drive, records: Array) -> None:
-        """See `tracking.track`; columns must lie side by side, and what is given for the drives in one way.
+        """See `tracking.track`; columns must be contiguous, and the arrays of the drives must have equal strides.
 
         Args:
-            tolerance: Largest closure residual, relative to the largest position where that is more than 1 [-].
-            drive: What is given for the drives [m or rad, per s, per s²], each of shape (lanes, samples, drives).
+            tolerance: Largest closure residual, relative to the largest position if that is more than 1 [-].
+            drive: Motion of the drives [m or rad, per s, per s²], each of shape (lanes, samples, drives).
             records: To be filled in [m or rad, N or N m, -], shape (lanes, samples, columns).
         """
         q, qd, qdd = (x.ctypes.data for x in drive)

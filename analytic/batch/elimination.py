@@ -1,6 +1,6 @@
 """Sparse Gaussian elimination on scalars, with pivots chosen by size and fill at the pose of the trace.
 
-What is zero by structure costs nothing. A pivot that is small at another pose is not exchanged: `guard` tells.
+Structural zeros cost no operation. A pivot that is small at another pose is not exchanged: see `guard`.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Factors:
     """Entries of each pivot row in later columns."""
 
     def solve(self, right: list[Scalar]) -> list[Scalar]:
-        """X in A x = right, one entry for each column."""
+        """X in A x = right, an entry for each column."""
         right = list(right)
         x: list[Scalar] = [0.0] * len(self.columns)
         for row, lower in zip(self.rows, self.lower, strict=True):
@@ -58,7 +58,7 @@ class Factors:
 
     @property
     def relative_pivots(self) -> list[Symbol]:
-        """Each pivot over its value at the pose of the trace, where it is not constant [-]."""
+        """Each variable pivot over its value at the pose of the trace [-]."""
         relative = (pivot * (1 / pivot.value) for pivot in self.pivots if isinstance(pivot, Symbol))
         return [pivot for pivot in relative if isinstance(pivot, Symbol)]
 
@@ -95,9 +95,9 @@ def factorize(A: list[dict[int, Scalar]], n: int) -> Factors:
 
 
 def _pivot(active: dict[int, dict[int, Scalar]], smallest: float) -> tuple[int, int]:
-    """The entry of least fill (Markowitz 1957) among those that are large in their column.
+    """The entry of least fill (Markowitz 1957) among the large entries of their columns.
 
-    Of several, one in a column of few entries: so no pivot of the 3-PRR vanishes on its path.
+    Among equals, an entry in a column of few entries: so no pivot of the 3-PRR vanishes on its path.
     """
     columns: dict[int, list[tuple[int, float]]] = {}
     for i, row in active.items():

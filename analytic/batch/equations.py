@@ -1,8 +1,8 @@
-"""Kinematics, loop closures and Newton-Euler equations of the spanning tree, recursively, for one sample of scalars.
+"""Kinematics, loop closures and Newton-Euler equations of the spanning tree, recursively, for a sample of scalars.
 
 The equations are those of `kinematics`, `closures` and `noc`, but O(n) and free of shapes: arrays are of object type,
 and their entries are symbols of a trace or numbers. Poses and loop closures are in world axes. Accelerations and loads
-are in the axes of each body, where its inertia and most arms and joint axes are constant (Featherstone 2008, section
+are in the axes of each body, in which its inertia and most arms and joint axes are constant (Featherstone 2008, section
 5.3); a body is followed at its origin.
 """
 
@@ -64,7 +64,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moving:
-    """How a frame moves, in its own axes."""
+    """Motion of a frame, in its own axes."""
 
     w: AnyArray
     """Angular velocity [rad/s], shape (3,)."""
@@ -77,7 +77,7 @@ class Moving:
         """The same in other axes.
 
         Args:
-            turn: These axes in the present ones [-], shape (3, 3).
+            turn: These axes in the present axes [-], shape (3, 3).
         """
         return Moving(w=turn.T @ self.w, alpha=turn.T @ self.alpha, a=turn.T @ self.a)
 
@@ -188,12 +188,7 @@ def _skew(a: AnyArray) -> AnyArray:
 
 
 def motions(mechanism: Mechanism, bodies: list[Link], qd: AnyArray, qdd: AnyArray) -> list[Moving]:
-    """How all bodies move.
-
-    Args:
-        qd: Joint velocities [m/s or rad/s], shape (nv,).
-        qdd: Joint accelerations [m/s² or rad/s²], shape (nv,).
-    """
+    """Motions of all bodies."""
     motions_of_bodies: list[Moving] = []
     for body, link in zip(mechanism.bodies, bodies, strict=True):
         moving = world(mechanism) if body.parent == WORLD else motions_of_bodies[body.parent]
@@ -205,12 +200,12 @@ def motions(mechanism: Mechanism, bodies: list[Link], qd: AnyArray, qdd: AnyArra
 
 
 def world(mechanism: Mechanism) -> Moving:
-    """The world, which rests while all that falls freely accelerates."""
+    """The world: at rest while all falling bodies accelerate."""
     return Moving(w=ZERO, alpha=ZERO, a=-mechanism.gravity.astype(object))
 
 
 def _after(mechanism: Mechanism, hinged: Hinged, moving: Moving, rate: AnyArray, change: AnyArray) -> Moving:
-    """How the frame after a joint moves."""
+    """Motion of the frame after a joint."""
     joint, arm = hinged.joint, hinged.arm
     if joint.kind == "free":
         return Moving(w=rate[3:], alpha=change[3:], a=hinged.turn.T @ (change[:3] - mechanism.gravity))
@@ -294,11 +289,7 @@ def joint_efforts(mechanism: Mechanism, q: AnyArray, qd: AnyArray, qdd: AnyArray
 
 
 def closure_rows(mechanism: Mechanism, bodies: list[Link], q: AnyArray) -> list[Row]:
-    """The equations of all closures; those of a weld's rotation in world axes.
-
-    Args:
-        q: Joint positions [m or rad], shape (nq,).
-    """
+    """The equations of all closures; the rotation rows of a weld in world axes."""
     rows: list[Row] = []
     for closure in mechanism.closures:
         match closure:
@@ -331,12 +322,10 @@ def _rigid_rows(mechanism: Mechanism, bodies: list[Link], closure: RigidClosure)
 def closure_bias(
     mechanism: Mechanism, bodies: list[Link], bias: list[Moving], q: AnyArray, qd: AnyArray
 ) -> list[Scalar]:
-    """Second derivative of each row's residual where all joint velocities are constant, Φ̇ q̇.
+    """Second derivative of each row's residual at constant joint velocities, Φ̇ q̇.
 
     Args:
-        bias: How they move with constant joint velocities.
-        q: Joint positions [m or rad], shape (nq,).
-        qd: Joint velocities [m/s or rad/s], shape (nv,).
+        bias: Motions of the bodies at constant joint velocities.
     """
     entries: list[Scalar] = []
     for closure in mechanism.closures:
@@ -370,20 +359,20 @@ def _rotation(bodies: list[Link], body: int) -> AnyArray:
 def _accelerating(
     mechanism: Mechanism, bodies: list[Link], moving: list[Moving], body: int, point: AnyArray
 ) -> tuple[AnyArray, AnyArray]:
-    """Angular acceleration of a body and acceleration of one of its points, less gravity, in world axes, each (3,)."""
+    """Angular acceleration of a body and acceleration of a point of it, less gravity, in world axes, each (3,)."""
     frame, R = (world(mechanism) if body == WORLD else moving[body]), _rotation(bodies, body)
     return R @ frame.alpha, R @ frame.acceleration_at(point)
 
 
 def _ends_of_chains(mechanism: Mechanism, closure: RigidClosure) -> list[tuple[int, AnyArray, int]]:
-    """Body and point of both ends, and the body from which they move apart: what moves both does not act."""
+    """Body and point of both ends, and the last body that carries both: its motion has no effect."""
     above = [_above(mechanism, body) for body, _ in _ends(closure)]
     common = next(body for body in above[0] if body in set(above[1]))
     return [(body, point, common) for body, point in _ends(closure)]
 
 
 def _above(mechanism: Mechanism, body: int) -> list[int]:
-    """A body and those that carry it, the world last."""
+    """A body and its carriers, the world last."""
     chain = [body]
     while chain[-1] != WORLD:
         chain.append(mechanism.bodies[chain[-1]].parent)
@@ -396,7 +385,7 @@ def _columns(
     """Each dof that moves a body against a base, with the angular velocity and that of a point per joint velocity.
 
     Args:
-        body: What is moved.
+        body: The moved body.
         point: A point of it, in its axes [m], shape (3,).
         base: The body, or the world, that carries it.
     """

@@ -1,7 +1,7 @@
-"""Symbolic scalars: equations that run on them once leave a graph of their operations behind.
+"""Symbolic scalars: equations evaluated on them leave a graph of their operations.
 
-Constants are folded, zeros and ones vanish, and what was computed before is not computed again. Every node carries its
-value at one pose, so that the equations may choose by size (a pivot) while they are traced.
+Constants are folded, zeros and ones vanish, and equal operations share a node. Every node carries its value at a pose,
+so that the equations may choose by size (a pivot) while they are traced.
 """
 
 import math
@@ -15,7 +15,7 @@ import numpy as np
 
 
 class Op(IntEnum):
-    """What a node does with its arguments x, y and its constant k."""
+    """Operation of a node on its arguments x, y and its constant k."""
 
     INPUT = 0
     ADD = 1  # x + y
@@ -162,7 +162,7 @@ class Symbol:
         return 1.0, self
 
     def _negated(self) -> "Symbol | None":
-        """The negative, if this is one."""
+        """The argument of a negation, or None."""
         k, x = self._factored()
         return x if k == -1 else None
 

@@ -52,10 +52,10 @@ def run(code: AnyArray, constants: Array, registers: Array) -> None:
 
 
 def outputs(tape: Tape, inputs: Array) -> Array:
-    """What a tape gives.
+    """Outputs of a tape.
 
     Args:
-        inputs: What it takes [any unit], shape (inputs, lanes).
+        inputs: Inputs of the tape [any unit], shape (inputs, lanes).
 
     Returns:
         Its outputs [any unit], shape (outputs, lanes).

@@ -48,7 +48,7 @@ class Batch:
     q: Array
     """Joint positions with closed loops [m or rad], shape (nt, nq)."""
     plain: int
-    """How many samples the plain version has computed."""
+    """Number of samples computed by the plain version."""
     extrapolated: int = 0
     """Number of samples that extrapolation from preceding samples closes without a Newton step."""
 
@@ -56,14 +56,14 @@ class Batch:
 def inverse_dynamics(
     mechanism: Mechanism, drive: Drive, guess: Array, *, traced: Trace | None = None, evaluator: str = "auto"
 ) -> Batch:
-    """Efforts of a closed-loop robot whose drives move as given.
+    """Efforts of a closed-loop robot with prescribed drives.
 
     Args:
         drive: Positions, velocities and accelerations of `Mechanism.drives`.
         guess: Joint positions [m or rad]: near the first sample, shape (nq,), for samples that follow each other on a
             path; or near each sample, shape (nt, nq).
-        traced: Trace of the mechanism, if there is one already.
-        evaluator: `plain`, `numpy` or `llvm`; `auto` takes what is fastest without waiting for a compiler.
+        traced: Trace of the mechanism, if it exists already.
+        evaluator: `plain`, `numpy` or `llvm`; `auto` takes the fastest available without waiting for a compiler.
 
     Raises:
         ShapeError: If an array has the wrong shape or a number that is not finite.
@@ -89,10 +89,10 @@ def inverse_dynamics(
 
 
 def _complete(mechanism: Mechanism, drive: Drive, guess: PositionSeries, columns: Columns, records: Array) -> int:
-    """Compute the samples that are not trusted by the plain version; returns how many there are.
+    """Compute the untrusted samples by the plain version; returns their number.
 
     Args:
-        drive: What is given for the actuated joints [m or rad, per s, per s²], each of shape (nt, drives).
+        drive: Motion of the actuated joints [m or rad, per s, per s²], each of shape (nt, drives).
         guess: Joint positions near the first sample, shape (nq,), or near each [m or rad], shape (nt, nq).
         columns: Columns of a record.
         records: To be filled in [m or rad, N or N m, -], shape (nt, columns).
@@ -115,7 +115,7 @@ def _complete(mechanism: Mechanism, drive: Drive, guess: PositionSeries, columns
 
 
 def _trusted(state: Array) -> AnyArray:
-    """Which samples of a path are sound and have the sign of det Φᵘ in common with those beside them, shape (nt,)."""
+    """Mask of the sound samples of a path with the same sign of det Φᵘ as their neighbours, shape (nt,)."""
     turned = np.diff(np.sign(state)) != 0
     trusted = np.abs(state) >= TRUSTED
     trusted[1:] &= ~turned
@@ -161,7 +161,7 @@ def _track(traced: Trace, drive: Drive, records: Array, is_path: bool, evaluator
 
 @lru_cache(maxsize=8)
 def _equations(traced: Trace, evaluator: str) -> Equations:
-    """The tapes of a trace, ready to run; found once, as compiled ones must be loaded."""
+    """The tapes of a trace, ready to run; cached, as compiled tapes must be loaded."""
     mechanism = traced.mechanism
     tapes = (traced.newton, traced.efforts)
     if evaluator == "numpy" or any(tape.registers > MOST_REGISTERS for tape in tapes):
@@ -179,7 +179,7 @@ def _is_compiled(traced: Trace) -> bool:
 
 
 def _pays(traced: Trace, samples: int) -> bool:
-    """Whether machine code is soon worth the time that compiling takes."""
+    """Whether machine code is soon worth the time of its compilation."""
     instructions = len(traced.newton.code) + len(traced.efforts.code)
     saved = instructions * (samples * DISPATCHING - COMPILING)
     return saved > STARTING and find_spec("llvmlite") is not None
@@ -187,7 +187,7 @@ def _pays(traced: Trace, samples: int) -> bool:
 
 @lru_cache(maxsize=8)
 def _job(traced: Trace) -> compiled.Job:
-    """What to compile; found once for a trace, as its tapes are long."""
+    """Module to compile; cached for a trace, as its tapes are long."""
     return compiled.job(traced.newton, traced.efforts, traced.columns)
 
 

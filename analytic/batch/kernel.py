@@ -1,6 +1,6 @@
-"""The path tracking of a mechanism as one function in LLVM's intermediate representation.
+"""The path tracking of a mechanism as a function in LLVM's intermediate representation.
 
-See `tracking.track` for what it computes. Where the lanes of a vector differ, all of them do what one needs.
+See `tracking.track` for its algorithm. If the lanes of a vector differ, all of them do the work of the slowest.
 """
 
 import math
@@ -127,8 +127,8 @@ class _Inputs:
 def function(newton: Tape, efforts: Tape, columns: Columns, width: int) -> str:
     """A module with the function `track` of the tapes of a mechanism.
 
-    Its arguments are the tolerance, the weights of the history, what is given for the drives and the records, each with
-    the bytes from a lane to the next and from a sample to the next, and how many lanes and samples.
+    Its arguments are the tolerance, the weights of the history, the motion of the drives and the records, each with the
+    bytes from a lane to the next and from a sample to the next, and the numbers of lanes and samples.
 
     Args:
         columns: Columns of the arrays.
@@ -183,7 +183,7 @@ def function(newton: Tape, efforts: Tape, columns: Columns, width: int) -> str:
 
 
 def _phis(vector: str, values: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Values that depend on the block from which one comes."""
+    """Values that depend on the preceding block."""
     return [
         f"%{name} = phi {vector} {', '.join(f'[{value}, %{block}]' for block, value in coming.items())}"
         for name, coming in values.items()
@@ -191,7 +191,7 @@ def _phis(vector: str, values: Mapping[str, Mapping[str, str]]) -> list[str]:
 
 
 def _divide(writer: Writer, block: str) -> str:
-    """Divide a block by ways out that are never taken, so that its parts stay apart; returns the last one's name."""
+    """Divide a block by exits that are never taken, so that its parts stay apart; returns the name of the last part."""
     parts = [writer.lines[start : start + PART] for start in range(0, len(writer.lines), PART)]
     writer.lines[:] = [line for k, part in enumerate(parts) for line in (*(_gate(block, k) if k else ()), *part)]
     return f"{block}.{len(parts) - 1}" if len(parts) > 1 else block
@@ -202,7 +202,7 @@ def _gate(block: str, part: int) -> list[str]:
 
 
 def _needed(tapes: Iterable[Tape], nq: int) -> list[int]:
-    """Positions that tapes read; those of actuated joints are given apart."""
+    """Positions that tapes read, without the positions of actuated joints."""
     read = (place for tape in tapes for place in (*tape.code[:, 2:].ravel().tolist(), *tape.outputs.tolist()))
     return sorted(set(read) & set(range(nq)))
 
@@ -215,7 +215,7 @@ def _splat(writer: Writer, name: str, number: str) -> None:
 
 
 def _lanes(writer: Writer) -> list[str]:
-    """The lanes of a vector; the last lane stands for those that are missing."""
+    """The lanes of a vector; the last lane replaces missing lanes."""
     lanes = [writer.new(f"add i64 %first, {k}") for k in range(writer.width)]
     return [writer.new(f"call i64 @llvm.smin.i64(i64 {lane}, i64 %last)") for lane in lanes]
 
@@ -232,14 +232,14 @@ def _here(writer: Writer, stream: Stream, kind: str) -> Stream:
 
 
 def _limit(writer: Writer, start: Sequence[Value]) -> None:
-    """The largest closure residual: relative to the largest position where that is more than 1."""
+    """The largest closure residual, relative to the largest position if that is more than 1."""
     size = reduce(lambda a, b: writer.intrinsic("maximum", a, b), (abs(x) for x in start), writer.number(1.0))
     limit = Value(writer, "%tolerances") * size
     writer.name("limit", f"fadd {writer.vector} {limit.name}, {writer.number(0.0).name}")
 
 
 def _extrapolated(writer: Writer, columns: Sequence[int]) -> dict[int, str]:
-    """Positions from those of the samples before, as many as are known."""
+    """Positions extrapolated from the preceding samples, as many as exist."""
     row = writer.new(f"mul i64 {writer.new(f'call i64 @llvm.smin.i64(i64 %s, i64 {HISTORY})')}, {HISTORY}")
     for k in range(HISTORY):
         place = writer.new(f"add i64 {row}, {k}")
@@ -250,14 +250,14 @@ def _extrapolated(writer: Writer, columns: Sequence[int]) -> dict[int, str]:
 
 
 def _outputs(writer: Writer, tape: Tape, positions: str, inputs: _Inputs) -> list[Value]:
-    """What a tape gives."""
+    """Outputs of a tape."""
     registers = {place: Value(writer, name) for place, name in inputs.drive.items()}
     registers |= {c: Value(writer, f"%{positions}.{c}") for c in inputs.guess}
     return straight_line(writer, tape, registers)
 
 
 def _contraction(writer: Writer, residual: Value, size: Value) -> None:
-    """Where Newton's method contracts, where it has settled, and where it began closed."""
+    """Lanes in which Newton's method contracts, has settled, and began closed."""
     ratio = size.compared("ole", Value(writer, "%before") * CONTRACTION)
     writer.name("settled", f"fcmp ole {writer.vector} {size.name}, {writer.number(CLOSE).name}")
     either = writer.new(f"or {writer.mask} {ratio}, %settled")
@@ -269,7 +269,7 @@ def _contraction(writer: Writer, residual: Value, size: Value) -> None:
 
 
 def _closing(writer: Writer, residual: Value, size: Value, finite: Sequence[Value]) -> None:
-    """Where the loops are closed and numbers are finite."""
+    """Lanes with closed loops and finite numbers."""
     nothing = reduce(add, (Value(writer, x.name) * 0.0 for x in finite))
     closed = (residual.compared("ole", Value(writer, "%limit")), size.compared("ole", CLOSE))
     writer.name("closed", f"and {writer.mask} {writer.both(*closed)}, {nothing.compared('oeq', 0.0)}")

@@ -1,7 +1,7 @@
-"""Tracks the samples of a batch: in one lane, each in its own, or a long path in many lanes at once.
+"""Tracks the samples of a batch: in a single lane, each in its own, or a long path in many lanes at once.
 
-Every lane of a long path starts from a state that `_starts` finds, so that it keeps the working mode, and must arrive
-where the next one starts.
+Every lane of a long path starts from a state that `_starts` finds, so that it keeps the working mode, and must end at
+the start of the next lane.
 """
 
 from dataclasses import dataclass
@@ -34,26 +34,26 @@ class Equations:
         """Track samples each alone, from their own guesses.
 
         Args:
-            drive: What is given for the drives [m or rad, per s, per s²], each of shape (nt, drives).
+            drive: Motion of the drives [m or rad, per s, per s²], each of shape (nt, drives).
             records: To be filled in, with a guess [m or rad, N or N m, -], shape (nt, columns).
         """
         self.track(self.tolerance, Drive(*(x[:, None] for x in drive)), records[:, None])
 
     def follow(self, drive: Drive, records: Array) -> None:
-        """Track a path in one lane, from a guess of its first sample.
+        """Track a path in a single lane, from a guess of its first sample.
 
         Args:
-            drive: What is given for the drives [m or rad, per s, per s²], each of shape (nt, drives).
+            drive: Motion of the drives [m or rad, per s, per s²], each of shape (nt, drives).
             records: To be filled in, with a guess [m or rad, N or N m, -], shape (nt, columns).
         """
         self.track(self.tolerance, Drive(*(x[None] for x in drive)), records[None])
 
     @np.errstate(all="ignore")  # a lane that is lost may hold anything
     def follow_in_lanes(self, drive: Drive, records: Array, span: int) -> None:
-        """Track a path in many lanes; what comes after one that does not arrive where the next starts is not known.
+        """Track a path in many lanes. If a lane does not end at the start of the next, all later results are invalid.
 
         Args:
-            drive: What is given for the drives [m or rad, per s, per s²], each of shape (nt, drives).
+            drive: Motion of the drives [m or rad, per s, per s²], each of shape (nt, drives).
             records: To be filled in, with a guess [m or rad, N or N m, -], shape (nt, columns).
             span: Samples of a lane.
         """
@@ -73,12 +73,12 @@ class Equations:
         """Close the loops of some samples.
 
         Args:
-            drive: What is given for the drives [m or rad, per s, per s²], each of shape (nt, drives).
+            drive: Motion of the drives [m or rad, per s, per s²], each of shape (nt, drives).
             samples: Indices of the samples [-], shape (n,).
             guess: Joint positions near each [m or rad], shape (n, nq).
 
         Returns:
-            Joint positions [m or rad], shape (n, nq), and which of them are right [-], shape (n,).
+            Joint positions [m or rad], shape (n, nq), and a mask of the valid samples [-], shape (n,).
         """
         records = np.zeros((len(samples), self.columns.marks.stop))
         records[:, self.columns.q] = guess
@@ -86,16 +86,17 @@ class Equations:
         return records[:, self.columns.q], records[:, self.columns.marks.start] != 0
 
     def _starts(self, drive: Drive, guess: JointPositions, span: int) -> Array:
-        """Follow the path in strides as long as Newton's method contracts, to where each lane starts.
+        """Follow the path in strides as long as Newton's method contracts, to the start of each lane.
 
         Args:
-            drive: What is given for the drives [m or rad, per s, per s²], each of shape (nt, drives).
+            drive: Motion of the drives [m or rad, per s, per s²], each of shape (nt, drives).
             guess: Joint positions near the first sample [m or rad], shape (nq,).
             span: Samples of a lane.
 
         Returns:
-            Joint positions where lanes start [m or rad], shape (lanes, nq): of fewer lanes than the path has where two
-            samples are too far apart.
+            Joint positions at the starts of lanes [m or rad], shape (lanes, nq): of fewer lanes if two samples of the
+            path are
+            too far apart.
         """
         nt = len(drive.q)
         first, sound = self._close(drive, np.zeros(1, dtype=int), guess[None])
@@ -119,13 +120,13 @@ class Equations:
         return closed if sound.all() else closed[: sound.argmin()]
 
     def _arrivals(self, drive: Drive, starts: Array, span: int, q: PositionSeries) -> AnyArray:
-        """Which lanes arrive where the next one starts; the last does, shape (lanes,).
+        """Mask of the lanes that end at the start of the next lane, shape (lanes,); the last lane counts.
 
         Args:
-            drive: What is given for the drives [m or rad, per s, per s²], each of shape (nt, drives).
-            starts: Joint positions where lanes start [m or rad], shape (lanes, nq).
+            drive: Motion of the drives [m or rad, per s, per s²], each of shape (nt, drives).
+            starts: Joint positions at the starts of lanes [m or rad], shape (lanes, nq).
             span: Samples of a lane.
-            q: Joint positions that lanes have come through [m or rad], shape (nt, nq).
+            q: Joint positions along the lanes [m or rad], shape (nt, nq).
         """
         ends = span * np.arange(1, len(starts))
         weights = WEIGHTS[min(HISTORY, span), : min(HISTORY, span)]
@@ -136,6 +137,6 @@ class Equations:
 
 
 def _in_lanes(x: Array, lanes: int, span: int) -> Array:
-    """An array of samples (nt, columns) as one of lanes, shape (lanes, span, columns)."""
+    """An array of samples (nt, columns) as an array of lanes, shape (lanes, span, columns)."""
     step, side = x.strides
     return as_strided(x, (lanes, span, x.shape[1]), (span * step, step, side))

@@ -23,7 +23,7 @@ class Writer:
     width: int
     """Lanes of a vector."""
     prefix: str
-    """Of the names of values."""
+    """Counter for the names of values."""
     lines: list[str] = field(default_factory=list)
     values: int = 0
 
@@ -34,25 +34,25 @@ class Writer:
 
     @property
     def mask(self) -> str:
-        """Type of what is true or false in each lane."""
+        """Type of a mask, a bit for each lane."""
         return f"<{self.width} x i1>"
 
     def name(self, name: str, operation: str) -> None:
-        """Give what an operation gives a name of its own."""
+        """Give the result of an operation a name of its own."""
         self.lines.append(f"%{name} = {operation}")
 
     def both(self, *masks: str) -> str:
-        """Where all of several masks are true."""
+        """Conjunction of masks."""
         return reduce(lambda a, b: self.new(f"and {self.mask} {a}, {b}"), masks)
 
     def choice(self, mask: str, first: "Value", second: "Value") -> "Value":
-        """One of two values: whether a mask is true, for each lane."""
+        """Selection of two values by a mask, for each lane."""
         return Value(
             self, self.new(f"select {self.mask} {mask}, {self.vector} {first.name}, {self.vector} {second.name}")
         )
 
     def new(self, operation: str) -> str:
-        """The name of what an operation gives."""
+        """The name of an operation's result."""
         self.values += 1
         self.lines.append(f"%{self.prefix}{self.values} = {operation}")
         return f"%{self.prefix}{self.values}"
@@ -108,7 +108,7 @@ class Value:
         return self.writer.intrinsic("fabs", self)
 
     def below(self, bound: float, smaller: "Value", other: "Value") -> "Value":
-        """One of two values: whether this is below a bound, for each lane."""
+        """Selection of two values, for each lane: whether this is below a bound."""
         return self.writer.choice(self.compared("olt", bound), smaller, other)
 
     def compared(self, relation: str, bound: "Value | float") -> str:

@@ -24,7 +24,7 @@ from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Drive
 
 UNRESOLVED = 5e-4
-"""Conditioning below which a dip between two samples is examined [-]; the limit of the traced equations too."""
+"""Conditioning below which a dip between two samples is examined [-]; also the limit of the traced equations."""
 MEETING = 1e-6
 """Largest distance of two poses that are the same, found from different sides [m or rad]."""
 
@@ -45,19 +45,18 @@ class Polyline:
 
 
 def redo(mechanism: Mechanism, q: Array, poses: PositionSeries, trusted: AnyArray) -> AnyArray:
-    """Assemble again each run of samples of a path that are not trusted, from the sound one before to the one after.
+    """Assemble again each run of untrusted samples of a path, from the sound sample before to the sound sample after.
 
-    Where the plain version comes to another pose than the path has after a run, it is the path that has left its
-    branch, and the run goes on.
+    If the plain version ends a run at another pose than the path, the path has left its branch, and the run goes on.
 
     Args:
         q: Positions of the drives [m or rad], shape (nt, drives).
-        poses: Joint positions, of which those of the first sample close the loops; those assembled again are replaced
+        poses: Joint positions; those of the first sample close the loops. Poses assembled again are replaced
             [m or rad], shape (nt, nq).
-        trusted: Which samples are on one branch and well away from singularities [-], shape (nt,).
+        trusted: Mask of the samples on the same branch and well away from singularities [-], shape (nt,).
 
     Returns:
-        Which samples were assembled again [-], shape (nt,).
+        Mask of the samples assembled again [-], shape (nt,).
 
     Raises:
         SingularityError: If the path meets a singularity or leaves the workspace; `time` is the number of the sample.
@@ -86,11 +85,11 @@ def redo(mechanism: Mechanism, q: Array, poses: PositionSeries, trusted: AnyArra
 
 
 def misfit(mechanism: Mechanism, q: Array, guess: JointPositions, sample: int) -> LoopClosureError | None:
-    """The error that says which redundant drive is not where the others move it, if that is why loops stay open.
+    """The error that names a redundant drive out of place, if it is the reason for open loops.
 
     Args:
         q: Positions of the drives at a sample [m or rad], shape (drives,).
-        sample: Its number.
+        sample: Number of the sample.
     """
     pose, residual = close(mechanism, guess[None], np.ones(mechanism.nv, np.bool_))
     if residual > CLOSED:
@@ -104,10 +103,10 @@ def misfit(mechanism: Mechanism, q: Array, guess: JointPositions, sample: int) -
 
 
 def _want_fitting(mechanism: Mechanism, q: PositionSeries, drive: Drive, samples: AnyArray) -> None:
-    """Raise if redundant drives do not have the velocities or the accelerations that the others give them.
+    """Raise if redundant drives do not have the velocities or the accelerations given by the independent drives.
 
     Args:
-        drive: What is prescribed there.
+        drive: Prescribed motion at the samples.
         samples: Their numbers [-], shape (nt,).
     """
     places = _independent(mechanism, q[len(q) // 2])
@@ -123,7 +122,7 @@ def _want_fitting(mechanism: Mechanism, q: PositionSeries, drive: Drive, samples
 def _misfits(
     mechanism: Mechanism, name: str, given: Array, consistent: Array, samples: AnyArray
 ) -> Iterator[LoopClosureError]:
-    """The drives (nt, drives) that are not where the independent ones move them."""
+    """Mask of the drives (nt, drives) away from the positions given by the independent drives."""
     error = np.abs(given - consistent) / (1 + np.abs(given))
     for k, drive in np.argwhere(error > CLOSED):
         yield LoopClosureError(
@@ -137,7 +136,7 @@ def _misfits(
 
 
 def _independent(mechanism: Mechanism, q: Array) -> list[int]:
-    """Places of the drives whose motion determines that of the others at a closed pose (nq,)."""
+    """Places of the drives that determine the motion of all drives at a closed pose (nq,)."""
     independent = [drive.joints for drive in independent_drives(mechanism, q)]
     return [k for k, drive in enumerate(mechanism.drives) if drive.joints in independent]
 
@@ -149,7 +148,7 @@ def _tracer_of(mechanism: Mechanism, q: Array, places: list[int]) -> Tracer:
 
 
 def _assemble_run(tracer: Tracer, poses: Array, trusted: AnyArray, first: int) -> int:
-    """Replace poses (nt, nq) after a sample until they meet a sound one; returns the number of that, or how many."""
+    """Replace poses (nt, nq) after a sample until they meet a sound pose; returns the number of its sample, or nt."""
     for k in range(first + 1, len(poses)):
         q = tracer.advance(ClosedPose(t=float(k - 1), q=poses[[k - 1]]), float(k)).q
         if trusted[k] and np.abs(q - poses[k]).max() <= MEETING and _is_sound(tracer, q):
@@ -165,9 +164,9 @@ def _assemble_run(tracer: Tracer, poses: Array, trusted: AnyArray, first: int) -
 
 
 def _refuse_unresolved(mechanism: Mechanism, Phi_u: Array, samples: AnyArray) -> None:
-    """Raise if a path comes so near to a singularity between two samples that they do not tell which branch it takes.
+    """Raise if a path comes so near to a singularity between two samples that its branch is ambiguous.
 
-    Through samples that are far apart the branches that meet there are joined to others, without a change of sign.
+    Through samples far apart, the branches that meet there are joined to other branches, without a change of sign.
     """
     if not Phi_u.shape[-1]:
         return
@@ -191,7 +190,7 @@ def _is_sound(tracer: Tracer, q: Array) -> bool:
 
 
 def path_tracer(mechanism: Mechanism, q: Array) -> Tracer:
-    """Continuation along samples, whose numbers are its times.
+    """Continuation along samples, with their numbers as times.
 
     Args:
         q: Positions of the drives [m or rad], shape (nt, drives).
@@ -201,7 +200,7 @@ def path_tracer(mechanism: Mechanism, q: Array) -> Tracer:
 
 
 def plain_poses(mechanism: Mechanism, q: Array, guess: PositionSeries, samples: AnyArray) -> PositionSeries:
-    """Assemble samples that have nothing to do with each other, each from its own guess.
+    """Assemble independent samples, each from its own guess.
 
     Args:
         q: Positions of the drives [m or rad], shape (nt, drives).
@@ -209,7 +208,7 @@ def plain_poses(mechanism: Mechanism, q: Array, guess: PositionSeries, samples: 
         samples: Indices of the samples [-], shape (n,).
 
     Raises:
-        LoopClosureError: If one cannot be assembled; `time` is its number.
+        LoopClosureError: If a sample cannot be assembled; `time` is its number.
     """
     tracer = path_tracer(mechanism, q)
     q_of_samples = np.zeros((len(samples), mechanism.nq))
@@ -231,11 +230,11 @@ def plain_efforts(mechanism: Mechanism, q: PositionSeries, drive: Drive, samples
     """Efforts by the natural orthogonal complement.
 
     Args:
-        drive: What is prescribed there.
+        drive: Prescribed motion at the samples.
         samples: Their numbers [-], shape (nt,).
 
     Raises:
-        LoopClosureError: If the velocities or accelerations of redundant drives do not fit each other; `time` is the
+        LoopClosureError: If the velocities or accelerations of redundant drives contradict each other; `time` is the
             number of the sample.
         SingularityError: If a sample is singular; `time` is its number.
     """
@@ -250,7 +249,7 @@ def plain_efforts(mechanism: Mechanism, q: PositionSeries, drive: Drive, samples
 
 
 def _refuse_singular(mechanism: Mechanism, Phi_u: Array, samples: AnyArray) -> None:
-    """Raise if a sample is singular, which says Φᵘ (nt, nc, nu) [m/rad or m/m]."""
+    """Raise if a sample is singular by Φᵘ (nt, nc, nu) [m/rad or m/m]."""
     if not Phi_u.shape[-1]:
         return
     ratios = conditioning(Phi_u)[0]

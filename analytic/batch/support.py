@@ -1,4 +1,4 @@
-"""What the traced equations know of a mechanism; whatever else one has must be computed by the plain version."""
+"""Elements of a mechanism in the traced equations. A mechanism with other elements is left to the plain version."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields
@@ -34,12 +34,12 @@ KNOWN: Mapping[type, str] = {
 
 
 def want_known(mechanism: Mechanism) -> None:
-    """Raise if a mechanism has something that the traced equations do not know.
+    """Raise if a mechanism has an element that the traced equations lack.
 
     A field added to a type of `loopcheck.robots.mechanism` counts unless it has its default, which must have no effect.
 
     Raises:
-        MechanismError: Says what it is.
+        MechanismError: Names the element.
     """
     for what in _unknown(mechanism):
         raise MechanismError(f"{mechanism.model.path}: the traced equations do not support {what}")
@@ -61,7 +61,7 @@ def _unknown(mechanism: Mechanism) -> Iterator[str]:
 
 
 def _not_written_down(mechanism: Mechanism) -> Iterator[str]:
-    """Values of known fields that the traced equations have no terms for."""
+    """Values of supported fields without terms in the traced equations."""
     for joint in mechanism.joints:
         if joint.kind not in DOFS or (joint.stiffness and joint.kind not in ("hinge", "slide")):
             yield f"the joint '{joint.name}' ({joint.kind} with a spring)"

@@ -14,7 +14,7 @@ HISTORY = 4
 
 
 class Code(IntEnum):
-    """What an instruction does with registers a, b, c, d and its constant k; those of `Op`, and sums of products."""
+    """Instruction on registers a, b, c, d and its constant k: the operations of `Op`, and sums of products."""
 
     ADD = 1
     SUB = 2
@@ -47,7 +47,7 @@ class Tape:
     constants: Array
     """k of each instruction, shape (n,)."""
     registers: int
-    """How many registers it takes; the inputs are the first."""
+    """Number of its registers; the inputs are the first."""
     outputs: AnyArray
     """Registers of the outputs, shape (outputs,), int64."""
     operations: int
@@ -93,7 +93,7 @@ def assemble_tape(graph: Graph, outputs: Sequence[Scalar]) -> Tape:
 
     Args:
         graph: Operations, the inputs first.
-        outputs: What is wanted, numbers included.
+        outputs: Wanted scalars, numbers included.
     """
     places = [out.place for out in outputs if isinstance(out, Symbol)]
     instructions = _fuse(graph, places)
@@ -137,7 +137,7 @@ def _instruction(graph: Graph, place: int, uses: list[int]) -> tuple[_Instructio
 
 
 def _paired(graph: Graph, instructions: list[_Instruction]) -> list[_Instruction]:
-    """Sine and cosine of one angle in one instruction."""
+    """Sine and cosine of an angle in a single instruction."""
     both: dict[int, dict[Op, int]] = {}
     for it in instructions:
         if it.code is Code.SINCOS:
@@ -152,7 +152,7 @@ def _paired(graph: Graph, instructions: list[_Instruction]) -> list[_Instruction
 
 
 def _allocate(instructions: list[_Instruction], outputs: Sequence[Scalar], inputs: int) -> Tape:
-    """Give every value a register until its last use; a target never shares one with its sources."""
+    """Give every value a register until its last use; a target never shares a register with its sources."""
     last = {source: k for k, it in enumerate(instructions) for source in it.sources}
     last |= {out.place: len(instructions) for out in outputs if isinstance(out, Symbol)}
     store = _Store(inputs)
@@ -184,7 +184,7 @@ def _allocate(instructions: list[_Instruction], outputs: Sequence[Scalar], input
 
 
 class _Store:
-    """Which register holds which node; the inputs keep theirs."""
+    """Register of each node; the inputs keep theirs."""
 
     def __init__(self, inputs: int) -> None:
         self.inputs = self.size = inputs

@@ -1,4 +1,4 @@
-"""The closed-loop inverse dynamics of one mechanism as two tapes: a Newton step on the loops, and the efforts."""
+"""The closed-loop inverse dynamics of a mechanism as two tapes: a Newton step on the loops, and the efforts."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -31,10 +31,11 @@ from loopcheck.robots.mechanism import Mechanism
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trace:
-    """What is left of the equations of a mechanism when they have run on symbols.
+    """Tapes recorded from the equations of a mechanism on symbols.
 
-    Both tapes take positions, of which those of the joints that follow count, and what is given for the actuated
-    joints. Both give the positions after a Newton step first.
+    Inputs of both tapes are positions, used only for the dependent joints, and the motion of the actuated joints. The
+    first
+    outputs of both are the positions after a Newton step.
     """
 
     mechanism: Mechanism
@@ -55,7 +56,7 @@ def trace(mechanism: Mechanism, q: JointPositions) -> Trace:
         q: A pose with closed loops, at which pivots are chosen [m or rad], shape (nq,).
 
     Raises:
-        MechanismError: If the mechanism has something that the equations here do not know.
+        MechanismError: If the mechanism has an element that the traced equations lack.
         SingularityError: If the pose is singular.
     """
     want_known(mechanism)
@@ -99,7 +100,7 @@ class _Shape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _State:
-    """Symbols of one sample, and what follows from the positions."""
+    """Symbols of a sample, and the quantities derived from the positions."""
 
     graph: Graph
     q: AnyArray
@@ -174,7 +175,7 @@ def _conditioning(shape: _Shape) -> float:
 
 
 def _independent_rates(shape: _Shape, given: list[Symbol]) -> AnyArray:
-    """Joint rates with those of the joints that follow zero, shape (nv,)."""
+    """Joint rates with the rates of the dependent joints zero, shape (nv,)."""
     rates = np.zeros(shape.mechanism.nv, dtype=object)
     for dof, rate in zip(shape.driven, given, strict=True):
         if dof in shape.independent:
@@ -232,7 +233,7 @@ def _actuator_row(shape: _Shape, rows: list[Row], factors: Factors, joint: int, 
 
 
 def _apart(shape: _Shape, state: _State, qd: AnyArray, qdd: AnyArray) -> Scalar:
-    """How far actuated joints that follow are from what is given for them, over 1 + its size."""
+    """Distance of dependent actuated joints from their prescribed motion, over 1 + its size."""
     gaps = []
     for k, (place, dof) in enumerate(zip(shape.places, shape.driven, strict=True)):
         if dof not in shape.independent:
@@ -242,7 +243,7 @@ def _apart(shape: _Shape, state: _State, qd: AnyArray, qdd: AnyArray) -> Scalar:
 
 
 def _largest(values: Iterable[Any]) -> Scalar:
-    """The largest of scalars that are not negative; 0 if there are none."""
+    """The largest of nonnegative scalars; 0 for an empty list."""
     values = list(values)
     symbols = [x for x in values if isinstance(x, Symbol)]
     number = max((x for x in values if not isinstance(x, Symbol)), default=0.0)

@@ -1,7 +1,7 @@
-"""Path tracking: closes the loops of consecutive samples, many lanes at once, and finds their efforts.
+"""Path tracking: closes the loops of consecutive samples, many lanes at once, and computes their efforts.
 
-A lane is a stretch of consecutive samples. Where samples are dense, positions extrapolated from those before close the
-loops to round-off; elsewhere Newton's method starts from them. Here in numpy; `kernel` has the same in machine code.
+A lane is a stretch of consecutive samples. In dense paths, positions extrapolated from the preceding samples close the
+loops to round-off; otherwise Newton's method starts from them. Here in numpy; `kernel` has the same in machine code.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ CONTRACTION = 0.25
 MOST_STEPS = 12
 """Newton steps at most."""
 MOST_REPEATS = 2
-"""Number of repetitions, one further Newton step each, of a sample with open loops."""
+"""Number of repetitions, each with a further Newton step, of a sample with open loops."""
 SMALLEST_PIVOT = 1e-3
 """Smallest pivot relative to that at the pose of the trace, times the conditioning there [-]: that is the conditioning
 of a sample to a factor of ten, and above it a sample is sound for certain; see `continuation.SOUND`."""
@@ -40,10 +40,10 @@ Track: TypeAlias = Callable[[float, Drive, Array], None]
 
 
 class Columns(NamedTuple):
-    """Columns of what is given for the drives, and of the records of samples."""
+    """Columns of the motion of the drives, and of the records of samples."""
 
     drives: int
-    """How many drives there are."""
+    """Number of drives."""
     q: slice
     """In a record, joint positions; at the first sample of a lane a guess, to begin with [m or rad]."""
     effort: slice
@@ -62,14 +62,15 @@ def columns_of(mechanism: Mechanism) -> Columns:
 def track(newton: Tape, efforts: Tape, columns: Columns, tolerance: float, drive: Drive, records: Array) -> None:
     """Follow lanes through their samples, each from a guess of its first.
 
-    The state of a sample is 0 if its loops are not closed, and then so it is to the end of the lane; 1 if they are, but
-    the guard is small; 2 if all is well; each with the sign of det Φᵘ.
+    The state of a sample is 0 if its loops are open, and then 0 to the end of the lane; 1 if they are closed but the
+    guard
+    is small; 2 otherwise; each with the sign of det Φᵘ.
 
     Args:
         newton: The Newton tape; see `trace.Trace`.
         columns: Columns of the records.
-        tolerance: Largest closure residual, relative to the largest position where that is more than 1 [-].
-        drive: What is given for the drives [m or rad, per s, per s²], each of shape (lanes, samples, drives).
+        tolerance: Largest closure residual, relative to the largest position if that is more than 1 [-].
+        drive: Motion of the drives [m or rad, per s, per s²], each of shape (lanes, samples, drives).
         records: To be filled in; marks must be 0 before [m or rad, N or N m, -], shape (lanes, samples, columns).
     """
     lanes, samples, _ = records.shape
@@ -98,16 +99,17 @@ def track(newton: Tape, efforts: Tape, columns: Columns, tolerance: float, drive
 
 
 def _solved(newton: Tape, efforts: Tape, q: Array, drive: Array, limit: Array) -> tuple[Array, AnyArray, AnyArray]:
-    """Close the loops of a sample in each lane by Newton's method, and find its efforts.
+    """Close the loops of a sample in each lane by Newton's method, and compute its efforts.
 
     Args:
         q: Guess of the joint positions [m or rad], shape (nq, lanes).
-        drive: What is given for the actuated joints [m or rad, per s, per s²], shape (3 drives, lanes).
+        drive: Motion of the actuated joints [m or rad, per s, per s²], shape (3 drives, lanes).
         limit: Largest closure residual [m or rad], shape (lanes,).
 
     Returns:
-        What the tape of the efforts gives [any unit], shape (outputs, lanes); where Newton's method contracts to closed
-        loops, and where the guess was as good already [-], each of shape (lanes,).
+        Outputs of the tape of the efforts [any unit], shape (outputs, lanes); masks of the lanes with convergence to
+        closed
+        loops, and of the lanes closed by the guess already [-], each of shape (lanes,).
     """
     nq, before, contracts = len(q), np.inf, np.ones(q.shape[1], np.bool_)
     for step in range(MOST_STEPS):
@@ -130,7 +132,7 @@ def _solved(newton: Tape, efforts: Tape, q: Array, drive: Array, limit: Array) -
 
 
 def _moved(efforts: Tape, q: Array, drive: Array, limit: Array) -> tuple[Array, AnyArray]:
-    """What the tape of the efforts gives (outputs, lanes), and where loops are closed and all is finite (lanes,)."""
+    """Outputs of the tape of the efforts (outputs, lanes), and the mask of lanes closed and finite (lanes,)."""
     values = outputs(efforts, np.concatenate([q, drive]))
     residual, size = values[-CHECKS], values[1 - CHECKS]
     finite = np.isfinite(drive).all(axis=0) & np.isfinite(values[len(q) : -CHECKS]).all(axis=0)

@@ -1,1 +1,1 @@
-"""What effort a motion takes: two models that share no dynamics, powers and energy, and accelerations from efforts."""
+"""Efforts of a motion: two models that share no dynamics, powers and energy, and accelerations from efforts."""

@@ -1,4 +1,4 @@
-"""Power balance: what the actuators put in must raise the energy of the robot or be damped, whatever the source.
+"""Power balance: the actuators' power must raise the energy of the robot or be damped, for any source of efforts.
 
 The energy is evaluated along a curve that has the position, velocity and acceleration of the motion, and differentiated
 along it by the complex step: no equation of motion is used.
@@ -41,23 +41,23 @@ def total_energy(mechanism: Mechanism, q: AnyArray, qd: AnyArray) -> AnyArray:
 
 
 def power_imbalance(mechanism: Mechanism, motion: Motion, effort: EffortSeries) -> float | None:
-    """Largest difference between power in, power damped and rate of change of energy, relative to the powers at work.
+    """Largest difference between power in, power damped and rate of change of energy, relative to the acting powers.
 
     Returns:
-        Relative imbalance [-]; None where nothing moves, so that there is no power to balance.
+        Relative imbalance [-]; None for a robot at rest, without a power to balance.
     """
     return float(np.abs(power_balance(mechanism, motion, effort)).max()) if motion.qd.any() else None
 
 
 def power_balance(mechanism: Mechanism, motion: Motion, effort: EffortSeries) -> Array:
-    """Difference between power in, power damped and rate of change of energy, relative to the powers at work.
+    """Difference between power in, power damped and rate of change of energy, relative to the acting powers.
 
     The power in is that of the actuators and of the external wrenches. The difference is divided by the largest sum,
     over time, of the magnitudes of the powers of every body's inertia wrench, every weight, spring, damper, external
-    wrench, rotor and actuator: a balance cannot be finer than the round-off of what it adds up.
+    wrench, rotor and actuator: a balance cannot be finer than the round-off of its summands.
 
     Returns:
-        Relative difference [-], shape (nt,); infinite where no power is at work and there is one.
+        Relative difference [-], shape (nt,); infinite if there is a difference without any acting power.
     """
     s = 1j * STEP
     q = retract(mechanism, motion.q, motion.qd * s)  # the quadratic term is below round-off

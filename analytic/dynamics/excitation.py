@@ -1,7 +1,7 @@
-"""What a motion asks of a robot: how far and how fast it moves, how much of the efforts is inertial, and what idles.
+"""Excitation of a motion: its range and speed, the inertial share of the efforts, and idle actuators.
 
-Efforts that only hold weights and springs try neither inertias nor velocity terms; and a motor that never works, or two
-drives that always move alike, are tried by no comparison of efforts.
+Efforts that only hold weights and springs test neither inertias nor velocity terms. A motor that never works, or two
+drives that always move alike, are not tested by a comparison of efforts.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ FEW = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Excitation:
-    """What a motion asks of a robot."""
+    """Excitation of a robot by a motion."""
 
     swings: Array
     """Stroke of each drive [m or rad], shape (drives,)."""
@@ -39,13 +39,13 @@ class Excitation:
     idle: tuple[int, ...]
     """Actuators with zero effort during the whole motion."""
     courses: int
-    """How many of the drives' accelerations are independent over time."""
+    """Number of independent accelerations of the drives over time."""
     condition: float
     """Condition number of the normalized independent accelerations [-]: 1 if orthogonal, large if nearly dependent."""
 
 
 def excitation(mechanism: Mechanism, motion: Motion) -> Excitation:
-    """What a motion asks of a robot."""
+    """Excitation of a robot by a motion."""
     some = slice(None, None, max(1, len(motion.t) // SAMPLES))
     samples = replace(motion, t=motion.t[some], q=motion.q[some], qd=motion.qd[some], qdd=motion.qdd[some])
     whole, inertial = effort_scale(mechanism, samples), effort_scale(_inertia_alone(mechanism), samples).effort
@@ -66,7 +66,7 @@ def excitation(mechanism: Mechanism, motion: Motion) -> Excitation:
 
 
 def excitation_in_words(mechanism: Mechanism, motion: Motion) -> Iterator[str]:
-    """What a motion asks of a robot, a sentence each."""
+    """Excitation of a robot by a motion, a sentence each."""
     effect = excitation(mechanism, motion)
     joint = mechanism.joints[effect.fastest_joint]
     names = [actuator.name for actuator in mechanism.actuators]
@@ -103,7 +103,7 @@ def _swings_in_words(mechanism: Mechanism, effect: Excitation) -> str:
 
 
 def _inertia_alone(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with its masses and rotors, and nothing else that acts."""
+    """The mechanism with its masses and rotors, without any other load."""
     return replace(
         mechanism,
         gravity=np.zeros(3),
@@ -115,7 +115,7 @@ def _inertia_alone(mechanism: Mechanism) -> Mechanism:
 
 
 def _accelerations(mechanism: Mechanism, motion: Motion) -> Array:
-    """Singular values of the drives' accelerations over time, each of length one [-]; none where nothing moves."""
+    """Singular values of the drives' accelerations over time, each of length one [-]; empty at rest."""
     qdd = motion.qdd @ mechanism.rates_of(mechanism.drives).T
     length = np.linalg.norm(qdd, axis=0)
     moving = length > ALIKE * length.max(initial=0.0)

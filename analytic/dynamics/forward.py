@@ -46,7 +46,7 @@ BESIDE = 5e-3
 AHEAD = 0.45
 """Position of the singularity in a leap; no stage of the method (c = …, 0.33, 0.6, …) is near [-]."""
 LEAPS = 1.25 ** np.arange(-6, 12)
-"""Distances from which a leap is tried, relative to the last good step [-]."""
+"""Distances for trial steps over a singularity, relative to the last good step [-]."""
 STEP = 1e-40
 """Imaginary step in time [s]: its square vanishes beside 1, so the derivative has no truncation error."""
 
@@ -80,7 +80,7 @@ def accelerations_by_multipliers(
     """Joint accelerations and multipliers of M q̈ + h = Sᵀτ + Φᵀλ + f with Φ q̈ = −Φ̇ q̇, f from external wrenches.
 
     Args:
-        mechanism: Robot, each dof of whose spanning tree has inertia.
+        mechanism: Robot with inertia at each dof of its spanning tree.
         q: Joint positions with closed loops [m or rad], shape (nt, nq).
         qd: Joint velocities that keep them closed [m/s or rad/s], shape (nt, nv).
 
@@ -101,12 +101,14 @@ def accelerations_by_multipliers(
 def simulate(
     mechanism: Mechanism, effort: EffortLaw, q: JointPositions, qd: JointVelocities, t: Times, *, independent: AnyArray
 ) -> tuple[Array, Array]:
-    """Integrate the motion that given efforts cause, with the loops closed at every evaluation.
+    """Integrate the motion caused by given efforts, with the loops closed at every evaluation.
 
     The independent velocities and all positions are integrated (Dormand and Prince, order 8); dependent positions are
-    corrected by Newton's method and dependent velocities follow from the closures. Where they do not, at an instant at
-    which branches of the motion cross, no evaluation is made: a step from well before to well after continues the
-    smooth branch, and counts only if its error estimate is as small as everywhere.
+    corrected by Newton's method and dependent velocities follow from the closures. At a crossing of branches of the
+    motion
+    they do not follow, and no evaluation is made there: a step from well before to well after continues the smooth
+    branch,
+    and counts only if its error estimate is as small as everywhere.
 
     Args:
         effort: Efforts over time.
@@ -118,8 +120,8 @@ def simulate(
         Joint positions, shape (nt, nq), and velocities, shape (nt, nv).
 
     Raises:
-        LoopClosureError: If the loops come open.
-        SingularityError: If a singularity cannot be stepped over; it says when.
+        LoopClosureError: If the loops open.
+        SingularityError: If a singularity cannot be stepped over; `time` is its time.
     """
     nearest = BESIDE * conditioning(closure_jacobian_at(mechanism, q[None])[..., ~independent])[0][0]
 
@@ -155,7 +157,7 @@ def simulate(
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """A solution of ẏ = rate(t, y) as far as it is known."""
+    """The computed part of a solution of ẏ = rate(t, y)."""
 
     rate: Callable[[float, Array], Array]
     solution: list[tuple[float, Array]]
@@ -164,7 +166,7 @@ class _Path:
     """Interpolants of the steps."""
 
     def go(self, end: float, first: float | None = None) -> None:
-        """Steps to an end [s]; or one step towards it, if possible of a given length [s]."""
+        """Steps to an end [s]; or a single step towards it, if possible of a given length [s]."""
         from scipy.integrate import DOP853
 
         solver = DOP853(self.rate, *self.solution[-1], end, first_step=first, **ACCURACY)
@@ -178,7 +180,7 @@ class _Path:
                 return
 
     def leap(self, over: SingularityError, end: float) -> None:
-        """A step over a singularity, from the shortest distance that does, redoing what was nearer."""
+        """A step over a singularity, from the shortest sufficient distance; nearer steps are computed again."""
         for distance in (over.time - self.solution[-1][0]) * LEAPS:
             while self.pieces and self.solution[-1][0] > over.time - distance:
                 del self.solution[-1], self.pieces[-1]
@@ -214,7 +216,7 @@ def _integrated(
 
 
 def dependent_velocities(mechanism: Mechanism, q: PositionSeries, free: Array, independent: AnyArray) -> VelocitySeries:
-    """All joint velocities from the independent ones.
+    """All joint velocities from the independent velocities.
 
     Args:
         q: Joint positions with closed loops [m or rad], shape (nt, nq).

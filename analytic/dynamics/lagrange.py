@@ -1,9 +1,9 @@
 """Inverse dynamics by Lagrange's equations: energies of the spanning tree differentiated, multipliers for the loops.
 
-T(q, q̇) = ½ q̇ᵀ M(q) q̇ and V(q) are written down for the tree whose loops are cut. Their derivatives, that of the
-closure residual, and that of Φ(q) q̇ along q̇, are taken by the complex step, which is exact to round-off. Of the motion
-only q and the rates of the drives are used; the other rates follow from these derivatives. With `noc` it shares
-poses, the directions of the joints, the closure residual and Φ, but no rate of a Jacobian and no Newton-Euler equation.
+T(q, q̇) = ½ q̇ᵀ M(q) q̇ and V(q) are written down for the tree of the cut loops. Their derivatives, that of the closure
+residual, and that of Φ(q) q̇ along q̇, are taken by the complex step, which is exact to round-off. Of the motion only q
+and the rates of the drives are used; the other rates follow from these derivatives. With `noc` it shares poses, the
+directions of the joints, the closure residual and Φ, but no rate of a Jacobian and no Newton-Euler equation.
 """
 
 from collections.abc import Callable, Iterator
@@ -55,7 +55,7 @@ class LagrangeModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _RateSolver:
-    """What closures and drives hold of the rates: Φ q̇ = 0 and W q̇ = ṡ."""
+    """Constraints on the rates by closures and drives: Φ q̇ = 0 and W q̇ = ṡ."""
 
     inverse: Array
     """Rates per opening of the closures and per rate of the drives, least squares, shape (nt, nv, nc + drives)."""
@@ -75,15 +75,15 @@ class _RateSolver:
         return np.zeros((nt, rows - len(self.W)))
 
     def rates(self, opening: Array, rates: Array) -> Array:
-        """Rates of least norm (nt, nv) that open the closures at some rates (nt, nc), the drives moving as in others.
+        """Rates of least norm (nt, nv) that open the closures at some rates (nt, nc) while the drives stand still.
 
-        So they are for accelerations: what closures and drives do not hold is left out.
+        They serve for accelerations: motions that closures and drives do not constrain are left out.
         """
         right = np.concatenate([opening, rates @ self.W.T], axis=1)
         return (self.inverse @ right[..., None])[..., 0]
 
     def free(self, rates: Array) -> Array:
-        """The part of rates that nothing holds (nt, nv)."""
+        """The unconstrained part of rates (nt, nv)."""
         return (self.Z_T.swapaxes(1, 2) @ (self.Z_T @ (rates / self.units**2)[..., None]))[..., 0]
 
 
@@ -225,7 +225,7 @@ def lengths(mechanism: Mechanism, body_poses: Poses) -> AnyArray:
 
 
 def _beyond(length: AnyArray, rest: Array | tuple[float, float]) -> AnyArray:
-    """How far a spring is stretched or compressed from where it is slack [m or rad], shape (nt,), of its length."""
+    """Stretch or compression of a spring beyond its slack range [m or rad], shape (nt,), from its length."""
     low, high = rest
     return np.where(length.real > high, length - high, np.where(length.real < low, length - low, 0))
 
@@ -240,7 +240,7 @@ def _squared_stretch(joint: Joint, x: AnyArray) -> AnyArray:
 
 
 def _squared_angle(R: AnyArray, R_rest: Array) -> AnyArray:
-    """Square of the angle between rotations [rad²], shape (nt,); holomorphic also where it is zero."""
+    """Square of the angle between rotations [rad²], shape (nt,); holomorphic also at zero."""
     x = (3 - np.trace(R_rest.T @ R, axis1=1, axis2=2)) / 4  # sin² of half the angle
     half = np.arcsin(np.sqrt(np.where(np.abs(x) < SMALL, SMALL, x)))
     return np.where(np.abs(x) < SMALL, 4 * x * (1 + x / 3 + 8 * x**2 / 45), 4 * half**2)
@@ -317,7 +317,7 @@ def _dissipation(mechanism: Mechanism, qd: Array, slopes: Array) -> Array:
 
 
 def _correction(M: Array, Z_T: Array, force: Array) -> Array:
-    """What the accelerations of dofs that nothing drives add to the generalized force [N or N m], shape (nt, nv).
+    """Contribution of the unactuated dofs' accelerations to the generalized force [N or N m], shape (nt, nv).
 
     Along the motions Z that neither open a loop nor move an actuator, M δ + force must vanish.
     """
@@ -326,10 +326,10 @@ def _correction(M: Array, Z_T: Array, force: Array) -> Array:
 
 
 def _eliminate_multipliers(Phi: Array, mechanism: Mechanism, force: Array, driven: int) -> Array:
-    """Efforts τ of least norm |τ / scale| in force = Sᵀτ + Φᵀλ, shape (nt, na), where actuators move some dofs.
+    """Efforts τ of least norm |τ / scale| in force = Sᵀτ + Φᵀλ, shape (nt, na), if actuators move some dofs.
 
-    What no multipliers can balance is left to the actuators: P = 1 − Φ⁺Φ takes the rest away, also where constraints
-    are redundant. Gears are taken off first, lest the rank of P Sᵀ depends on them.
+    Forces that no multipliers can balance are left to the actuators: P = 1 − Φ⁺Φ removes the rest, also for redundant
+    constraints. Gears are divided out first, so that the rank of P Sᵀ does not depend on them.
     """
     units = unit_rates(mechanism)
     S, Phi, force = mechanism.selection * units, Phi * units, force * units

@@ -1,7 +1,8 @@
 """Inverse dynamics by the natural orthogonal complement: Newton-Euler equations of all bodies, no multipliers.
 
 Equations (3) to (20) of Kordjazi and Akbarzadeh 2011 (after Angeles and Lee 1988), for any mechanism in space. The
-loops enter through L, which gives all joint velocities from the independent ones, so constraint forces never appear.
+loops enter through L, which gives all joint velocities from the independent velocities, so constraint forces never
+appear.
 """
 
 from dataclasses import dataclass
@@ -58,7 +59,7 @@ class Noc:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeededEfforts:
-    """What the equations need for a motion."""
+    """Matrices and forces of the equations along a motion."""
 
     effort: Array
     """Efforts of least norm of the actuators [N or N m], shape (nt, na)."""
@@ -71,7 +72,7 @@ class NeededEfforts:
 
 
 def needed_efforts(state: State, qdd: AccelerationSeries) -> NeededEfforts:
-    """The efforts that states need, whatever the accelerations of dofs that nothing drives.
+    """The required efforts of states, for any accelerations of unactuated dofs.
 
     Args:
         state: Positions with closed loops, and velocities that keep them closed.
@@ -97,7 +98,7 @@ def needed_efforts(state: State, qdd: AccelerationSeries) -> NeededEfforts:
 
 
 def _choices_in_words(mechanism: Mechanism, motion: Motion, choices: list[tuple[AnyArray, AnyArray]]) -> str:
-    """The independent coordinates, and how often others are taken."""
+    """The independent coordinates, and the number of changes of their choice."""
     names = _dof_names(mechanism)
     of_samples = np.zeros(len(motion.t), dtype=int)
     for k, (_, samples) in enumerate(choices):
@@ -122,7 +123,7 @@ def noc_model(state: State, independent: AnyArray) -> NocModel:
 
 
 def tree_model(state: State) -> NocModel:
-    """The same model of the spanning tree, whose loops are cut: all its dofs are independent, L is the identity.
+    """The same model of the spanning tree, with cut loops: all its dofs are independent, L is the identity.
 
     Args:
         state: Positions and velocities.
@@ -151,7 +152,7 @@ def _model(state: State, L: Array, L_dot: Array) -> NocModel:
 
 
 def _driving_and_coasting(A: Array, undriven: int) -> tuple[Array, Array]:
-    """Independent velocities that move a drive, and those that move none, as directions (nt, n, how many).
+    """Directions of the independent velocities that move a drive, and that move no drive, each (nt, n, columns).
 
     A has the rates of the drives per independent velocity (nt, drives, n).
     """
@@ -164,7 +165,7 @@ def _driving_and_coasting(A: Array, undriven: int) -> tuple[Array, Array]:
 
 
 def _force_of_coasting(M: Array, coasting: Array, force: Array) -> Array:
-    """What the accelerations that nothing drives add to a generalized force (nt, n): along them none is left over."""
+    """Contribution of the unactuated accelerations to a generalized force (nt, n): along them no force remains."""
     Z_T = coasting.swapaxes(1, 2)
     accelerations = -np.linalg.solve(Z_T @ M @ coasting, Z_T @ force[..., None])
     return (M @ coasting @ accelerations)[..., 0]
@@ -204,7 +205,7 @@ def _blocks(blocks: Array, X: Array) -> Array:
 
 
 def _external_wrenches(mechanism: Mechanism, bodies: Poses) -> Array:
-    """Gravity wrenches w^g (equation (20)), less what gravity compensation holds, and the constant external wrenches.
+    """Gravity wrenches w^g (equation (20)), less gravity compensation, and the constant external wrenches.
 
     All about the mass centres [N m, N], shape (nt, 6 nb).
     """
@@ -220,7 +221,7 @@ def _external_wrenches(mechanism: Mechanism, bodies: Poses) -> Array:
 
 
 def _wrenches_of_point_springs(state: State) -> Array:
-    """What springs and dampers between two points pull with, about the mass centres [N m, N], shape (nt, 6 nb)."""
+    """Wrenches of springs and dampers between two points, about the mass centres [N m, N], shape (nt, 6 nb)."""
     mechanism, bodies, moving = state.mechanism, state.poses, state.twists
     nt, nb = bodies.c.shape[:2]
     wrenches = np.zeros((nt, nb, 6))
@@ -239,7 +240,7 @@ def _wrenches_of_point_springs(state: State) -> Array:
 
 
 def _rotors(mechanism: Mechanism) -> Array:
-    """Inertia of the rotors of joints and tendons, whose rates are constant combinations of q̇, shape (nv, nv)."""
+    """Inertia of the rotors of joints and tendons, with rates that are constant combinations of q̇, shape (nv, nv)."""
     armature = np.zeros(mechanism.nv)
     for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
         armature[dofs] = joint.armature

@@ -1,10 +1,10 @@
 """The equations of motion term by term, each as its signed power along a motion that keeps the loops closed.
 
-A term is the whole inertia wrench of a body, its weight less what is compensated, an external wrench, or the spring,
-the damper or the rotor of a joint, a tendon or a pair of points. Inertia and velocity terms are never taken apart: how
-they divide depends on the coordinates. By the principle of virtual power the terms along the motion that moves one
-actuator at unit rate, and all others not, sum to its effort; the sum of their magnitudes is the scale that an error of
-this effort belongs to, however much cancels in it.
+A term is the whole inertia wrench of a body, its weight less its gravity compensation, an external wrench, or the
+spring, the damper or the rotor of a joint, a tendon or a pair of points. Inertia and velocity terms are never
+separated: their division depends on the coordinates. By the principle of virtual power the terms along the motion that
+moves a single actuator at unit rate sum to its effort. The sum of their magnitudes is the scale of an error of this
+effort, however much cancels in it.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ So a robot at rest in its balance, and weights that move across gravity, have a 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TermPowers:
-    """Powers of all terms along some motions, a column each; what an actuator must put in is positive."""
+    """Powers of all terms along some motions, a column each; power of an actuator is positive."""
 
     signed: Array
     """Power of each term [W, or W per unit rate], shape (nt, terms, motions)."""
@@ -39,7 +39,7 @@ class TermPowers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffortScale:
-    """What an error of each actuator's effort is divided by, and the effort as the sum of the terms."""
+    """Divisor of each actuator's effort error, and the effort as the sum of the terms."""
 
     scale: Array
     """Largest sum of the terms' magnitudes over time [N or N m], shape (na,); 0 without any term."""
@@ -126,7 +126,7 @@ def _powers_of_bodies(state: State, qdd: Array, along: Array) -> Iterator[tuple[
 
 
 def _powers_of_wrenches(state: State, along: Array) -> Iterator[tuple[Array, Array]]:
-    """Every external wrench, at the point where its force acts."""
+    """Every external wrench, at the point of application of its force."""
     mechanism, body_poses = state.mechanism, state.poses
     for load in mechanism.wrenches:
         arm = point_of(body_poses, load.body, load.point) - body_poses.c[:, load.body]

@@ -1,1 +1,1 @@
-"""Where things are and how they may move: the tree, the loops that close it, redundancy and mobility."""
+"""Positions and possible motions: the tree, the loops that close it, redundancy and mobility."""

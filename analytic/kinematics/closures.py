@@ -1,7 +1,7 @@
-"""What closes the loops: the closure residual, its Jacobian Φ and the rate of that.
+"""Loop closures: the closure residual, its Jacobian Φ and the rate of Φ.
 
-Rows follow `mechanism.closures`: three world directions [m] for a connect; those and three rotations in the axes of
-body 1 [rad] for a weld; one row in the unit of the coordinate that follows for a coordinate closure.
+Rows follow `mechanism.closures`: three world directions [m] for a connect; the same and three rotations in the axes of
+body 1 [rad] for a weld; one row in the unit of the dependent coordinate for a coordinate closure.
 """
 
 from typing import assert_never
@@ -39,11 +39,11 @@ orthogonal method.
 
 
 def closure_residual(mechanism: Mechanism, body_poses: Poses, q: AnyArray) -> AnyArray:
-    """How far the loops are open, φ(q) (Kordjazi and Akbarzadeh 2011, equation (2)).
+    """Opening of the loops, φ(q) (Kordjazi and Akbarzadeh 2011, equation (2)).
 
     Args:
-        body_poses: Its poses; may be complex.
-        q: Joint positions they belong to [m or rad], shape (nt, nq).
+        body_poses: Poses at q; may be complex.
+        q: Joint positions [m or rad], shape (nt, nq).
 
     Returns:
         Residual [m or rad], shape (nt, nc).
@@ -71,10 +71,10 @@ def closure_residual(mechanism: Mechanism, body_poses: Poses, q: AnyArray) -> An
 def closure_jacobian(mechanism: Mechanism, body_poses: Poses, K: AnyArray, q: AnyArray) -> AnyArray:
     """Derivative of the closure residual with respect to the joint velocities' directions, Φ (equation (3)).
 
-    The rows of a weld's rotation hold where the weld is closed.
+    The rows of a weld's rotation hold for a closed weld.
 
     Args:
-        body_poses: Its poses; may be complex.
+        body_poses: Poses at q; may be complex.
         K: Twist of each body per joint velocity [-, m or 1/m], shape (nt, nb, 6, nv).
         q: Joint positions [m or rad], shape (nt, nq).
 
@@ -174,7 +174,7 @@ def _point_rate_rows(body_poses: Poses, moving: Twists, body: int, point: Array)
 
 
 def _offset(mechanism: Mechanism, q: AnyArray, coordinate: Coordinate) -> AnyArray:
-    """A coordinate, counted from where all joints are at their rest positions, (nt,)."""
+    """A coordinate relative to the rest positions of all joints, (nt,)."""
     return (mechanism.values_of((coordinate,), q) - mechanism.values_of((coordinate,), mechanism.rest_position[None]))[
         :, 0
     ]
@@ -219,7 +219,7 @@ def solve_dependent(Phi_u: Array, right: Array) -> Array:
         right: Right-hand side [unit of Φ times that of the rates], shape (nt, nc, any).
 
     Returns:
-        The rates, least squares and of least norm where rows or columns are redundant, shape (nt, nu, any).
+        The rates, least squares and of least norm for redundant rows or columns, shape (nt, nu, any).
     """
     return DependentRates(Phi_u)(right)
 
@@ -227,16 +227,17 @@ def solve_dependent(Phi_u: Array, right: Array) -> Array:
 class DependentRates:
     """Solves the closure equations Φᵘ x + right = 0 for any number of right-hand sides, as `solve_dependent` does.
 
-    By normal equations and a step of iterative refinement, which is as accurate as a singular value decomposition where
-    the condition is far below the inverse root of the round-off, and several times faster; elsewhere by the latter.
+    By normal equations and a step of iterative refinement. If the condition is far below the inverse root of the
+    round-off,
+    this is as accurate as a singular value decomposition and several times faster; otherwise by such a decomposition.
     """
 
     def __init__(self, Phi_u: Array, units: Array | None = None) -> None:
-        """Scale the equations, and invert what is well conditioned.
+        """Scale the equations, and invert the well conditioned matrices.
 
         Args:
             Phi_u: Columns of Φ of the dependent dofs [m/rad or m/m], shape (nt, nc, nu).
-            units: What counts as one in the rate of each [m or rad], shape (nu,); by default one.
+            units: Reference rate of each dof [m or rad], shape (nu,); by default 1.
         """
         self._units = np.ones(Phi_u.shape[2]) if units is None else units
         Phi_u = Phi_u * self._units
@@ -249,7 +250,7 @@ class DependentRates:
         )
 
     def __call__(self, right: Array) -> Array:
-        """The rates, least squares and of least norm where rows or columns are redundant.
+        """The rates, least squares and of least norm for redundant rows or columns.
 
         Args:
             right: Right-hand side [unit of Φ times that of the rates], shape (nt, nc, any).
@@ -266,7 +267,7 @@ class DependentRates:
         return self._units[:, None] * rates
 
     def _normal_inverse(self) -> tuple[Array, AnyArray]:
-        """Inverses of the normal equations' matrices in well conditioned samples, and which those are (nt,)."""
+        """Inverses of the normal equations' matrices in well conditioned samples, and their mask (nt,)."""
         rows, columns = self._rows, self._rows.swapaxes(1, 2)
         normal: Array = rows @ columns if self._is_wide else columns @ rows
         try:
@@ -288,10 +289,10 @@ class DependentRates:
 
 
 def pseudo_inverse(rows: Array) -> Array:
-    """Pseudo-inverse of matrices whose rows have length one, by their rank.
+    """Pseudo-inverse of matrices with rows of length one, by their rank.
 
-    Newton's step for an inverse follows: the SVD leaves round-off of the largest entry in the smallest, which is much
-    where slides and turns differ by a thousand, and the step leaves the square of that.
+    Newton's step for an inverse follows: the SVD leaves round-off of the largest entry in the smallest, which is large
+    if slides and turns differ by a thousand, and the step leaves the square of that.
 
     Args:
         rows: Matrices [any unit], shape (..., rows, columns).
@@ -304,7 +305,7 @@ def pseudo_inverse(rows: Array) -> Array:
 
 
 def closure_jacobian_at(mechanism: Mechanism, q: PositionSeries) -> Array:
-    """Φ where nothing else of the poses is needed (equation (3)).
+    """Φ at joint positions alone (equation (3)).
 
     Returns:
         Φ [m/rad or m/m], shape (nt, nc, nv).
@@ -329,17 +330,19 @@ def null_space(Phi: Array) -> Array:
 
 
 def row_factors(rows: Array) -> Array:
-    """What gives rows length one before a rank is judged, lest large ones hide small ones.
+    """Factors that give rows length one before a rank is judged, so that large rows do not hide small rows.
 
-    The shortest get at most as much as a row of `SHORT` times the longest. Where the plane of a loop stands nearly
-    square to an axis of the world, the row along that axis is short and follows from the others: at length one its
-    round-off, and the gap that a model leaves in its loops, would be in all that is solved.
+    The shortest get at most the factor of a row of `SHORT` times the longest. If the plane of a loop stands nearly
+    square
+    to an axis of the world, the row along that axis is short and follows from the other rows: at length one its
+    round-off,
+    and the gap that a model leaves in its loops, would enter every solution.
 
     Args:
         rows: Matrices [any unit], shape (..., rows, columns).
 
     Returns:
-        Factor of each row, zero where it is next to nothing beside the longest [1/unit], shape (..., rows, 1).
+        Factor of each row, zero for a row that is negligible beside the longest [1/unit], shape (..., rows, 1).
     """
     length = np.linalg.norm(rows, axis=-1, keepdims=True)
     longest = length.max(axis=-2, keepdims=True, initial=0.0)

@@ -1,6 +1,6 @@
 """Follows a prescribed motion with the loops closed, from state to state.
 
-Newton's method closes the loops on the joints that are not prescribed, from where the last state would move to. Steps
+Newton's method closes the loops on the joints that are not prescribed, from the extrapolation of the last state. Steps
 are halved until the correction is small beside the step, so that the robot stays in its working mode.
 """
 
@@ -46,7 +46,7 @@ class ClosedPose:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tracer:
-    """Continuation of one mechanism along one law."""
+    """Continuation of a mechanism along a law."""
 
     mechanism: Mechanism
     law: Law
@@ -61,7 +61,7 @@ class Tracer:
 
     @property
     def of_tendons(self) -> list[int]:
-        """Places in `drives` of the others, which are prescribed by further closures."""
+        """Places in `drives` of the other coordinates, which are prescribed by further closures."""
         return [k for k, drive in enumerate(self.drives) if not drive.is_joint]
 
     @property
@@ -91,7 +91,7 @@ class Tracer:
         return replace(self.mechanism, closures=(*self.mechanism.closures, *closures))
 
     def undriven(self, q: Array) -> int:
-        """How many degrees of freedom are not prescribed.
+        """Number of degrees of freedom that are not prescribed.
 
         Args:
             q: Closed pose [m or rad], shape (1, nq).
@@ -120,10 +120,10 @@ class Tracer:
         return ClosedPose(t=t, q=q)
 
     def advance(self, state: ClosedPose, end: float) -> ClosedPose:
-        """Follow the motion to another time, in smaller steps where one does not do.
+        """Follow the motion to another time, in smaller steps if a single step fails.
 
         Raises:
-            SingularityError: If it cannot be followed; says where it ends.
+            SingularityError: If it cannot be followed; `time` is its end.
         """
         t, finest = end, abs(end - state.t) * FINEST_STEP
         while state.t != end:
@@ -140,7 +140,7 @@ class Tracer:
         """Velocities and accelerations that keep the loops closed, both of shape (nt, nv).
 
         Args:
-            drive: What is prescribed there.
+            drive: Prescribed motion at the samples.
         """
         mechanism, dofs, passive = self.with_tendons_held(0.0), self.dofs, self.passive
         joints, tendons = self.of_joints, self.of_tendons
@@ -162,13 +162,13 @@ class Tracer:
         return closure_jacobian_at(self.with_tendons_held(0.0), q)[..., self.passive]
 
     def refuse_singularities(self, states: list[ClosedPose], Phi_u: Array) -> None:
-        """Raise if Φᵘ changes its orientation between two samples, or is singular at one.
+        """Raise if Φᵘ changes its orientation between two samples, or is singular at a sample.
 
         Args:
-            Phi_u: Φᵘ at them [m/rad or m/m], shape (nt, nc, nu).
+            Phi_u: Φᵘ at the samples [m/rad or m/m], shape (nt, nc, nu).
 
         Raises:
-            SingularityError: Says when, with the smallest singular value.
+            SingularityError: With the time and the smallest singular value.
         """
         if not Phi_u.shape[-1]:
             return
@@ -189,9 +189,9 @@ class Tracer:
                 raise self._singular("meets a singularity", deepest)
 
     def _worst_conditioned(self, before: ClosedPose, after: ClosedPose) -> ClosedPose:
-        """Where between two states Φᵘ is conditioned worst.
+        """Time between two states at which Φᵘ has its worst conditioning.
 
-        Where branches cross, a step can come out on the other one, on which the orientation of Φᵘ is the same.
+        At a crossing of branches, a step can end on the other branch, with the same orientation of Φᵘ.
         """
         from scipy.optimize import minimize_scalar
 
@@ -203,9 +203,9 @@ class Tracer:
         return self.advance(before, float(minimum.x))
 
     def _crossing(self, before: ClosedPose, after: ClosedPose, U: Array) -> ClosedPose:
-        """Where the orientation of Φᵘ changes between two states, seen through U of shape (nu, nc).
+        """Time between two states at which the orientation of Φᵘ changes, seen through U of shape (nu, nc).
 
-        Newton's method cannot tell the branches that meet there apart, so the positions are interpolated through it.
+        Newton's method cannot distinguish the branches that meet there, so the positions are interpolated through it.
         """
         from scipy.interpolate import BarycentricInterpolator
         from scipy.optimize import brentq
@@ -263,7 +263,7 @@ class Tracer:
         )
 
     def _conflict(self, q: Array, t: float) -> str:
-        """The closures without which the others can be closed from a pose (1, nq), as a clause; nothing if none is."""
+        """The closures whose removal lets the remaining closures close from a pose (1, nq), as a clause, or empty."""
         closures, culprits = self.mechanism.closures, []
         for closure in closures if len(closures) > 1 else ():
             rest = tuple(other for other in closures if other is not closure)
@@ -282,13 +282,13 @@ class Tracer:
 
 
 def may_vanish(ratios: Array) -> AnyArray:
-    """Between which samples a conditioning may reach zero: the lines from both sides meet at less than half of it.
+    """Intervals in which a conditioning may reach zero: the lines from both sides meet at less than half of it.
 
     Args:
         ratios: Smallest singular value over the largest at samples of a path [-], shape (nt,).
 
     Returns:
-        Mask of the intervals [-], shape (nt - 1,); the first and the last have no line on one side.
+        Mask of the intervals [-], shape (nt - 1,); the first and the last interval lack a line on a side.
     """
     mask = np.zeros(max(len(ratios) - 1, 0), np.bool_)
     if len(ratios) < 4:
@@ -340,13 +340,13 @@ def close(mechanism: Mechanism, q: Array, passive: AnyArray) -> tuple[Array, flo
 
 
 def follow(tracer: Tracer, known: list[ClosedPose], t: Times) -> Motion:
-    """The motion at increasing times, followed from the nearest state that is known, so that it keeps its mode.
+    """The motion at increasing times, followed from the nearest computed state, so that it keeps its mode.
 
     Args:
         tracer: Mechanism and law.
 
     Raises:
-        SingularityError: If the motion leaves the workspace or meets a singularity; it says when.
+        SingularityError: If the motion leaves the workspace or meets a singularity; `time` is its time.
     """
     state = min(known, key=lambda state: abs(state.t - t[0]))
     states = [state := tracer.advance(state, float(time)) for time in t]
@@ -358,10 +358,10 @@ def motion_through(tracer: Tracer, q: PositionSeries, t: Times) -> Motion:
 
     Args:
         tracer: Mechanism and law.
-        q: Joint positions that close the loops where the law is then [m or rad], shape (nt, nq).
+        q: Joint positions that close the loops at the values of the law [m or rad], shape (nt, nq).
 
     Raises:
-        SingularityError: If the motion meets a singularity; it says when.
+        SingularityError: If the motion meets a singularity; `time` is its time.
     """
     states = [ClosedPose(t=float(time), q=q[[k]]) for k, time in enumerate(t)]
     tracer.refuse_singularities(states, tracer.dependent_jacobian(q))
@@ -371,7 +371,7 @@ def motion_through(tracer: Tracer, q: PositionSeries, t: Times) -> Motion:
 
 
 def law_of_drives(tracer: Tracer, again: Callable[[Array], Motion]) -> Law:
-    """How all driven coordinates move, also where only some of them are prescribed and the others follow."""
+    """Motion of all driven coordinates, also if only some of them are prescribed and the others follow."""
     prescribed = [(drive.name, drive.joints) for drive in tracer.drives]
     every = [(drive.name, drive.joints) for drive in tracer.mechanism.drives]
     return tracer.law if prescribed == every else partial(_drive_of_motion, tracer.mechanism, again)

@@ -1,4 +1,4 @@
-"""Mobility of a mechanism: its loops, their rank, its degrees of freedom, which are actuated, and warnings."""
+"""Mobility of a mechanism: its loops, their rank, its degrees of freedom, its actuation, and warnings."""
 
 import re
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ NEAR = 1e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mobility:
-    """What a mechanism is, counted in one closed pose."""
+    """Counts of a mechanism in a closed pose."""
 
     bodies: int
     joints: int
@@ -59,7 +59,7 @@ class Mobility:
 
 
 def mobility(mechanism: Mechanism, q: JointPositions) -> Mobility:
-    """What a mechanism is."""
+    """Mobility of a mechanism."""
     Phi, N = closure_jacobian_at(mechanism, q[None])[0] * unit_rates(mechanism), free_motions(mechanism, q)
     driven = len(independent_rows(unit_rates_of_drives(mechanism) @ N))
     return Mobility(
@@ -77,7 +77,7 @@ def mobility(mechanism: Mechanism, q: JointPositions) -> Mobility:
 
 
 def in_words(analysis: Mobility) -> str:
-    """What a mechanism is, in a sentence."""
+    """Mobility of a mechanism, in a sentence."""
     loops = _counted(analysis.loops, "loop") if analysis.loops else "no loop (tree structure)"
     closed = (
         f" ({_counted(analysis.closure_rows, 'closure equation')} of rank {analysis.rank})"
@@ -98,7 +98,7 @@ def _loops(mechanism: Mechanism) -> int:
 
 
 def _unactuated(mechanism: Mechanism, N: Array) -> Iterator[str]:
-    """A phrase for each dof that nothing drives; floating bases first, then what springs hold, then the rest."""
+    """A phrase for each unactuated dof; floating bases first, then dofs held by springs, then the rest."""
     left = N @ null_space(unit_rates_of_drives(mechanism) @ N)
     dofs = [
         (joint, dof)
@@ -183,7 +183,7 @@ def _missing_loops(mechanism: Mechanism, q: Array) -> Iterator[str]:
 
 
 def _idle_closures(mechanism: Mechanism, Phi: Array) -> Iterator[str]:
-    """Closures that take no freedom away: duplicates, and what others close already."""
+    """Closures that remove no freedom: duplicates, and closures implied by others."""
     dof, names = null_space(Phi).shape[1], np.array(closure_names(mechanism))
     for closure in mechanism.closures if len(mechanism.closures) > 1 else ():
         if null_space(Phi[names != closure.name]).shape[1] == dof:

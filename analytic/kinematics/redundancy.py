@@ -1,4 +1,4 @@
-"""Efforts of redundantly actuated robots: of all efforts that move the robot alike, those of least norm.
+"""Efforts of redundantly actuated robots: among all efforts with the same effect, the efforts of least norm.
 
 The norm is over the efforts divided by their scales, `Actuator.effort_scale`, so that newtons and newton metres add up.
 """
@@ -28,7 +28,7 @@ WORSE = 0.1
 
 
 def minimum_norm(A: Array, force: Array, scale: Efforts) -> EffortSeries:
-    """Efforts of least norm that act on the independent coordinates as a given generalized force.
+    """Efforts of least norm with a given generalized force on the independent coordinates.
 
     From the QR decomposition W A = Q U, W = diag(scale), the efforts are W Q U⁻ᵀ f; if there are as many actuators as
     dofs they are unique, A⁻ᵀ f.
@@ -36,7 +36,7 @@ def minimum_norm(A: Array, force: Array, scale: Efforts) -> EffortSeries:
     Args:
         A: Actuator velocities per independent velocity [-], shape (nt, na, n) with na ≥ n and full column rank.
         force: Generalized force on the independent coordinates [N or N m], shape (nt, n).
-        scale: Effort of each actuator that counts as one [N or N m], shape (na,).
+        scale: Reference effort of each actuator [N or N m], shape (na,).
     """
     if A.shape[-2] == A.shape[-1]:
         return np.asarray(np.linalg.solve(A.swapaxes(1, 2), force[..., None])[..., 0], dtype=np.float64)
@@ -52,7 +52,7 @@ def moving_part(mechanism: Mechanism, motion: Motion) -> Array | None:
 
     Returns:
         Π at each sample [ratios of the units of the efforts], shape (nt, na, na). None if there are no more actuators
-        than degrees of freedom that they move, whose efforts are unique.
+        than degrees of freedom that they move: then efforts are unique.
     """
     drives = independent_drives(mechanism, motion.q[len(motion.t) // 2])
     if mechanism.na <= len(drives):
@@ -85,13 +85,12 @@ def shared_loads(mechanism: Mechanism, motion: Motion) -> tuple[tuple[int, ...],
 
 
 def actuator_motions(mechanism: Mechanism, Phi: Array, inertia: Callable[[], Array]) -> Array:
-    """The motions that move one actuator at unit rate and all others not, and keep the loops closed.
+    """The motions that move a single actuator at unit rate, keep all others at rest, and keep the loops closed.
 
-    D = N pinv(W S N) W with N = null(Φ) and W the scales of the efforts: of a redundantly actuated robot the motions
-    that belong to efforts of least norm. Less their part along the motions Z that no actuator sees,
+    D = N pinv(W S N) W with N = null(Φ) and W the scales of the efforts: for a redundantly actuated robot the motions
+    that belong to efforts of least norm. Less their part along the motions Z of no actuator,
     D − Z (ZᵀMZ)⁻¹ ZᵀMD, so that Dᵀ times a generalized force is the effort whatever the accelerations
-    along Z are. Made from the projector P = 1 − Φ⁺Φ, because a basis of the null space may mix actuators that have
-    nothing to do with each other.
+    along Z are. Made from the projector P = 1 − Φ⁺Φ, because a basis of the null space may mix independent actuators.
 
     Args:
         Phi: Closure Jacobian [m/rad or m/m], shape (nt, nc, nv).
@@ -129,17 +128,18 @@ def actuator_motions(mechanism: Mechanism, Phi: Array, inertia: Callable[[], Arr
 
 
 def independent_drives(mechanism: Mechanism, q: JointPositions) -> tuple[Coordinate, ...]:
-    """Of the driven coordinates, those whose motion determines that of all the others, chosen by pivoting."""
+    """Driven coordinates that determine the motion of all driven coordinates, chosen by pivoting."""
     N = free_motions(mechanism, q)
     return tuple(mechanism.drives[k] for k in independent_rows(unit_rates_of_drives(mechanism) @ N))
 
 
 def mixed_drives(mechanism: Mechanism, q: JointPositions) -> tuple[tuple[Coordinate, ...], Array]:
-    """Independent coordinates in which every driven one has its part, and the weights of these in each.
+    """Independent coordinates, each a mixture of driven coordinates, and the weights of the mixtures.
 
-    Where drives are redundant and loops a little open, as in simulations, one drive says another motion than the next:
-    which one is taken must not hang on round-off. As many mixtures as are independent are the directions in which the
-    drives move most. Of drives that are independent each stays by itself.
+    If drives are redundant and loops a little open, as in simulations, the drives contradict each other: a choice among
+    them must not depend on round-off. The mixtures, as many as are independent, are the directions in which the drives
+    move
+    most. An independent drive stays by itself.
 
     Returns:
         The coordinates, and weights [-, or per m], shape (coordinates, drives).
@@ -169,7 +169,7 @@ def independent_dofs(mechanism: Mechanism, motion: Motion) -> AnyArray:
 
 
 def independent_dofs_at(mechanism: Mechanism, q: JointPositions) -> AnyArray:
-    """Mask of dofs that determine all others: driven ones first, as far as they do so well, chosen by pivoting.
+    """Mask of dofs that determine all dofs: driven dofs first, as far as they do so well, chosen by pivoting.
 
     Returns:
         Mask [-], shape (nv,); as many as the robot has dofs.
@@ -184,13 +184,13 @@ def independent_dofs_at(mechanism: Mechanism, q: JointPositions) -> AnyArray:
 
 
 def independent_choices(state: State) -> list[tuple[AnyArray, AnyArray]]:
-    """Dofs to take as independent coordinates along a motion: where a choice gets ill conditioned, another is made.
+    """Dofs used as independent coordinates along a motion; an ill conditioned choice is replaced by another.
 
     Args:
         state: Closed poses; velocities do not matter.
 
     Returns:
-        Mask of the dofs (nv,) and of the samples (nt,) that it is taken at, for each choice; every sample has one.
+        Mask of the dofs (nv,) and of their samples (nt,), for each choice; every sample has a choice.
     """
     choices, left = [], np.arange(len(state.q))
     while left.size:
@@ -219,7 +219,7 @@ def _conditioning(state: State, mask: AnyArray) -> Array:
 
 
 def undriven_dofs(mechanism: Mechanism, q: JointPositions) -> int:
-    """How many degrees of freedom no actuator moves: their motion follows from the dynamics."""
+    """Number of degrees of freedom without an actuator: their motion follows from the dynamics."""
     N = free_motions(mechanism, q)
     return N.shape[1] - len(independent_rows(unit_rates_of_drives(mechanism) @ N))
 
@@ -234,14 +234,15 @@ def free_motions(mechanism: Mechanism, q: JointPositions) -> Array:
 
 
 def contradiction(mechanism: Mechanism, q: PositionSeries) -> float:
-    """How far redundant closures are from following from the others, at most.
+    """Largest contradiction between redundant closures and the other closures.
 
-    Loops that are closed more often than they need be, as planar ones in space, leave the rates of the joints open by
-    as much if the closures do not fit to the last digit: where a file rounds, or a drawing does.
+    Redundant closures, as those of planar loops in space, leave the rates of the joints uncertain by this amount if the
+    closures do not fit to the last digit: in a rounded file, or in a drawing.
 
     Returns:
-        Largest singular value of Φ in unit rates, rows of length one, that counts as zero, or length of a row that does
-        over the longest [-].
+        Largest singular value of Φ in unit rates, rows of length one, that counts as zero; or the largest length of a
+        zero
+        row, relative to the longest [-].
     """
     return contradiction_of(closure_jacobian_at(mechanism, q) * unit_rates(mechanism))
 
@@ -261,7 +262,7 @@ def contradiction_of(Phi: Array) -> float:
 def rates_of_drives(mechanism: Mechanism) -> Array:
     """Rates of all driven coordinates per joint velocity, in rows of length one and before the gears of actuators.
 
-    Ranks are judged of these: a gear of 1e6 does not hide what the others drive.
+    Ranks are judged by these rows: a gear of 1e6 does not hide the other drives.
 
     Returns:
         Rows in the order of `Mechanism.drives` [-], shape (drives, nv).
@@ -281,11 +282,11 @@ def unit_rates_of_drives(mechanism: Mechanism) -> Array:
 
 
 def independent_rows(A: Array, least: float = RANK_TOLERANCE) -> list[int]:
-    """Rows that span all others, chosen by pivoting.
+    """Rows that span all rows, chosen by pivoting.
 
     Args:
         A: Rows of length one times an orthonormal basis [-], shape (rows, columns).
-        least: What a row must add to those before it [-].
+        least: Least addition of a row to the rows before it [-].
 
     Returns:
         Their indices, ascending.

@@ -1,4 +1,4 @@
-"""A state of a mechanism, and what follows from it by kinematics."""
+"""A state of a mechanism, and its kinematics."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +12,7 @@ from loopcheck.robots.size import unit_rates
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # without slots: what follows is kept in its dictionary
 class State:
-    """Positions and velocities of a mechanism; what follows from them is computed when it is first asked for, once."""
+    """Positions and velocities of a mechanism; derived quantities are computed at the first access and kept."""
 
     mechanism: Mechanism
     q: Array
@@ -22,7 +22,7 @@ class State:
 
     @cached_property
     def poses(self) -> Poses:
-        """Where all bodies and joints are, in W."""
+        """Poses of all bodies and joints in W."""
         return poses(self.mechanism, self.q)
 
     @cached_property
@@ -32,7 +32,7 @@ class State:
 
     @cached_property
     def twists(self) -> Twists:
-        """How all bodies move, in W."""
+        """Twists of all bodies in W."""
         return twists(self.mechanism, self.poses, self.qd, self.K)
 
     @cached_property
@@ -46,7 +46,7 @@ class State:
         return closure_jacobian_rate(self.mechanism, self.poses, self.twists, self.q, self.qd)
 
     def dependent_rates(self, independent: AnyArray) -> DependentRates:
-        """What gives the rates of all other dofs from the closures.
+        """Rates of all other dofs from the closures.
 
         Args:
             independent: Mask of the independent dofs [-], shape (nv,).
@@ -58,11 +58,11 @@ class State:
 
     @cached_property
     def _solvers(self) -> dict[bytes, DependentRates]:
-        """Those of `dependent_rates` so far."""
+        """Results of `dependent_rates` so far."""
         return {}
 
     def with_velocities(self, qd: VelocitySeries) -> "State":
-        """The same positions with other velocities; what has been computed of positions alone is not again."""
+        """The same positions with other velocities; quantities computed from positions alone are kept."""
         state = State(mechanism=self.mechanism, q=self.q, qd=qd)
         state.__dict__.update({name: self.__dict__[name] for name in ("poses", "K", "Phi") if name in self.__dict__})
         return state

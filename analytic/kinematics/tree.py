@@ -17,7 +17,7 @@ from loopcheck.robots.mechanism import WORLD, Joint, JointKind, Mechanism
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Poses:
-    """Where all bodies and joints are, in W."""
+    """Poses of all bodies and joints in W."""
 
     R: AnyArray
     """Rotation R_WB of each body [-], shape (nt, nb, 3, 3)."""
@@ -31,7 +31,7 @@ class Poses:
     """Center of rotation of each rotational dof [m], shape (nt, nv, 3)."""
 
     def rows(self, samples: AnyArray) -> "Poses":
-        """Those at some samples.
+        """The poses at some samples.
 
         Args:
             samples: Their numbers, or a mask of them [-], shape (any,).
@@ -47,7 +47,7 @@ class Poses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Twists:
-    """How all bodies move, in W, as linear maps of the joint velocities (Kordjazi and Akbarzadeh 2011, (7))."""
+    """Twists of all bodies, in W, as linear maps of the joint velocities (Kordjazi and Akbarzadeh 2011, (7))."""
 
     K: Array
     """Twist of each body per joint velocity, t = K qd [-, m or 1/m], shape (nt, nb, 6, nv)."""
@@ -120,7 +120,7 @@ def rotation_of(quaternion: AnyArray) -> AnyArray:
 
 
 def rotation_vector(start: Array, end: Array) -> Array:
-    """The shortest rotation from one orientation to another, about an axis in the frame of both.
+    """The shortest rotation from an orientation to another, about an axis in the frame of both.
 
     Args:
         start: Quaternion (w, x, y, z) [-], shape (4,).
@@ -139,7 +139,7 @@ def rotation_vector(start: Array, end: Array) -> Array:
 
 
 def joint_stretch(joint: Joint, x: Array) -> Array:
-    """How far a joint is from where its spring is at rest, along each of its dofs.
+    """Displacement of a joint from the rest position of its spring, along each of its dofs.
 
     Args:
         x: Its positions [m or rad], shape (nt, entries of q).
@@ -212,7 +212,7 @@ def _rotations_of_hinges(mechanism: Mechanism, q: AnyArray) -> dict[int, AnyArra
 
 
 def joints_of(mechanism: Mechanism, body: int) -> Iterator[tuple[Joint, slice, slice]]:
-    """The joints of a body, in the order in which they act, with their places in q and in qd."""
+    """The joints of a body, in their order of action, with their places in q and in qd."""
     for j in mechanism.joints_of[body]:
         yield mechanism.joints[j], mechanism.q_slices[j], mechanism.dof_slices[j]
 
@@ -249,7 +249,7 @@ def twist_matrices(mechanism: Mechanism, body_poses: Poses) -> AnyArray:
 
 
 class _Pairs(NamedTuple):
-    """Bodies and the dofs that move them, those of their own joints and of their ancestors': few of all, with legs."""
+    """Pairs of a body and a dof that moves it, of its own joints or of its ancestors': few of all, with legs."""
 
     body: AnyArray
     """Body of each pair [-], shape (pairs,)."""
@@ -258,18 +258,18 @@ class _Pairs(NamedTuple):
     turns: AnyArray
     """Whether the dof rotates the body (true) or displaces it (false). Shape (pairs, 1), boolean."""
     places: AnyArray
-    """Of the components of their twists among all of a sample's [-], shape (pairs, 6)."""
+    """Places of the components of their twists among all of a sample's [-], shape (pairs, 6)."""
 
 
 def _pairs(mechanism: Mechanism) -> _Pairs:
-    """Which dofs move which body."""
+    """Pairs of bodies and the dofs that move them."""
     parents = tuple(body.parent for body in mechanism.bodies)
     return _pairs_of(parents, tuple((joint.kind, joint.body) for joint in mechanism.joints))
 
 
 @lru_cache(maxsize=256)
 def _pairs_of(parents: tuple[int, ...], joints: tuple[tuple[JointKind, int], ...]) -> _Pairs:
-    """As `_pairs`, from the parent of each body, and kind and body of each joint; Newton's method asks often."""
+    """As `_pairs`, from the parent of each body, and kind and body of each joint; Newton's method needs it often."""
     turning = {"slide": [False], "hinge": [True], "ball": [True] * 3, "free": [False] * 3 + [True] * 3}
     turns = np.array([turn for kind, _ in joints for turn in turning[kind]], dtype=bool)
     bodies = np.array([body for kind, body in joints for _ in turning[kind]], dtype=int)
@@ -299,7 +299,7 @@ def twists(mechanism: Mechanism, body_poses: Poses, qd: VelocitySeries, K: Array
     The direction of a dof and its anchor are fixed in a body, or between two joints of a body, and move with it.
 
     Args:
-        K: Its twist matrices, if they are known [-, m or 1/m], shape (nt, nb, 6, nv).
+        K: Its twist matrices, if they are computed already [-, m or 1/m], shape (nt, nb, 6, nv).
 
     Returns:
         K, its rate, and the velocities of the bodies.

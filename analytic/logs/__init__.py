@@ -1,1 +1,1 @@
-"""What a log says against the equations of the closed loop: residual efforts, their floor, and what can be fitted."""
+"""Logs against the equations of the closed loop: residual efforts, their noise floor, and fits."""

@@ -58,7 +58,7 @@ class ClosedLog:
 
     @property
     def directions(self) -> Array:
-        """Joint velocities in which the noise of a column moves the robot [-], shape (columns, nv)."""
+        """Joint velocities by which the noise of a column moves the robot [-], shape (columns, nv)."""
         mechanism = self.mechanism
         if self.nearby is not None:
             W = mechanism.rates_of(self.drives)
@@ -91,7 +91,7 @@ class ClosedLog:
 
     @property
     def _dofs(self) -> list[int]:
-        """The dofs whose columns matter: those of the drives that are kept, or all where some are not actuated."""
+        """The dofs with relevant columns: those of the independent drives, or all dofs if some are not actuated."""
         if self.unactuated:
             return list(range(self.mechanism.nv))
         joints = sorted({j for drive in self.drives for j in drive.joints})
@@ -115,17 +115,17 @@ class ClosedLog:
 
 
 def closed_log(mechanism: Mechanism, log: Log, guess: Array, alike: ClosedLog | None = None) -> ClosedLog:
-    """A log in the order of a mechanism, once it is seen to fit.
+    """A log in the order of a mechanism, after checks that it fits.
 
     Args:
-        guess: Joint positions near those at the first time [m or rad], shape (nq,); where all are logged they count.
-        alike: A log of all joints along the same motion or more of it: singularities are not looked for again.
+        guess: Joint positions near those at the first time [m or rad], shape (nq,); logged joints replace them.
+        alike: A log of all joints along the same motion or more of it, already searched for singularities.
 
     Raises:
-        NotFoundError: If a joint or an actuator of the log is unknown; the message lists the known ones.
+        NotFoundError: If a joint or an actuator of the log is unknown; the message lists the valid names.
         MechanismError: If the log lacks an actuator's effort or a drive's motion.
-        LoopClosureError: If the loops are open by more than a log of this robot can have them.
-        SingularityError: If the motion meets a singularity; it says when.
+        LoopClosureError: If the loops are open by more than a log of this robot can explain.
+        SingularityError: If the motion meets a singularity; `time` is its time.
     """
     forces = np.nan_to_num(log.readings.get(UNMODELLED, 0 * log.effort))
     effort = (log.effort + forces)[:, _places(mechanism, log)]
@@ -140,7 +140,7 @@ def closed_log(mechanism: Mechanism, log: Log, guess: Array, alike: ClosedLog | 
 
 
 def as_motion(mechanism: Mechanism, t: Times, states: States) -> Motion:
-    """Closed states as a motion, whose drives move by polynomials between them."""
+    """Closed states as a motion; its drives move by polynomials between them."""
     from scipy.interpolate import make_interp_spline
 
     drive = drive_of(mechanism, mechanism.drives, states)
@@ -202,7 +202,7 @@ def _full(mechanism: Mechanism, log: Log, effort: Array, alike: ClosedLog | None
 
 
 def _suspected_units(mechanism: Mechanism, q: Array) -> str:
-    """In which other units positions (nt, nq) close the loops, as a clause; nothing if in none."""
+    """Other units in which positions (nt, nq) close the loops, as a clause; empty if there are no such units."""
     few = q[:: max(len(q) // COARSE, 1)].copy()
     angles, lengths = (
         [
@@ -220,7 +220,7 @@ def _suspected_units(mechanism: Mechanism, q: Array) -> str:
 
 
 def _of_drives(mechanism: Mechanism, log: Log, effort: Array, guess: Array) -> ClosedLog:
-    """A log of the drives, and perhaps of a few joints more, which do not count."""
+    """A log of the drives, and perhaps of a few more joints, which do not count."""
     from scipy.interpolate import CubicSpline
 
     drives = mechanism.drives
@@ -260,7 +260,7 @@ def _of_drives(mechanism: Mechanism, log: Log, effort: Array, guess: Array) -> C
 
 
 def _places(mechanism: Mechanism, log: Log) -> list[int]:
-    """Where the mechanism's actuators stand in the log."""
+    """Places of the mechanism's actuators in the log."""
     names = [actuator.name for actuator in mechanism.actuators]
     for name in log.actuators:
         if name not in names:
@@ -274,7 +274,7 @@ def _places(mechanism: Mechanism, log: Log) -> list[int]:
 
 
 def _of_drive(mechanism: Mechanism, log: Log, drive: Coordinate, values: Array, which: int) -> Array:
-    """A drive's own column, or for a tendon the sum of those of its joints."""
+    """A drive's own column, or for a tendon the sum of the columns of its joints."""
     joints = [mechanism.joints[j].name for j in drive.joints]
     if drive.name in log.joints and (drive.is_joint or drive.name not in [j.name for j in mechanism.joints]):
         return values[:, log.columns_of(drive.name)[which].start]
@@ -312,7 +312,7 @@ def _mixed(law: Callable[[Array], Drive], weights: Array, t: Array) -> Drive:
 
 
 def _continued(mechanism: Mechanism, q: Array) -> Array:
-    """Positions (nt, nq) whose quaternions do not change their sign on the way."""
+    """Positions (nt, nq) with quaternions that do not change their sign on the way."""
     continued = q.copy()
     for joint, columns in zip(mechanism.joints, mechanism.q_slices, strict=True):
         if joint.kind in ("ball", "free"):
@@ -323,7 +323,7 @@ def _continued(mechanism: Mechanism, q: Array) -> Array:
 
 
 def _normalized(mechanism: Mechanism, q: Array) -> Array:
-    """Positions (n, nq) whose quaternions have length one."""
+    """Positions (n, nq) with quaternions of length one."""
     unit = q.copy()
     for joint, columns in zip(mechanism.joints, mechanism.q_slices, strict=True):
         if joint.kind in ("ball", "free"):

@@ -1,4 +1,4 @@
-"""Puts a logged motion on the closures: what the independent drives did is kept, all else follows or is kept nearly."""
+"""Projects a logged motion on the closures: independent drives keep their motion, all other joints follow."""
 
 from dataclasses import dataclass
 
@@ -39,7 +39,7 @@ class States:
     """Quantities derived from positions and velocities, computed on demand."""
 
     def kinematics_of(self, mechanism: Mechanism) -> State:
-        """What follows from positions and velocities, of a mechanism that may differ from theirs in its dynamics."""
+        """Efforts at positions and velocities, of a mechanism that may differ from theirs in its dynamics."""
         known = self.kinematics
         if known is None or known.mechanism is not mechanism:
             return State(mechanism=mechanism, q=self.q, qd=self.qd)
@@ -55,18 +55,18 @@ class States:
 
 
 def drive_of(mechanism: Mechanism, drives: tuple[Coordinate, ...], states: States) -> Drive:
-    """What drives do in states."""
+    """Motion of the drives in states."""
     W_T = mechanism.rates_of(drives).T
     return Drive(q=mechanism.values_of(drives, states.q), qd=states.qd @ W_T, qdd=states.qdd @ W_T)
 
 
 def closed_states(mechanism: Mechanism, drives: tuple[Coordinate, ...], drive: Drive, near: States) -> States:
-    """The states nearest to some that close the loops and in which the drives do what is given.
+    """The states nearest to given states that close the loops with the given motion of the drives.
 
-    Of joints that neither closures nor drives determine, as a rod that spins, it keeps what it can.
+    Joints that neither closures nor drives determine, as a rod that spins, keep as much of their motion as possible.
 
     Args:
-        drive: What they do, each array of shape (n, drives).
+        drive: Motion of the drives, each array of shape (n, drives).
 
     Raises:
         LoopClosureError: If the loops of a sample cannot be closed; `time` is its number.
@@ -84,7 +84,7 @@ def closed_states(mechanism: Mechanism, drives: tuple[Coordinate, ...], drive: D
 
 
 def widest_gap(mechanism: Mechanism, q: PositionSeries) -> tuple[float, int, str]:
-    """How far loops are open at most [m or rad], in which sample, and at which closure."""
+    """Largest opening of the loops [m or rad], its sample, and its closure."""
     residual = np.abs(closure_residual(mechanism, poses(mechanism, q), q))
     if not residual.size:
         return 0.0, 0, ""
@@ -132,6 +132,6 @@ def _held(Phi: Array, W: Array) -> Array:
 
 
 def _nearest(constraints: Array, dependent: DependentRates, targets: Array, rates: Array) -> Array:
-    """The rates (n, nv) nearest to some of which closures and drives hold what is wanted."""
+    """The rates (n, nv) nearest to given rates that satisfy the closures and the drives."""
     off = (constraints @ rates[..., None])[..., 0] - targets
     return rates + dependent(off[..., None])[..., 0]

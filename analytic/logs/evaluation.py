@@ -47,9 +47,10 @@ class Slopes:
     """Derivatives of residual efforts at some samples."""
 
     motion: Array
-    """Of the required efforts, by position, velocity and acceleration of each log column, shape (m, na, 3, columns)."""
+    """Derivative of the required efforts by position, velocity and acceleration of each log column, (m, na, 3,
+    columns)."""
     effort: Array
-    """Of the part of the efforts that moves the robot, by the efforts logged [-], shape (m, na, na)."""
+    """Derivative of the moving part of the efforts by the logged efforts [-], shape (m, na, na)."""
 
 
 def evaluate(closed: ClosedLog, kernels: Filter, bases: Array) -> Evaluation:
@@ -76,7 +77,7 @@ def evaluate(closed: ClosedLog, kernels: Filter, bases: Array) -> Evaluation:
 
 
 def efforts_of_states(mechanism: Mechanism, states: States) -> EffortSeries:
-    """What the equations of a mechanism, perhaps another than the log's, need in closed states."""
+    """Required efforts in closed states, of the log's mechanism or another."""
     return needed_efforts(states.kinematics_of(mechanism), states.qdd).effort
 
 
@@ -100,7 +101,7 @@ def slopes(closed: ClosedLog, states: States) -> Slopes:
 
 
 def noise_rms(closed: ClosedLog, derivatives: Slopes, kernels: Array, *, uses_velocities: bool) -> Efforts:
-    """Root mean square of what the noise of the log's columns does to the residual efforts.
+    """Root mean square of the residual efforts caused by the noise of the log's columns.
 
     Args:
         derivatives: Of the residual efforts at some samples.
@@ -126,7 +127,7 @@ def noise_rms(closed: ClosedLog, derivatives: Slopes, kernels: Array, *, uses_ve
 
 
 def moving_projector(closed: ClosedLog, states: States) -> Array:
-    """The projector on efforts that move the robot, which is the identity where no actuator is redundant.
+    """The projector on efforts that move the robot: the identity for a robot without redundant actuators.
 
     Returns:
         Π [ratios of the units of the efforts], shape (n, na, na).

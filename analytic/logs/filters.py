@@ -1,8 +1,8 @@
-"""Linear filters that make positions, velocities, accelerations and efforts of a log belong to each other.
+"""Linear filters that make positions, velocities, accelerations and efforts of a log consistent with each other.
 
 Each is a polynomial through, or nearly through, the samples of a window (Savitzky and Golay 1964). Accelerations are a
 kernel of velocities or positions; written as a kernel of the accelerations that acted between the samples, the same
-filter is put over the efforts, so that what it cuts off is cut off on both sides. Of held efforts that is exact.
+filter is applied to the efforts, so that both sides lose the same frequencies. For held efforts this is exact.
 """
 
 from dataclasses import dataclass
@@ -53,8 +53,8 @@ class Kernel:
         """The weights of all samples up to some distance on both sides, on average over shifts of the base sample.
 
         Args:
-            reach: The distance, at least as far as the shifted kernels reach [samples].
-            shifts: How far the base sample is shifted [samples].
+            reach: The distance, at least the reach of the shifted kernels [samples].
+            shifts: Shifts of the base sample [samples].
 
         Returns:
             Weights [as those of the kernel], shape (2 reach + 1,).
@@ -67,7 +67,7 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Kernels that give what belongs to one time."""
+    """Kernels of the quantities at a common time."""
 
     name: str
     """Description of the filter."""
@@ -91,11 +91,11 @@ class Filter:
 
     @property
     def reach(self) -> int:
-        """How far from the base sample samples are used [samples]."""
+        """Distance of the farthest used sample from the base sample [samples]."""
         return max(max(-kernel.begin, kernel.end) for kernel in self.kernels)
 
     def bases(self, samples: int) -> Array:
-        """Numbers of the base samples of a log with so many samples [-], shape (n,); perhaps none."""
+        """Numbers of the base samples of a log with so many samples [-], shape (n,); possibly empty."""
         first, last = max(-kernel.begin for kernel in self.kernels), max(kernel.end for kernel in self.kernels)
         return np.arange(first, samples - last, 1.0)
 
@@ -120,13 +120,13 @@ class Filter:
 
 
 def step_filter(dt: float, *, stride: int = 1, uses_velocities: bool) -> Filter:
-    """The filter of held efforts of which every step is logged: exact for a plant of constant acceleration in each.
+    """The filter of held efforts with every step logged: exact for a plant of constant acceleration in each step.
 
     Over one step, or, without velocities, over two.
 
     Args:
         dt: Step of the log [s].
-        stride: How many steps of the log count as one [-].
+        stride: Steps of the log per step of the filter [-].
         uses_velocities: Whether velocities are logged.
     """
     span = stride * dt
@@ -154,12 +154,12 @@ def step_filter(dt: float, *, stride: int = 1, uses_velocities: bool) -> Filter:
 
 
 def interpolating_filter(dt: float, half: int, late: float, *, uses_velocities: bool) -> Filter:
-    """A polynomial through all samples of a window, evaluated where the effort of its middle acted.
+    """A polynomial through all samples of a window, evaluated at the time of action of its middle effort.
 
     Args:
         dt: Step of the log [s].
         half: Samples on each side of the middle.
-        late: When the effort of a row acted, after the time of the row [steps of the log].
+        late: Time of action of a row's effort, after the time of the row [steps of the log].
         uses_velocities: Whether velocities are logged.
     """
     value, rate, second = _polynomial_kernels(half, 2 * half, late)
@@ -216,10 +216,10 @@ def _polynomial_kernels(half: int, degree: int, place: float) -> tuple[Array, Ar
 
 
 def _acting(weights: Array, begin: int, late: float | None, *, is_of_velocities: bool) -> Kernel:
-    """A kernel of velocities or positions, for steps of length one, as that of the efforts that made them.
+    """A kernel of velocities or positions, for steps of length one, as a kernel of the causing efforts.
 
-    The velocity j has gained what acted in the steps before it; the position j has moved by (j − i − 1) times what
-    acted in the step i before it, besides what it has moved within that step.
+    The velocity j is the sum of the accelerations in the steps before it. The position j contains (j − i − 1) times the
+    acceleration in the step i before it, besides the motion within that step.
     """
     j, i = np.arange(len(weights))[:, None], np.arange(len(weights) - 1)[None]
     gained = weights @ np.where(j > i, 1.0, 0.0)
@@ -233,18 +233,18 @@ def _acting(weights: Array, begin: int, late: float | None, *, is_of_velocities:
 
 
 def _held(late: float, of_velocities: bool) -> float:
-    """What held efforts do less than smooth ones through their middles, per second derivative of the efforts [-].
+    """Difference between held efforts and smooth efforts, per second derivative of the efforts [-].
 
-    Of a hold h, the curve through velocities at its ends accelerates in its middle by h²/24 of the second derivative
-    less than the effort there makes, that through positions by as much more. An instantaneous effort has no hold.
+    For a hold h, the curve through velocities at its ends accelerates in its middle by h²/24 of the second derivative
+    less than the effort there causes, the curve through positions by as much more. An instantaneous effort has no hold.
     """
     return (2 * late) ** 2 / 24 * (1 if of_velocities else -1)
 
 
 def _step_integrals(late: float, of_velocities: bool) -> tuple[tuple[Array, Array], int]:
-    """Kernels of instantaneous efforts that integrate them over a step, once and twice, and where they begin.
+    """Kernels of instantaneous efforts that integrate them over a step, once and twice, and their first samples.
 
-    By the polynomial through the nodes nearest to the step, of efforts each of which acted `late` after its row.
+    By the polynomial through the nodes nearest to the step; each effort acted `late` after its row.
     """
     lead = NODES // 2 - 1
     nodes, n = np.arange(NODES) - lead + late, np.arange(NODES)

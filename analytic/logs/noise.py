@@ -1,8 +1,9 @@
-"""How noisy the columns of a log are: independent errors, and the steps that numbers are rounded to.
+"""Noise of the columns of a log: independent errors, and the steps of rounding.
 
-High differences take out whatever moves smoothly, and most of what the noise tells: by the sixth of 50 samples it is
-known to 20 %. Splines with few knots leave nearly all of it, but only of a motion that they can follow. So from the
-highest difference on less and less is taken out, as long as what is left does not grow beyond chance (Lepski 1990).
+High differences remove every smooth motion, and with it most of the information about the noise: the sixth of 50
+samples determines it to 20 %. Splines with few knots keep nearly all of it, but only for a motion that they can follow.
+So, starting from the highest difference, the order is lowered as long as the remaining scatter does not grow beyond
+chance (Lepski 1990).
 """
 
 from collections.abc import Callable, Iterator
@@ -30,11 +31,11 @@ ROBUST = 1.3
 NORMAL = 0.6745
 """Median of the magnitude of a normal error with unit deviation [-]."""
 WHOLE = 1e-3
-"""How near to whole multiples of a step all values must be to count as rounded to it [steps]."""
+"""Largest distance of values from whole multiples of a step to count as rounded to it [steps]."""
 MOST_STEPS = 1e6
 """Largest number of codes within the range of a column [-]; with more codes, rounding is negligible."""
 PARTS = (1, 2, 3)
-"""How many codes the least difference of a column may be [-]."""
+"""Largest number of codes in the least difference of a column [-]."""
 MOST_DIGITS = 10
 """Largest number of decimals of an exporter [-]; with more decimals, rounding is negligible."""
 STUCK = 8
@@ -84,19 +85,19 @@ def rounding(values: Array) -> Array:
 
 
 def resolution(values: Array) -> Array:
-    """The step that each column is rounded to, as by an encoder or an exporter.
+    """Rounding step of each column, as of an encoder or an exporter.
 
     Args:
         values: Samples [any unit], shape (nt, columns).
 
     Returns:
-        Steps [unit of the column], shape (columns,); 0 where there is none to be seen.
+        Steps [unit of the column], shape (columns,); 0 for a column without visible rounding.
     """
     return np.array([_resolution(column) for column in values.T])
 
 
 def stuck_codes(log: Log) -> Iterator[str]:
-    """Columns of positions that stand still while others move, as those of an encoder that hangs, a phrase each."""
+    """Columns of positions that stand still while others move, as those of a stuck encoder, a phrase each."""
     ranges = np.maximum(np.ptp(log.q, axis=0), np.finfo(float).tiny)
     for joint in log.joints:
         for column in range(log.q.shape[1])[log.columns_of(joint)[0]]:
@@ -108,7 +109,7 @@ def stuck_codes(log: Log) -> Iterator[str]:
 
 
 def _longest_standstill(column: Array) -> tuple[int, int]:
-    """First and last row of the longest run of one value."""
+    """First and last row of the longest run of equal values."""
     changes = np.flatnonzero(np.diff(column)) + 1
     starts, ends = np.r_[0, changes], np.r_[changes, len(column)]
     k = int(np.argmax(ends - starts))
@@ -116,9 +117,9 @@ def _longest_standstill(column: Array) -> tuple[int, int]:
 
 
 def _estimates(samples: int) -> Iterator[tuple[float, Callable[[Array], Array]]]:
-    """The relative scatter of each estimate of the noise [-], and what makes it of columns (samples, any).
+    """The relative scatter of each estimate of the noise [-], and its function of columns (samples, any).
 
-    The first takes out most.
+    The first removes most.
     """
     for order in reversed([order for order in ORDERS if order <= samples - MOST_LOST]):
         weights = np.array([comb(order, k) * (-1.0) ** k for k in range(order + 1)]) / np.sqrt(comb(2 * order, order))
@@ -160,7 +161,7 @@ def _resolution(column: Array) -> float:
 
 
 def _code_step(levels: Array) -> float:
-    """The step of which all levels, ascending, are whole multiples, as codes of an encoder are."""
+    """The step that divides all levels, ascending, as codes of an encoder."""
     least = float(np.diff(levels).min())
     for part in PARTS if np.ptp(levels) < MOST_STEPS * least else ():
         counts = (levels - levels[0]) / (least / part)
@@ -171,7 +172,7 @@ def _code_step(levels: Array) -> float:
 
 
 def _decimal_step(levels: Array) -> float:
-    """The decimal to which all levels are rounded."""
+    """The decimal place of rounding of all levels."""
     for digits in range(MOST_DIGITS):
         scaled = levels * 10.0**digits
         if np.diff(scaled).min() < 0.5:  # two of them would be one: all that is small is near zero

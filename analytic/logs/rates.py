@@ -1,4 +1,4 @@
-"""Whether what a log calls velocities are the rates of its positions: what is wrong is named before anything else."""
+"""Checks that the velocities of a log are the rates of its positions; names the fault before any verdict."""
 
 from collections.abc import Iterator
 
@@ -28,14 +28,14 @@ KNOWN_GAINS = {
 
 
 def wrong_rates(log: Log) -> Iterator[str]:
-    """What is wrong with the velocities and accelerations of a log, a phrase each."""
+    """Faults of the velocities and accelerations of a log, a phrase each."""
     yield from _wrong(log, "qd", "velocities", "positions", log.q, log.qd)
     if log.qd is not None:
         yield from _wrong(log, "qdd", "accelerations", "velocities", log.qd, log.qdd)
 
 
 def _wrong(log: Log, attribute: str, rates: str, values: str, x: Array, v: Array | None) -> Iterator[str]:
-    """What is wrong with rates (nt, dofs) of values (nt, positions or dofs), joint by joint, but for quaternions."""
+    """Faults of rates (nt, dofs) of values (nt, positions or dofs), joint by joint, except quaternions."""
     if v is None:
         return
     derivative = smoothing_filter(log.dt, HALF, 0.0, uses_velocities=False)
@@ -54,9 +54,9 @@ def _wrong(log: Log, attribute: str, rates: str, values: str, x: Array, v: Array
 
 
 def _said(log: Log, computed: Array, given: Array, slope: Array, rounding: float) -> Iterator[tuple[str, str]]:
-    """What given rates are to those computed, and a guess why: computed = given / gain, shifted in time; all (n,).
+    """Relation of given rates to computed rates, and a suspected cause: computed = given / gain, shifted; all (n,).
 
-    Last digits of the positions make a rate up to `rounding` [per s], also of a joint that stands still.
+    Last digits of the positions cause a rate up to `rounding` [per s], also of a joint that stands still.
     """
     size = root_mean_square(given)
     noise = root_mean_square(np.diff(computed, 4)) / np.sqrt(70)  # of noise, fourth differences have √70

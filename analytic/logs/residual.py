@@ -1,7 +1,7 @@
-"""Residual efforts: what a log says acted, less what the equations of the closed loop need for the logged motion.
+"""Residual efforts: the logged efforts minus the required efforts of the closed loop for the logged motion.
 
-The motion judged is the log's own. Beside the residual stands its floor, what of it the log itself explains: noise of
-its columns, propagated through the filter and the equations, and what the filter cuts off.
+The motion judged is the log's own. Beside the residual stands its floor, the part that the log itself explains: noise
+of its columns, propagated through the filter and the equations, and the truncation of the filter.
 """
 
 from dataclasses import dataclass, replace
@@ -42,7 +42,7 @@ FEWEST_JUDGED = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Floor:
-    """What of a residual the log itself explains, an entry for each actuator."""
+    """Part of a residual that the log itself explains, an entry for each actuator."""
 
     noise: Array
     """Expected rms by the noise of the columns [N or N m], shape (na,)."""
@@ -55,16 +55,16 @@ class Floor:
     chatter: Array
     """Expected rms by alternating values in the columns, noise or motion [N or N m], shape (na,)."""
     samples: int
-    """How many samples are judged."""
+    """Number of judged samples."""
 
     @property
     def rms(self) -> Array:
-        """Below this a root mean square tells nothing [N or N m], shape (na,)."""
+        """Root mean square below which a residual has no meaning [N or N m], shape (na,)."""
         return MARGIN * np.sqrt(self.noise**2 + self.truncation**2 + self.reference**2)
 
     @property
     def largest(self) -> Array:
-        """Below this a largest residual tells nothing [N or N m], shape (na,)."""
+        """Largest residual below which it has no meaning [N or N m], shape (na,)."""
         noise = self._largest_of(self.noise)
         return MARGIN * np.sqrt(noise**2 + self.largest_truncation**2 + self.reference**2)
 
@@ -80,12 +80,12 @@ class Floor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Residual:
-    """What a log says against the equations, under one assumption of when its efforts acted."""
+    """Logged against required efforts, under an assumption about the time of the efforts."""
 
     effort_time: EffortTime
     """When the efforts are taken to have acted."""
     filter: Filter
-    """How positions, velocities, accelerations and efforts were made to belong to each other."""
+    """Filter that makes positions, velocities, accelerations and efforts consistent."""
     bases: Array
     """Numbers of the base samples [-], shape (n,)."""
     motion: Motion
@@ -126,16 +126,16 @@ class Residual:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Family:
-    """Filters of one kind, from fine to coarse; what each cuts off is seen from the difference to the next."""
+    """Filters of a kind, from fine to coarse; the truncation of each follows from the difference to the next."""
 
     filters: tuple[Filter, ...]
     divisors: tuple[float, ...]
     """Difference of each filter except the last to the next, over its truncation error [-]."""
     shifts: tuple[int, ...] = (0,)
-    """Samples from which averages of the first filter are compared with the second."""
+    """Samples for the comparison of averages by the first filter with the second."""
 
     def bases(self, samples: int, first: float) -> Array:
-        """Base samples from a first one on, few and evenly spread, that all filters have."""
+        """Base samples from a first sample on, few and evenly spread, common to all filters."""
         every = [kernels.bases(samples - max(self.shifts)) for kernels in self.filters]
         if not every or not all(len(bases) for bases in every):
             return np.zeros(0)
@@ -146,7 +146,7 @@ class _Family:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Expected:
-    """What noise and truncation do to the residual by a filter, root mean squares, each of shape (na,)."""
+    """Residual caused by noise and truncation of a filter, root mean squares, each of shape (na,)."""
 
     filter: Filter
     noise: Array
@@ -154,7 +154,7 @@ class _Expected:
     largest_truncation: Array
     chatter: Array
     size: Array
-    """Of the efforts needed."""
+    """Of the required efforts."""
 
     @property
     def cost(self) -> float:
@@ -163,7 +163,7 @@ class _Expected:
 
     @property
     def is_noisy(self) -> bool:
-        """Whether noise is what matters."""
+        """Whether noise dominates."""
         return _relative(self.noise, self.size) > max(_relative(self.truncation, self.size), NOISELESS)
 
 
@@ -179,14 +179,15 @@ def residual_efforts(
     noiseless: bool = False,
     most: int | None = None,
 ) -> Residual:
-    """Residual efforts of a log, by the filter of which noise and truncation together are least.
+    """Residual efforts of a log, by the filter with the least sum of noise and truncation.
 
     Args:
-        effort_time: When its efforts acted.
-        start: What is before does not count [s].
-        noiseless: Whether the log is known to have no noise, as that of a simulation: nothing is smoothed, and what
-            alternates in it has happened, so that its floor is what its last digits make.
-        most: How many samples are judged at most, evenly spread; by default all.
+        effort_time: Time at which its efforts acted.
+        start: Beginning of the judged samples [s].
+        noiseless: Whether the log is free of noise, as that of a simulation: no smoothing, alternating values are
+            motion,
+            and the floor is that of its last digits.
+        most: Largest number of judged samples, evenly spread; by default all.
 
     Raises:
         ShapeError: If the log is too short.
@@ -236,10 +237,10 @@ def residual_efforts(
 
 
 def half_step_lag(closed: ClosedLog, residual: Residual) -> Array:
-    """What of a residual positions half a step late make, as semi-implicit integrators place them, rms.
+    """Residual caused by positions half a step late, as semi-implicit integrators place them, rms.
 
     Returns:
-        Root mean square [N or N m], shape (na,); 0 where not every held step is judged.
+        Root mean square [N or N m], shape (na,); 0 unless every held step is judged.
     """
     kernels, needed = residual.filter, residual.needed
     if kernels.late != 0.5 or not kernels.uses_velocities:
@@ -268,10 +269,10 @@ def _smoothing_family(closed: ClosedLog, late: float | None) -> _Family:
 
 
 def acting_after(effort_time: EffortTime, dt: float) -> float | None:
-    """How long after its row an effort acted [steps of the log]; None if throughout its step.
+    """Time of action of an effort after its row [steps of the log]; None if throughout its step.
 
     Args:
-        effort_time: When efforts acted.
+        effort_time: Time at which efforts acted.
         dt: Step of the log [s].
     """
     if isinstance(effort_time, Instantaneous):
@@ -291,7 +292,7 @@ def evenly(values: AnyArray, most: int | None) -> AnyArray:
 
 
 def _expected(closed: ClosedLog, family: _Family, first: float, *, noiseless: bool = False) -> list[_Expected]:
-    """What noise and truncation do to the residual by each filter but the last; nothing if the log is too short."""
+    """Residual caused by noise and truncation for each filter but the last; empty if the log is too short."""
     bases = family.bases(len(closed.log.t), first)
     if len(bases) < FEWEST_JUDGED or len(family.filters) < 2:
         return []

@@ -1,1 +1,1 @@
-"""What is asked of a mechanism: laws, recordings and motions of our own, carried through the closed loops."""
+"""Motions of a mechanism: laws, recordings and generated motions, carried through the closed loops."""

@@ -1,4 +1,4 @@
-"""Whether actuators move as many degrees of freedom all along a motion, or some lose their hold on the way."""
+"""Rank of the actuation along a motion: whether actuators move the same number of degrees of freedom throughout."""
 
 import numpy as np
 
@@ -13,10 +13,10 @@ def refuse_lost_actuation(mechanism: Mechanism, motion: Motion, where: str) -> N
     """Refuse a motion along which the rank of the actuation changes: there efforts are not determined.
 
     Args:
-        where: What moves, for the error message.
+        where: Name of the motion, for the error message.
 
     Raises:
-        SingularityError: If it does; names the actuators and says when.
+        SingularityError: If it changes; names the actuators and the time.
     """
     A = drive_motions(mechanism, motion.q)
     values = np.linalg.svd(A, compute_uv=False)

@@ -12,7 +12,7 @@ from loopcheck.robots.mechanism import Coordinate, Mechanism
 from loopcheck.robots.motion import Law, Motion
 
 NUDGE = 1e-3
-"""How far a dof of a closed pose must be able to move, or the loops lock it [m or rad]."""
+"""Required range of a dof of a closed pose; below it the loops lock the dof [m or rad]."""
 
 
 def assemble(
@@ -27,14 +27,14 @@ def assemble(
     """Close the loops along a motion law.
 
     Args:
-        law: What is prescribed for the driven coordinates.
+        law: Motion of the driven coordinates.
         guess: Joint positions near those at the first time [m or rad], shape (nq,).
-        drives: Prescribed coordinates in the order of the law; by default all that are driven.
-        where: What is assembled, for the error messages; by default the file of the model.
+        drives: Prescribed coordinates in the order of the law; by default all driven coordinates.
+        where: Name of the robot, for the error messages; by default the file of the model.
 
     Raises:
         LoopClosureError: If the loops cannot be closed at the first time.
-        SingularityError: If the motion leaves the workspace or meets a singularity; it says when.
+        SingularityError: If the motion leaves the workspace or meets a singularity; `time` is its time.
     """
     drives = mechanism.drives if drives is None else drives
     tracer = Tracer(mechanism=mechanism, law=law, drives=drives, where=where or str(mechanism.model.path))
@@ -42,7 +42,7 @@ def assemble(
 
 
 def assembled(tracer: Tracer, guess: JointPositions, t: Times) -> Motion:
-    """The motion of a tracer; what nothing drives starts at rest.
+    """The motion of a tracer; unactuated dofs start at rest.
 
     Args:
         tracer: Mechanism and law.
@@ -50,7 +50,7 @@ def assembled(tracer: Tracer, guess: JointPositions, t: Times) -> Motion:
 
     Raises:
         LoopClosureError: If the loops cannot be closed at the first time.
-        SingularityError: If the motion leaves the workspace or meets a singularity; it says when.
+        SingularityError: If the motion leaves the workspace or meets a singularity; `time` is its time.
     """
     start = tracer.start(guess, float(t[0]))
     if tracer.undriven(start.q):
@@ -62,13 +62,14 @@ def assembled(tracer: Tracer, guess: JointPositions, t: Times) -> Motion:
 def want_mobile(tracer: Tracer, q: JointPositions) -> None:
     """Refuse a closed pose with dofs that are free to first order only, as those of a stretched linkage.
 
-    Each is nudged, and the loops are closed again: what can move stays where it was moved to, what cannot comes back.
+    Each dof is displaced slightly, and the loops are closed again: a free dof keeps its displacement, a locked dof
+    returns.
 
     Args:
-        tracer: Mechanism, and where it is from.
+        tracer: Mechanism and its name.
 
     Raises:
-        MechanismError: If one comes back; it names the joints.
+        MechanismError: If a dof returns; it names the joints.
     """
     mechanism = tracer.mechanism
     N = null_space(closure_jacobian_at(mechanism, q[None])[0])

@@ -1,6 +1,6 @@
-"""A motion for a robot that comes without one: smooth, bounded, periodic, from rest, inside the joint limits.
+"""A motion for a robot without a prescribed motion: smooth, bounded, periodic, from rest, inside the joint limits.
 
-Every drive takes the largest swing that fits; what does not fit is halved, for the drives that are the cause alone.
+Every drive takes the largest swing that fits; a swing that does not fit is halved, for the responsible drives alone.
 """
 
 import time
@@ -30,7 +30,7 @@ SHORT_SPAN = (0.0, 0.5)
 SWING = 0.3
 """Half of the largest swing of a hinge [rad], and of a slide relative to the robot's size [-]."""
 SKEWS = (0.0, 0.8, -0.8, 0.4, -0.4)
-"""How the swings of every three drives are skewed [-]."""
+"""Skew of the swings, different for every three drives [-]."""
 ROOM = 0.9
 """Fraction of the way to a joint limit that a swing may take [-]."""
 WELL_AWAY = 0.1
@@ -40,12 +40,12 @@ LEAST_SWING = 2.0**-9
 LEAST_FOR_LIMITS = 2.0**-5
 """The same for the sake of a joint limit alone; below it, the limit is ignored [-]."""
 MOST_SECONDS = 300.0
-"""How long a motion is looked for [s]."""
+"""Time limit of the search [s]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Attempt:
-    """What came of one attempt."""
+    """Result of an attempt."""
 
     motion: Motion | None = None
     """The motion, if it can be followed well away from singularities."""
@@ -57,7 +57,7 @@ class _Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Search:
-    """What is looked for, and what every attempt has in common."""
+    """Constant data of all attempts of a search."""
 
     mechanism: Mechanism
     start: Start
@@ -67,7 +67,7 @@ class _Search:
     """Whether the robot has unactuated motions."""
 
     def attempts(self, scale: Array) -> Iterator[_Attempt]:
-        """What comes of swings of some scale: towards the sides with more room, to the others, and half to each.
+        """Result of swings of some scale: towards the sides with more room, to the others, and half to each.
 
         Args:
             scale: Fraction of the largest swing of each drive [-], shape (drives,).
@@ -95,7 +95,7 @@ class _Search:
         return _Attempt(motion=motion, beyond=left_limits(self.mechanism, drives, motion))
 
     def _span(self, amplitude: Array) -> tuple[float, float]:
-        """First and last time [s]: small swings are fast ones, lest nothing but weights and springs is at work."""
+        """First and last time [s]: small swings are fast, so that not only weights and springs act."""
         if self.undriven:
             return SHORT_SPAN
         full = room(replace(self.mechanism, joints=_unlimited(self.mechanism)), self.start.q, self.start.drives)
@@ -110,12 +110,12 @@ def automatic_motion(mechanism: Mechanism, guess: JointPositions, dt: float | No
     Args:
         guess: Joint positions near those at the start [m or rad], shape (nq,).
         dt: Step of the report grid [s]; by default that of `report_grid`.
-        where: What is moved, for the error messages.
+        where: Name of the robot, for the error messages.
 
     Raises:
         LoopClosureError: If the loops cannot be closed.
         SingularityError: If no motion is found.
-        MechanismError: If nothing can move, no actuator moves anything, or the search takes too long.
+        MechanismError: If the robot cannot move, no actuator has an effect, or the search takes too long.
     """
     still = swing(mechanism, guess, (), np.zeros(0), span=SPAN)
     free = Tracer(mechanism=mechanism, law=still, drives=(), where=where)
@@ -177,9 +177,9 @@ def swing(
     *,
     span: tuple[float, float],
 ) -> Law:
-    """Every drive swings to one side of its position and back, with one, two or three periods in the span.
+    """Every drive swings to a side of its position and back, with one, two or three periods in the span.
 
-    Every three drives are skewed in another way, so that the accelerations of six are independent of each other.
+    Each group of three drives has its own skew, so that the accelerations of six drives are linearly independent.
 
     Args:
         q: Starting pose [m or rad], shape (nq,).
@@ -237,7 +237,7 @@ def _unlimited(mechanism: Mechanism) -> tuple[Joint, ...]:
 
 
 def _size(mechanism: Mechanism, q: Array) -> float:
-    """Half of the largest distance of joints or mass centres from their mean [m]; 1 m if all are in one point."""
+    """Half of the largest distance of joints or mass centres from their mean [m]; 1 m if all coincide."""
     body_poses = poses(mechanism, q[None])
     points = np.concatenate([body_poses.anchors[0], body_poses.c[0]])
     return float(np.linalg.norm(points - points.mean(axis=0), axis=1).max()) / 2 or 1.0

@@ -1,7 +1,7 @@
 """Closes the loops of many samples at once, each from a pose of its own nearby.
 
-`continuation` goes from sample to sample; where many short motions are wanted, its Newton steps on one sample at a time
-cost most. Here the drives of all samples go together, straight from where they are to where the law wants them.
+`continuation` goes from sample to sample; for many short motions, its Newton steps on a single sample at a time cost
+most. Here the drives of all samples move together, straight from their positions to those of the law.
 """
 
 from collections.abc import Sequence
@@ -35,17 +35,17 @@ ON_THE_WAY = 1e-8
 def assemble_batch(
     mechanism: Mechanism, law: Law, near: Array, t: Times, *, drives: Sequence[Coordinate], where: str
 ) -> Motion:
-    """Close the loops along a motion law, all samples at once where every degree of freedom is driven by a joint.
+    """Close the loops along a motion law, all samples at once if every degree of freedom is driven by a joint.
 
     Args:
-        law: What is prescribed for the driven coordinates.
-        near: A pose from which each sample can be reached, or one for all; it need not be closed [m or rad],
+        law: Motion of the driven coordinates.
+        near: A pose near each sample, or a single pose for all; its loops may be open [m or rad],
             shape (nt, nq) or (1, nq).
         drives: Prescribed coordinates in the order of the law.
-        where: What is assembled, for the error messages.
+        where: Name of the robot, for the error messages.
 
     Raises:
-        LoopClosureError: If the loops cannot be closed with the drives where they are nearby.
+        LoopClosureError: If the loops cannot be closed with the drives at their nearby positions.
         SingularityError: If a sample cannot be reached, or the motion meets a singularity.
     """
     tracer = Tracer(mechanism=mechanism, law=law, drives=tuple(drives), where=where)
@@ -74,7 +74,7 @@ def _closed(tracer: Tracer, near: Array) -> Array:
 
 
 def _moved(tracer: Tracer, q: Array, targets: Array) -> Array:
-    """Closed poses (nt, nq) whose drives were moved to where they are wanted (nt, drives), in steps to be trusted."""
+    """Closed poses (nt, nq) with the drives moved to wanted positions (nt, drives), in reliable steps."""
     mechanism, dofs, passive = tracer.mechanism, tracer.dofs, tracer.passive
     done, step = 0.0, 1.0
     while done < 1:

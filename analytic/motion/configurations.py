@@ -1,8 +1,8 @@
-"""Which way gravity points, named for what is true of the robot, whatever the axes of its file are.
+"""Direction of gravity, named by its relation to the robot, independent of the axes of its file.
 
-A robot is planar if all that its actuators move turns about one direction and moves across it; what spins or floats
-undriven does not count. A planar robot lies flat, `horizontal`, where gravity is along that direction, and stands
-upright, `vertical`, where it is across it.
+A robot is planar if all its actuated motions turn about a common direction and displace across it; undriven spinning
+or floating does not count. A planar robot lies flat, `horizontal`, if gravity is along that direction, and stands
+upright, `vertical`, if it is across it.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ PLANAR = 1e-3
 ALONG = 0.999
 """Part of gravity along the normal above which a robot lies flat [-]; below `PLANAR` it stands upright."""
 BESIDE = (1e-1, 3e-2, 1e-2)
-"""How far joints are moved to a second pose, the first of these that closes [m or rad]."""
+"""Displacements of joints to a second pose; the first that closes is used [m or rad]."""
 
 
 def with_configurations(robot: Robot) -> Robot:

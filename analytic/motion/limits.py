@@ -17,13 +17,13 @@ from loopcheck.robots.mechanism import Coordinate, Mechanism
 from loopcheck.robots.motion import Motion
 
 TOUCHED = 1e-6
-"""How far beyond a limit a joint still only touches it [m or rad]; as far as loops may be open."""
+"""Distance beyond a limit up to which a joint touches it [m or rad]; as large as the tolerance of loops."""
 MARGIN = 0.05
 """Distance from a limit that a start keeps, relative to the joint's range [-]."""
 CLOSE_ENOUGH = 1e-9
 """Closure residual below which Newton's method continues alone [m or rad]."""
 MOST_STEPS = 60
-"""How many steps into the limits are taken at most."""
+"""Largest number of steps into the limits."""
 LONGEST_STEP = 0.3
 """Longest of them [m or rad]."""
 LEAST_MOTION = 1e-4
@@ -31,7 +31,7 @@ LEAST_MOTION = 1e-4
 
 
 def excess(mechanism: Mechanism, q: PositionSeries) -> Array:
-    """How far each joint is beyond its nearer limit; zero inside, and where there is none.
+    """Distance of each joint beyond its nearer limit; zero inside, and for a joint without limits.
 
     Returns:
         Distances [m or rad], shape (nt, joints).
@@ -43,7 +43,7 @@ def excess(mechanism: Mechanism, q: PositionSeries) -> Array:
 
 
 def beyond_limits(mechanism: Mechanism, q: PositionSeries) -> list[int]:
-    """The joints that leave their limits at a sample, the farthest first; one that touches them is inside."""
+    """The joints that leave their limits at a sample, the farthest first; touching a limit is inside."""
     farthest = excess(mechanism, q).max(axis=0, initial=0.0)
     return [int(j) for j in np.argsort(-farthest) if farthest[j] > TOUCHED]
 
@@ -60,7 +60,7 @@ def left_limits(mechanism: Mechanism, drives: Sequence[Coordinate], motion: Moti
 
 
 def joints_moved(mechanism: Mechanism, drives: Sequence[Coordinate], q: JointPositions) -> AnyArray:
-    """Which joints each drive moves; none that can also move while the drives are held.
+    """Mask of the joints that each drive moves, without joints that can also move while the drives are held.
 
     Args:
         drives: Coordinates that move.
@@ -84,7 +84,7 @@ def limits_in_words(mechanism: Mechanism, j: int) -> str:
 
 
 def inside_limits(mechanism: Mechanism, q: Array) -> Array:
-    """A pose inside all limits in which the loops are closed or nearly so, as near as the steps lead.
+    """A pose inside all limits with closed or nearly closed loops, as near as the steps lead.
 
     Each step closes the loops as far as the limits let it: linear least squares within bounds.
 
@@ -92,7 +92,7 @@ def inside_limits(mechanism: Mechanism, q: Array) -> Array:
         q: Pose nearby [m or rad], shape (1, nq).
 
     Returns:
-        The pose, shape (1, nq); the caller sees whether its loops close.
+        The pose, shape (1, nq); its loops may be open.
     """
     from scipy.optimize import lsq_linear
 

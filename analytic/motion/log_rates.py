@@ -1,7 +1,7 @@
-"""Whether the rates in a log are those of its positions.
+"""Checks that the rates in a log are those of its positions.
 
-Between samples a motion is a polynomial through positions, velocities and accelerations. Where these contradict each
-other it is no motion that a simulation can follow, whatever the efforts of the samples are.
+Between samples a motion is a polynomial through positions, velocities and accelerations. If these contradict each
+other, no simulation can follow the motion, whatever the efforts of the samples are.
 """
 
 import numpy as np
@@ -20,12 +20,11 @@ TRUNCATION = 8.0
 
 
 def contradiction(mechanism: Mechanism, t: Array, drive: Drive, where: str) -> str:
-    """What contradicts what in a log of the drives, as a sentence; nothing if nothing does.
+    """Contradictions in a log of the drives, as a sentence; empty if there are none.
 
     Args:
-        t: Times of the samples [s], shape (nt,), equally spaced.
-        drive: Positions, velocities and accelerations there.
-        where: The log, for the error message.
+        drive: Positions, velocities and accelerations at the times.
+        where: Name of the log, for the error message.
 
     Raises:
         MechanismError: If a rate is a multiple of the derivative: it has another unit or another sign.
@@ -49,7 +48,7 @@ def contradiction(mechanism: Mechanism, t: Array, drive: Drive, where: str) -> s
 
 
 def _deviation(t: Array, x: Array, v: Array, step: int) -> Array:
-    """How far mean rates over two steps are from the differences over them, by Simpson's rule (nt − 2 step, drives)."""
+    """Distance of mean rates over two steps from the differences over them, by Simpson's rule (nt − 2 step, drives)."""
     mean = (v[: -2 * step] + 4 * v[step:-step] + v[2 * step :]) / 6
     return mean - (x[2 * step :] - x[: -2 * step]) / (2 * step * (t[1] - t[0]))
 

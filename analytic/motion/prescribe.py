@@ -1,7 +1,8 @@
-"""The motion of a case on its report grid, with the loops closed: by a law, made automatically, or from a file.
+"""The motion of a case on its report grid, with the loops closed: by a law, generated, or from a file.
 
-The actuated joints are given, the passive ones follow from the closures; a motion that leaves the workspace or meets a
-singularity is refused, with the time at which it does.
+The actuated joints are given, the passive joints follow from the closures. A motion that leaves the workspace or meets
+a
+singularity is refused; the message gives the time.
 """
 
 from dataclasses import replace
@@ -37,12 +38,11 @@ def prescribe(case: Case, *, dt: float | None = None) -> Motion:
     """The prescribed motion of a case on the report grid, with the loops closed.
 
     Args:
-        case: Robot, variant, mode and configuration.
         dt: Step of the grid [s]; by default that of `report_grid`.
 
     Raises:
         LoopClosureError: If the loops cannot be closed at the start.
-        SingularityError: If the motion leaves the workspace or meets a singularity; it says when.
+        SingularityError: If the motion leaves the workspace or meets a singularity; `time` is its time.
         MechanismError: If there is no actuator, or the motion law does not fit the robot.
     """
     mechanism, where = case.mechanism, f"{case.mechanism.model.path}, mode {case.mode}"
@@ -77,7 +77,7 @@ def _prescribed(case: Case, dt: float | None, where: str) -> Motion:
 
 
 def depends_on_gravity(case: Case) -> bool:
-    """Whether the motion of a case is its own in each configuration: where something moves that nothing drives."""
+    """Whether the motion of a case differs between configurations: it does if unactuated dofs move."""
     mechanism = case.mechanism
     q, residual = close(mechanism, case.guess[None], np.ones(mechanism.nv, dtype=bool))
     return residual <= CLOSED and undriven_dofs(mechanism, q[0]) > 0
@@ -94,9 +94,9 @@ def _motion_file(robot: Robot) -> Path:
 
 
 def _recorded(mechanism: Mechanism, recording: Recording, guess: Array, where: str) -> Motion:
-    """A motion from a file; of a full state that closes the loops, positions and what the drives do are as given.
+    """A motion from a file; positions of a full state with closed loops, and the motion of the drives, are kept.
 
-    The other rates follow: all sources find them by themselves, and would differ by what a log is rounded to.
+    The other rates follow: all sources compute them by themselves, and would differ by the rounding of a log.
     """
     t, law = recording.t, recording.law
     if recording.states is None:
@@ -132,7 +132,7 @@ def _recorded(mechanism: Mechanism, recording: Recording, guess: Array, where: s
 
 
 def _logged_coasting(tracer: Tracer, t: Array, states: tuple[Array, Array, Array]) -> Motion:
-    """A logged motion with dofs that nothing drives: their accelerations follow from the dynamics, whatever the log."""
+    """A logged motion with unactuated dofs: their accelerations follow from the dynamics, not from the log."""
     q, given, logged = states
     qd = np.concatenate([settled(tracer, q[[k]], given[[k]], float(time)) for k, time in enumerate(t)])
     qdd = accelerations(tracer, t, q, qd)

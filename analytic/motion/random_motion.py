@@ -13,18 +13,18 @@ from loopcheck.robots.motion import Drive, Motion
 HARMONICS = 5
 """Of the span of the motion."""
 HALVINGS = 6
-"""How often it is made half as large before giving up."""
+"""Largest number of halvings."""
 
 
 def random_motion(mechanism: Mechanism, motion: Motion, *, seed: int = 0) -> Motion:
     """A random motion from the first pose of another, on its grid.
 
-    No drive goes farther from its first position than in the other motion, or accelerates more; where the loops do not
-    let it, all go half as far, and again.
+    No drive goes farther from its first position than in the other motion, or accelerates more. If the loops do not let
+    it, all displacements are halved, and halved again.
 
     Args:
         motion: The other motion.
-        seed: Which one [-].
+        seed: Seed of the random numbers [-].
 
     Raises:
         SingularityError: If even the smallest leaves the workspace or meets a singularity.

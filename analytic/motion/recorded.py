@@ -79,7 +79,7 @@ def read_recording(path: Path, mechanism: Mechanism) -> Recording:
 
 
 def _of_drive(path: Path, columns: "pd.DataFrame", mechanism: Mechanism, drive: Coordinate, rate: str) -> Array:
-    """A drive's own column, or for a tendon those of its joints."""
+    """A drive's own column, or for a tendon the columns of its joints."""
     of_joints = [f"{mechanism.joints[j].name}.{rate}" for j in drive.joints]
     if f"{drive.name}.{rate}" not in columns and all(name in columns for name in of_joints):
         return np.stack([_column(path, columns, name) for name in of_joints], axis=1) @ drive.weights

@@ -1,7 +1,7 @@
-"""The pose from which the motion of a robot starts that comes without one.
+"""The start of a generated motion.
 
 It closes the loops, is inside the joint limits, and is regular: neither the loops nor the actuators are singular in it.
-Where the pose of the file is not so, one nearby is taken, the same in every run, and a note says so.
+If the pose of the file violates a condition, a pose nearby is taken, the same in every run, and a note reports it.
 """
 
 from dataclasses import dataclass
@@ -39,12 +39,12 @@ class Start:
     limited: bool
     """Whether it is inside all joint limits."""
     notes: tuple[str, ...] = ()
-    """How it differs from the pose of the file, a sentence each."""
+    """Differences to the pose of the file, a sentence each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Regularity:
-    """How regular a closed pose is."""
+    """Regularity of a closed pose."""
 
     dof: int
     driven: int
@@ -59,12 +59,12 @@ def regular_start(free: Tracer, guess: JointPositions) -> Start:
     """The pose to start from.
 
     Args:
-        free: The mechanism, nothing prescribed: every joint may give way to close the loops.
+        free: The mechanism without prescribed coordinates: every joint may give way to close the loops.
         guess: The pose of the file [m or rad], shape (nq,).
 
     Raises:
         LoopClosureError: If the loops cannot be closed.
-        MechanismError: If nothing can move, or no actuator moves anything.
+        MechanismError: If the robot cannot move, or no actuator has an effect.
     """
     q, notes = _closed_inside(free, guess)
     start = _aside(free, q)
@@ -79,7 +79,7 @@ def regular_start(free: Tracer, guess: JointPositions) -> Start:
 
 
 def _closed_inside(free: Tracer, guess: Array) -> tuple[Array, tuple[str, ...]]:
-    """A closed pose (1, nq), inside the joint limits if one is found, and what there is to say of it."""
+    """A closed pose (1, nq), inside the joint limits if one is found, and notes on it."""
     mechanism = free.mechanism
     q, residual = free.close(guess[None], 0.0)
     outside = beyond_limits(mechanism, q if residual <= CLOSED else guess[None])
@@ -97,10 +97,11 @@ def _closed_inside(free: Tracer, guess: Array) -> tuple[Array, tuple[str, ...]]:
 
 
 def _aside(free: Tracer, q: Array) -> Array:
-    """The closed pose itself, or where it is singular one nearby that is not, both of shape (1, nq).
+    """The closed pose itself, or a regular pose near a singular pose, both of shape (1, nq).
 
-    A pose with singular loops has more degrees of freedom than its neighbours, one with singular actuation fewer that
-    are driven. Of the poses with least freedom and most of it driven, the nearest is taken that is conditioned well.
+    A pose with singular loops has more degrees of freedom than its neighbours, a pose with singular actuation fewer
+    driven
+    ones. Of the poses with least freedom and most of it driven, the nearest well conditioned pose is taken.
     """
     mechanism, random = free.mechanism, np.random.default_rng(0)
     allowed, nearby = set(beyond_limits(mechanism, q)), [q]
@@ -132,7 +133,7 @@ def _regularity(free: Tracer, q: Array) -> _Regularity:
 
 
 def _stepped_aside(free: Tracer, q: Array, start: Array) -> str:
-    """What a step aside from a singular pose has changed, as a sentence."""
+    """Changes made by a step away from a singular pose, as a sentence."""
     before, after = _regularity(free, q), _regularity(free, start)
     moved = float(np.abs(start - q).max())
     if after.dof < before.dof:
@@ -145,7 +146,7 @@ def _stepped_aside(free: Tracer, q: Array, start: Array) -> str:
 
 
 def _want_drives(free: Tracer, q: Array) -> tuple[Coordinate, ...]:
-    """The independent drives in a closed pose (nq,), or an error if nothing can move or nothing is driven."""
+    """The independent drives in a closed pose (nq,), or an error if there is no mobility or no driven dof."""
     mechanism = free.mechanism
     drives = independent_drives(mechanism, q)
     if drives:

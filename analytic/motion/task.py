@@ -1,7 +1,7 @@
-"""Task coordinates: what a motion law says of the platform, from which the coordinates of the actuated joints follow.
+"""Task coordinates: motion laws of the platform, from which the coordinates of the actuated joints follow.
 
 A law that is given for the platform, as papers give it, keeps both parts: the path of the task coordinates over time
-and the inverse kinematics. Jets bring all rates along, and the rates of the joints per rate of each task coordinate.
+and the inverse kinematics. Jets carry all rates along, and the rates of the joints per rate of each task coordinate.
 """
 
 from collections.abc import Callable
@@ -56,7 +56,7 @@ class Task:
 
 
 def task_efforts(task: Task, mechanism: Mechanism, t: Times, effort: EffortSeries) -> Array:
-    """Generalized efforts Aᵀτ on the task coordinates: what the actuators do there together, however they share it.
+    """Generalized efforts Aᵀτ on the task coordinates: the joint effect of the actuators, however they share it.
 
     Args:
         task: Motion law of the mechanism.

@@ -1,9 +1,9 @@
-"""Motions with degrees of freedom that nothing drives: rods that spin, links held by springs, a floating base.
+"""Motions with unactuated degrees of freedom: rods that spin, links held by springs, a floating base.
 
 The driven coordinates s = W q are prescribed, the others follow from the dynamics: of all accelerations that keep the
-loops closed and give the drives s̈, those for which no generalized force is left along the motions that no actuator
-sees. They are integrated in time, by Dormand and Prince's method of order 8 or, where that is stiff, by Radau's, and
-every sample is put back on the closures.
+loops closed and give the drives s̈, those without a remaining generalized force along the motions that no actuator
+moves. They are integrated in time, by Dormand and Prince's method of order 8 or, if that is stiff, by Radau's, and
+every sample is projected back on the closures.
 """
 
 import time
@@ -38,11 +38,11 @@ NEARBY = 1e-6
 AT_ONCE = 2**24
 """Numbers in the twist matrices of the states that are evaluated together [-]: 128 MB, and as much a few times more."""
 MOST_EVALUATIONS = (20_000, 200_000.0)
-"""How often accelerations are computed at most: in any case [-], and besides for each second of the motion [1/s]."""
+"""Limit of evaluations of accelerations: in any case [-], and besides for each second of the motion [1/s]."""
 STALLED = (2000, 1e-4)
 """Evaluations between two checks of progress [-], and the least progress, relative to the motion [-]."""
 MOST_SECONDS = (60.0, 240.0)
-"""How long that takes at most: in any case [s], and besides for each second of the motion [-]."""
+"""Time limit of an integration: in any case [s], and besides for each second of the motion [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,17 +58,18 @@ class MovingState:
 
 
 def integrate_unactuated(tracer: Tracer, known: list[MovingState], t: Times) -> Motion:
-    """The motion at increasing times, each integrated from the latest state that is known.
+    """The motion at increasing times, each integrated from the latest computed state.
 
-    Before the first there is no integrating: backwards in time, what is damped grows without bound. There the motion is
-    one of constant acceleration that leads to the first state.
+    There is no integration before the first state: backwards in time, damped motions grow without bound. There the
+    motion
+    is one of constant acceleration that leads to the first state.
 
     Args:
         tracer: Mechanism and law of the driven coordinates.
         known: States on the motion, in time.
 
     Raises:
-        SingularityError: If the motion meets a singularity; it says when.
+        SingularityError: If the motion meets a singularity; `time` is its time.
     """
     latest = np.searchsorted([state.t for state in known], t, side="right") - 1
     states = [_before(tracer, known[0], float(time)) for time in t[latest < 0]]
@@ -81,7 +82,7 @@ def integrate_unactuated(tracer: Tracer, known: list[MovingState], t: Times) -> 
 
 
 def at_rest(tracer: Tracer, q: Array, t: float) -> MovingState:
-    """The state in which the drives move as prescribed and, apart from that, as little as possible moves.
+    """The state with the prescribed motion of the drives and otherwise as little motion as possible.
 
     Args:
         tracer: Mechanism and law.
@@ -94,15 +95,15 @@ def at_rest(tracer: Tracer, q: Array, t: float) -> MovingState:
 def accelerations(
     tracer: Tracer, t: Times, q: PositionSeries, qd: VelocitySeries, *, rank: int | None = None
 ) -> AccelerationSeries:
-    """Accelerations of all joints: driven as prescribed, the others as the dynamics want.
+    """Accelerations of all joints: prescribed for the drives, by the dynamics for all others.
 
     Args:
         tracer: Mechanism and law.
-        rank: Rank of what closures and drives hold, where it is known: between closed poses redundant closures are
-            redundant nearly only. By default it is judged.
+        rank: Rank of the constraints of closures and drives: between closed poses redundant closures are only nearly
+            redundant. By default it is judged.
 
     Raises:
-        SingularityError: If the closures do not hold the driven coordinates apart; it says when.
+        SingularityError: If the closures do not keep the driven coordinates independent; `time` is the time.
     """
     state = State(mechanism=tracer.mechanism, q=q, qd=qd)
     right = np.concatenate([-(state.Phi_dot @ qd[..., None])[..., 0], tracer.law(t).qdd], axis=1)
@@ -133,7 +134,7 @@ def _before(tracer: Tracer, first: MovingState, t: float) -> MovingState:
 
 @dataclass(slots=True, kw_only=True)
 class _Integrand:
-    """Rates of positions and velocities during one integration, which has an end in any case."""
+    """Rates of positions and velocities during an integration with limited effort."""
 
     tracer: Tracer
     rank: int
@@ -145,7 +146,7 @@ class _Integrand:
     fastest: float = 0.0
     """Fastest decay at its start [1/s]."""
     evaluations: int = 0
-    """How often accelerations have been computed."""
+    """Number of evaluations of the accelerations so far."""
     reached: float = 0.0
     """Time at the last check of progress [s]."""
 
@@ -255,13 +256,13 @@ def settled(tracer: Tracer, q: Array, qd: Array, t: float) -> Array:
 
 
 def _held(tracer: Tracer, Phi: Array) -> Array:
-    """What closures and drives hold: Φ, with the rates of the prescribed coordinates below, (nt, nc + drives, nv)."""
+    """Constraints of closures and drives: Φ above the rates of the prescribed coordinates, (nt, nc + drives, nv)."""
     W = tracer.mechanism.rates_of(tracer.drives)
     return np.concatenate([Phi, np.broadcast_to(W, (len(Phi), *W.shape))], axis=1)
 
 
 def _rank(tracer: Tracer, t: Array, values: Array) -> int:
-    """Rank of what is held, the same at all samples, from the singular values (nt, any)."""
+    """Rank of the constraints, the same at all samples, from the singular values (nt, any)."""
     ranks = (values > RANK_TOLERANCE).sum(axis=1)
     if np.any(ranks != ranks[0]):
         raise _stuck(tracer, float(t[np.argmax(ranks != ranks[0])]), "the rank of the closures changes")

@@ -1,4 +1,4 @@
-"""One file a paper: its closed-form model as the authors wrote it, with each erratum switchable to its printed form.
+"""One file a paper: its closed-form model in the authors' notation, with each erratum switchable to its printed form.
 
 A module of a paper has `ERRATA` and `efforts(case, motion, printed)`; it shares no dynamics code with other sources.
 The errata are data in a file of the same name, `<paper>.toml`.
@@ -25,7 +25,7 @@ AS_CORRECTED: Set[str] = frozenset()
 
 
 class Erratum(BaseModel):
-    """A place where a paper cannot be right as printed."""
+    """A place with an error in the printed paper."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, str_min_length=1)
 
@@ -36,7 +36,7 @@ class Erratum(BaseModel):
     printed: str
     corrected: str
     computes: bool = True
-    """Whether the printed form can be computed; if not, it is a slip of notation."""
+    """Whether the printed form can be computed; otherwise it is a slip of notation."""
 
 
 class Errata(BaseModel):
@@ -57,7 +57,7 @@ class Errata(BaseModel):
 
 
 class PaperModel(Protocol):
-    """What a module of this package offers."""
+    """Contents of a module of this package."""
 
     ERRATA: tuple[Erratum, ...]
 
@@ -88,7 +88,7 @@ def paper_model(name: str) -> PaperModel:
     """The module of a paper.
 
     Raises:
-        NotFoundError: If there is none of that name.
+        NotFoundError: If there is no module of that name.
     """
     try:
         return importlib.import_module(f"{__name__}.{name}")
@@ -110,10 +110,10 @@ def read_errata(module: str) -> tuple[Erratum, ...]:
 
 
 def want_known(printed: Set[str], errata: tuple[Erratum, ...]) -> None:
-    """Check the names of errata that are to be switched on.
+    """Check the names of errata to be switched on.
 
     Raises:
-        NotFoundError: If one is unknown, or is a slip of notation that cannot be computed.
+        NotFoundError: If a name is unknown, or is a slip of notation that cannot be computed.
     """
     known_keys = [erratum.key for erratum in errata if erratum.computes]
     for key in sorted(printed - set(known_keys)):
@@ -121,7 +121,7 @@ def want_known(printed: Set[str], errata: tuple[Erratum, ...]) -> None:
 
 
 def want_plain(mechanism: Mechanism, *, wrench: bool = False) -> None:
-    """Check that a robot has nothing that no paper's model has.
+    """Check that a robot has only elements that papers' models have.
 
     Args:
         wrench: Whether the paper's model has an external wrench.

@@ -3,7 +3,7 @@
 Every leg is a serial chain from the base: three revolutes that meet at S, the actuated joint 4, and two revolutes that
 meet at U at right angles and carry the platform. The operation point of all of them is C, the mass centre of the
 platform, so that J_J θ̇_J = t_M (twists with the angular part first). Joint 4 is prismatic along S–U, or a revolute
-whose axis is that of joint 5. The document numbers no equations; the errata name the place.
+with the axis of joint 5. The document numbers no equations; the errata name the place.
 """
 
 from collections.abc import Container, Mapping, Set
@@ -74,7 +74,7 @@ class Legs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """M q̈ + N q̇ = τ_W + τ_G + Λ φ, and what it is made of."""
+    """M q̈ + N q̇ = τ_W + τ_G + Λ φ, and its matrices."""
 
     T: Array
     """T = Y⁻¹ Z: twist of the platform per actuated rate [-, m, 1/m], shape (nt, 6, 6)."""
@@ -103,10 +103,11 @@ def degree_of_freedom(joints: int, links: int) -> int:
 
 
 def parameters(mechanism: Mechanism) -> Parameters:
-    """The document's parameters of a model whose legs hang from the platform.
+    """The document's parameters of a model with legs hanging from the platform.
 
     Raises:
-        NotRepresentableError: If a body or joint is missing, the legs differ, or the model has what this one has not.
+        NotRepresentableError: If a body or joint is missing, the legs differ, or the model has an element that this one
+            lacks.
     """
     bodies = {body.name: body for body in mechanism.bodies}
     joints = {joint.name: joint for joint in mechanism.joints}
@@ -137,8 +138,8 @@ def efforts(case: Case, motion: Motion, printed: Set[str] = AS_CORRECTED) -> Arr
     """Efforts φ = Λ⁻¹ (M q̈ + N q̇ − τ_W − τ_G) of the six actuated joints.
 
     Args:
-        case: A platform on six legs in one configuration.
-        motion: The prescribed motion, of which only that of the actuated joints is used.
+        case: A platform on six legs in a configuration.
+        motion: The prescribed motion; only that of the actuated joints is used.
         printed: Keys of errata that are left as printed.
 
     Returns:
@@ -212,7 +213,7 @@ def dynamic_model(
 
 
 def platform_poses(p: Parameters, q: Array, guess: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Poses with given actuated coordinates by Newton's method on Y t = Z q̇, each sample from the one before.
+    """Poses with given actuated coordinates by Newton's method on Y t = Z q̇, each sample from its predecessor.
 
     Args:
         q: Actuated coordinates [m or rad], shape (nt, 6).
@@ -469,7 +470,7 @@ def _want_alike(bodies: Mapping[str, Body]) -> None:
 
 
 def _load(mechanism: Mechanism, platform: Body) -> Wrench:
-    """The external wrench w_W, zero if there is none."""
+    """The external wrench w_W; zero by default."""
     body = next(b for b, own in enumerate(mechanism.bodies) if own is platform)
     moment, force = np.zeros(3), np.zeros(3)
     for load in mechanism.wrenches:

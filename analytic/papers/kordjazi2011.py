@@ -48,8 +48,9 @@ def parameters(mechanism: Mechanism) -> Parameters:
     """The paper's parameters of the model, which must have the paper's bodies and symmetry.
 
     Raises:
-        NotRepresentableError: If a body is missing, the legs differ, a mass centre is off its line, or a joint has what
-            the paper's model has not.
+        NotRepresentableError: If a body is missing, the legs differ, a mass centre is off its line, or a joint has an
+            element
+            that the paper's model lacks.
     """
     bodies = {body.name: body for body in mechanism.bodies}
     required = [*(f"slider{i}" for i in (1, 2, 3)), *(f"link{i}" for i in (1, 2, 3)), "platform"]
@@ -94,8 +95,8 @@ def efforts(case: Case, motion: Motion, printed: Set[str] = AS_CORRECTED) -> Arr
     """Forces of the three sliders by equations (12) to (20) with (23) to (35).
 
     Args:
-        case: The 3-PRR in one variant, mode and configuration.
-        motion: The prescribed motion, of which only that of the sliders is used.
+        case: The 3-PRR in a variant, mode and configuration.
+        motion: The prescribed motion; only that of the sliders is used.
         printed: Keys of errata that are left as printed.
 
     Returns:
@@ -207,7 +208,7 @@ def loop_jacobian_rate(p: Parameters, q: Array, qd: Array, printed: Set[str] = A
 
 
 def joint_coordinates(p: Parameters, sliders: Array, guess: Array, printed: Set[str] = AS_CORRECTED) -> Array:
-    """Solve the six constraint equations for q4 … q9 by Newton's method, each sample from the one before.
+    """Solve the six constraint equations for q4 … q9 by Newton's method, each sample from its predecessor.
 
     Args:
         sliders: Positions of the sliders q1, q2, q3 [m], shape (nt, 3).
@@ -287,7 +288,7 @@ def _loop_rows(inner: AnyArray, outer: AnyArray, *, slides: float) -> Array:
 
 
 def _loop_pairs(rows: Array, printed: Set[str]) -> Array:
-    """Rows of (29), or those of the pair that (28) prints: Q2 − Q3 = (Q1 − Q3) − (Q1 − Q2)."""
+    """Rows of (29), or rows of the pair that (28) prints: Q2 − Q3 = (Q1 − Q3) − (Q1 − Q2)."""
     if "loop_pair" in printed:
         rows[:, 2:4] -= rows[:, 0:2]
     return rows
@@ -317,5 +318,5 @@ def _planar(vector: Array) -> complex:
 
 
 def _vector(z: AnyArray) -> Array:
-    """Three-vectors of planar ones, shape (..., 3)."""
+    """Three-vectors of planar vectors, shape (..., 3)."""
     return np.stack([z.real, z.imag, np.zeros_like(z.real)], axis=-1)

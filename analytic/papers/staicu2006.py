@@ -97,7 +97,7 @@ def parameters(mechanism: Mechanism) -> Parameters:
     """The paper's parameters of the model.
 
     Raises:
-        NotRepresentableError: If a body is missing, or the model has what the paper's has not.
+        NotRepresentableError: If a body is missing, or the model has an element that the paper's model lacks.
     """
     bodies = {body.name: body for body in mechanism.bodies}
     for name in ("sliderA", "sliderB", "sliderC", "legA", "legB", "bar3", "bar6", "platform"):
@@ -127,8 +127,8 @@ def efforts(case: Case, motion: Motion, printed: Set[str] = AS_CORRECTED) -> Arr
     """Forces of the three sliders by equations (6) to (18).
 
     Args:
-        case: The 2T1R in one configuration.
-        motion: The prescribed motion, of which only that of the sliders is used.
+        case: The 2T1R in a configuration.
+        motion: The prescribed motion; only that of the sliders is used.
         printed: Keys of errata that are left as printed.
 
     Returns:
@@ -270,7 +270,7 @@ def connectivity(
 def relative_velocities(
     p: Parameters, rotations: Mapping[str, Array], sliders: Mapping[str, Array], printed: Set[str] = AS_CORRECTED
 ) -> Rates:
-    """All relative velocities and those of the platform from those of the sliders, by (14).
+    """Relative velocities and platform velocities from the velocities of the sliders, by (14).
 
     With unit velocities of the sliders these are the characteristic virtual velocities.
 
@@ -285,7 +285,7 @@ def relative_velocities(
 def relative_accelerations(
     p: Parameters, rotations: Mapping[str, Array], rates: Rates, sliders: Mapping[str, Array]
 ) -> Rates:
-    """All relative accelerations and those of the platform from those of the sliders, by (15).
+    """Relative accelerations and platform accelerations from the accelerations of the sliders, by (15).
 
     Args:
         rotations: The matrices (1).
@@ -298,7 +298,7 @@ def relative_accelerations(
 def velocity_terms(
     p: Parameters, rotations: Mapping[str, Array], rates: Rates, printed: Set[str] = AS_CORRECTED
 ) -> Mapping[str, Array]:
-    """What is left of the acceleration of the platform on the right of (15), by leg [m/s²].
+    """Part of the platform's acceleration on the right of (15), by leg [m/s²].
 
     Args:
         rotations: The matrices (1).
@@ -326,7 +326,7 @@ def velocity_terms(
 
 
 def inverse_velocities(p: Parameters, rotations: Mapping[str, Array], platform: Array, printed: Set[str]) -> Rates:
-    """All relative velocities from those of the platform, by (14) with errata as printed.
+    """All relative velocities from the velocities of the platform, by (14) with errata as printed.
 
     Args:
         rotations: The matrices (1).
@@ -339,7 +339,7 @@ def inverse_velocities(p: Parameters, rotations: Mapping[str, Array], platform: 
 def inverse_accelerations(
     p: Parameters, rotations: Mapping[str, Array], rates: Rates, platform: Array, printed: Set[str]
 ) -> Rates:
-    """All relative accelerations from those of the platform, by (15) with errata as printed.
+    """All relative accelerations from the accelerations of the platform, by (15) with errata as printed.
 
     Args:
         rotations: The matrices (1).

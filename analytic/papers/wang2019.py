@@ -46,7 +46,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """τ = I ẍ + C ẋ − γ (25), and what it is made of."""
+    """τ = I ẍ + C ẋ − γ (25), and its matrices."""
 
     T: Array
     """Twist-shaping matrices [-, m, 1/m], shape (nt, 7, 6, 3)."""
@@ -62,7 +62,7 @@ def parameters(mechanism: Mechanism) -> Parameters:
     """The paper's parameters of the model.
 
     Raises:
-        NotRepresentableError: If a body is missing, or the model has what the paper's has not.
+        NotRepresentableError: If a body is missing, or the model has an element that the paper's model lacks.
     """
     bodies = {body.name: body for body in mechanism.bodies}
     required = ("slider1", "slider2", "link1", "link2", "rod3", "rod4", "platform")
@@ -88,8 +88,8 @@ def efforts(case: Case, motion: Motion, printed: Set[str] = AS_CORRECTED) -> Arr
     """Minimum-norm forces of the four sliders (36).
 
     Args:
-        case: The 2PUR-2RPU in one configuration.
-        motion: The prescribed motion, of which only that of the actuated joints is used.
+        case: The 2PUR-2RPU in a configuration.
+        motion: The prescribed motion; only that of the actuated joints is used.
         printed: Keys of errata that are left as printed.
 
     Returns:

@@ -2,7 +2,7 @@
 
 Task coordinates x = (x, y, θ_z) of P; active joints q_a from the X axis; passive, sensed joints q_p relative to them;
 q = (q_a, q_p). Platform and serial chains are two subsystems, joined by J_C; T = ∂q/∂q_a. The model comes in active
-joints, and redundantly in active and sensed joints (58), whose matrices are 3×6.
+joints, and redundantly in active and sensed joints (58), with 3×6 matrices.
 """
 
 from collections.abc import Iterator, Set
@@ -101,8 +101,9 @@ def parameters(mechanism: Mechanism) -> Parameters:
     """The paper's parameters of the model, which must have the paper's bodies and symmetry.
 
     Raises:
-        NotRepresentableError: If a body or closure is missing, a point is off its place, or a joint has what the
-            paper's model has not.
+        NotRepresentableError: If a body or closure is missing, a point is off its place, or a joint has an element that
+            the
+            paper's model lacks.
     """
     bodies = {body.name: body for body in mechanism.bodies}
     legs = [[f"{part}{i}" for i in (1, 2, 3)] for part in ("proximal", "distal", "sensor")]
@@ -152,7 +153,7 @@ def parameters(mechanism: Mechanism) -> Parameters:
 
 
 def _beyond_the_paper(mechanism: Mechanism, links: list[Body]) -> Iterator[str]:
-    """What the model has and the paper's has not."""
+    """Elements of the model that the paper's model lacks."""
     loops = [closure.name for closure in mechanism.closures if isinstance(closure, ConnectClosure)]
     if sorted(loops) != ["qc2", "qc3"] or len(mechanism.closures) != 2:
         yield "closures other than 'qc2' and 'qc3'"
@@ -168,8 +169,8 @@ def efforts(case: Case, motion: Motion, printed: Set[str] = AS_CORRECTED) -> Arr
     the inverse position problem (35), (36), as the paper derives its trajectories.
 
     Args:
-        case: The 3-RRR in one variant, mode and configuration.
-        motion: The prescribed motion, of which only that of the motors is used.
+        case: The 3-RRR in a variant, mode and configuration.
+        motion: The prescribed motion; only that of the motors is used.
         printed: Keys of errata that are left as printed.
 
     Returns:
@@ -191,8 +192,8 @@ def redundant_efforts(case: Case, motion: Motion) -> Array:
     """The same torques by the model in active and sensed passive joints (58).
 
     Args:
-        case: The 3-RRR in one variant, mode and configuration.
-        motion: The prescribed motion, of which only that of the motors is used.
+        case: The 3-RRR in a variant, mode and configuration.
+        motion: The prescribed motion; only that of the motors is used.
 
     Returns:
         Efforts [N m], shape (nt, 3).
@@ -262,7 +263,7 @@ def corners(p: Parameters, q: Array) -> Array:
 
 
 def direct_position(p: Parameters, q: Array, printed: Set[str] = AS_CORRECTED) -> PlanarPoses:
-    """Pose from all joints, averaged over the legs (31) to (34); exact where all d_i are equal.
+    """Pose from all joints, averaged over the legs (31) to (34); exact if all d_i are equal.
 
     Args:
         q: Joints q_a, q_p [rad], shape (nt, 6).
@@ -283,7 +284,7 @@ def inverse_position(p: Parameters, x: PlanarPoses, elbow: Array, printed: Set[s
     """Joints from the pose (35), (36), each angle continued from sample to sample.
 
     Args:
-        elbow: Sign of sin q_p of each leg, which names the working mode [-], shape (3,).
+        elbow: Sign of sin q_p of each leg, which identifies the working mode [-], shape (3,).
         printed: Keys of errata that are left as printed.
 
     Returns:
@@ -357,7 +358,7 @@ def passive_joints(
         iterations: Largest number of iterations [-].
 
     Returns:
-        Joints q_a, q_p [rad], shape (nt, 6); what has not converged shows in (30).
+        Joints q_a, q_p [rad], shape (nt, 6); unconverged samples violate (30).
     """
     q = np.concatenate([qa, guess], axis=1)
     for _ in range(iterations):
@@ -579,7 +580,7 @@ def active_model(
 
 
 def singularity_determinant(p: Parameters, x: PlanarPoses, q: Array) -> Array:
-    """Determinant that vanishes where the locked motors do not hold the platform.
+    """Determinant that vanishes if the locked motors do not hold the platform.
 
     Its rows are the forces along the distal links: unit vector of B_iC_i, moment about P divided by d_i.
 
@@ -634,7 +635,7 @@ def _side(p: Parameters, q: Array, printed: Set[str]) -> Array:
 
 
 def _arms(p: Parameters, q: Array, printed: Set[str]) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Derivatives of OC_i and OC_{i+1} along their active joints, and along their passive ones, each (nt, 3, 2)."""
+    """Derivatives of OC_i and OC_{i+1} along their active joints, and along their passive joints, each (nt, 3, 2)."""
     link, u = p.L[:, None] * _u(q[:, :3]), _u(q[:, :3] + q[:, 3:])
     near, far = p.l[:, None] * u, (p.l if "next_link" in printed else p.l[NEXT])[:, None] * u[:, NEXT]
     E = _perpendicular

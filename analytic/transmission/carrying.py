@@ -1,4 +1,4 @@
-"""What hangs on the joints of a closed mechanism: which of two links of a loop carries the other."""
+"""Mass carried by the joints of a closed mechanism: decides the carrier among two links of a loop."""
 
 from collections.abc import Iterator
 
@@ -8,10 +8,11 @@ from loopcheck.robots.mechanism import WORLD, Mechanism
 
 
 def carried_masses(mechanism: Mechanism) -> list[float]:
-    """Mass that hangs on each body of the spanning tree, its own included [kg].
+    """Mass carried by each body of the spanning tree, its own included [kg].
 
-    A rod hangs on both its ends, by where its mass centre is between them: else a crank with its rod would carry more
-    than the foot that the two move.
+    A rod counts for both its ends, by the place of its mass centre between them: otherwise a crank with its rod would
+    carry
+    more than the foot that the two move.
     """
     masses = [body.mass for body in mechanism.bodies]
     for rod, share, other in _rods(mechanism):
@@ -24,7 +25,7 @@ def carried_masses(mechanism: Mechanism) -> list[float]:
 
 
 def _rods(mechanism: Mechanism) -> Iterator[tuple[int, float, int]]:
-    """Bodies that end the tree, close one loop and do not turn on what it turns on: rods.
+    """Rods: bodies at the end of the tree that close a single loop and do not turn on its carrier.
 
     With the part of their mass at the far end [-], and the body there.
     """

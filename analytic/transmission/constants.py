@@ -1,8 +1,8 @@
-"""The constants in the file of a serial stand-in that come nearest to the closed mechanism.
+"""The constants in the file of a simplified serial model that come nearest to the closed mechanism.
 
-Armature, damping and a spring at each shared joint, mass centre and inertia of each link; masses stay. What is left of
-the motors' efforts over their peaks is least in the mean square. The constants are those of bodies that can be: nothing
-of a joint is below zero, and the second moments Σ' about the mass centre are positive, as L Lᵀ with a little on top.
+Armature, damping and a spring at each shared joint, mass centre and inertia of each link; masses stay. The remaining
+motor efforts over their peaks are least in the mean square. The constants are physical: no constant of a joint is below
+zero, and the second moments Σ' about the mass centre are positive, as L Lᵀ with a small addition.
 """
 
 from collections.abc import Callable, Sequence
@@ -52,7 +52,7 @@ class Constants:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """Rates and accelerations that motions have: those that come and go are pulled back to the middle."""
+    """Rates and accelerations of motions: reciprocating motions are pulled back to the middle."""
 
     middle: Array
     """Of the shared coordinates [m or rad], shape (n,)."""
@@ -86,7 +86,7 @@ class States:
     closed: Array
     """Efforts of the closed mechanism [N or N m], shape (nt, n)."""
     regressor: Array
-    """Of the stand-in [any unit], shape (nt, n, p)."""
+    """Of the serial model [any unit], shape (nt, n, p)."""
     transmission: Array
     """Of the closed mechanism's motors [-, or ratios of the units], shape (nt, na, n)."""
 
@@ -96,7 +96,7 @@ def best_constants(twin: Twin, samples: Workspace, pace: Pace, links_too: bool =
 
     Args:
         pace: Rates and accelerations of the motions.
-        links_too: Whether mass centres and inertias of links may change besides what joints have.
+        links_too: Whether mass centres and inertias of links may change besides the constants of joints.
     """
     states = _states(twin, samples, pace)
     peaks = np.abs(motor_efforts(states.transmission, states.closed)).max(axis=0)
@@ -128,11 +128,11 @@ def at_motors(transmission: Array, columns: Array) -> Array:
 
 
 def least_error(columns: Array, lacking: Array) -> float:
-    """Root mean square that no constants at all go below, bodies that cannot be included.
+    """Lower bound of the root mean square over all constants, unphysical bodies included.
 
     Args:
         columns: Efforts per unit of each constant [any unit], shape (rows, p).
-        lacking: What the stand-in lacks [the same unit], shape (rows,).
+        lacking: Missing efforts of the serial model [the same unit], shape (rows,).
 
     Returns:
         Of all rows [that unit].

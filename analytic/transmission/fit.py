@@ -1,4 +1,4 @@
-"""Fits what a serial stand-in lacks as functions of its joint positions."""
+"""Fits the missing terms of a simplified serial model as functions of its joint positions."""
 
 from collections.abc import Mapping
 from itertools import product
@@ -28,7 +28,7 @@ FIELDS = ("motor position", "transmission", "armature", "damping", "force at res
 
 
 def fields(twin: Twin, x: Array) -> tuple[Array, Array]:
-    """The functions of a `JointMap` from the equations of both mechanisms, one after the other.
+    """The functions of a `JointMap` from the equations of both mechanisms, in sequence.
 
     Args:
         x: Shared coordinates [m or rad], shape (nt, n).
@@ -37,7 +37,7 @@ def fields(twin: Twin, x: Array) -> tuple[Array, Array]:
         Values [any unit], shape (nt, fields), and of each the largest of the closed mechanism alone, shape (fields,).
 
     Raises:
-        MechanismError: If a pose is not sound.
+        MechanismError: If a pose is invalid.
     """
     (q, sound), (q_serial, serial_sound) = (sound_poses(space, x) for space in (twin.closed, twin.serial))
     if not (sound & serial_sound).all():
@@ -58,13 +58,13 @@ def fields(twin: Twin, x: Array) -> tuple[Array, Array]:
 
 
 def sound_box(twin: Twin) -> Array:
-    """A box about the start in which both mechanisms reach every pose of a grid, or random ones of many joints.
+    """A box about the start in which both mechanisms reach every pose of a grid, or random poses for many joints.
 
     Returns:
         Lowest and highest value of each shared coordinate [m or rad], shape (n, 2).
 
     Raises:
-        MechanismError: If there is none.
+        MechanismError: If there is no such box.
     """
     start = twin.closed.coordinates(twin.closed.start[None])[0]
     box, n = twin.ranges, len(start)
@@ -84,18 +84,18 @@ def sound_box(twin: Twin) -> Array:
 
 
 def fitted_map(twin: Twin, box: Array, seed: int) -> tuple[JointMap, Array]:
-    """What the serial model lacks as functions of the joint positions.
+    """Missing terms of the serial model as functions of the joint positions.
 
     Args:
         twin: The mechanisms; of up to three shared joints.
         box: Lowest and highest value of each shared coordinate [m or rad], shape (n, 2).
-        seed: Of the poses at which the fit is checked.
+        seed: Seed of the poses at which the fit is checked.
 
     Returns:
-        The functions, and the error of each over its peak at poses that the fit has not seen [-], shape (fields,).
+        The functions, and the error of each over its peak at poses outside the fit [-], shape (fields,).
 
     Raises:
-        MechanismError: If there are too many joints, or not all poses of the box are sound.
+        MechanismError: If there are too many joints, or a pose of the box is invalid.
     """
     n = len(twin.names)
     if n not in DEGREES:

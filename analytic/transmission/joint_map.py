@@ -1,7 +1,7 @@
-"""A closed mechanism as functions of its joint positions: its transmission, and what a serial model of it lacks.
+"""A closed mechanism as functions of its joint positions: its transmission, and the missing terms of its serial model.
 
 This needs NumPy alone: `loopcheck serial` writes it beside the numbers of a mechanism, so that the two together are a
-module of its own. Functions are Chebyshev series in the joint positions, valid within the box they were fitted in.
+module of its own. Functions are Chebyshev series in the joint positions, valid within the box of their fit.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointMap:
-    """Functions of the n joint positions x that a serial model of a closed mechanism has.
+    """Functions of the n joint positions x of a closed mechanism and its serial model.
 
     Positions are arrays of shape (nt, n) in rad or m. Efforts at the joints are Tᵀ times those of the na motors.
     """
@@ -98,20 +98,20 @@ class JointMap:
         return self._square(self._field(x, 3))
 
     def force(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Effort at rest, of weights and springs, that the serial model lacks.
+        """Missing effort of the serial model at rest, from weights and springs.
 
         Args:
             x: Joint positions [m or rad], shape (nt, n).
 
         Returns:
-            Efforts to add to those it needs [N or N m], shape (nt, n).
+            Efforts to add to those of the serial model [N or N m], shape (nt, n).
         """
         return self._field(x, 4)
 
     def missing_efforts(
         self, x: NDArray[np.float64], xd: NDArray[np.float64], xdd: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Efforts that the closed mechanism needs at its joints for a motion, less those of the serial model.
+        """Joint efforts of the closed mechanism for a motion, less those of the serial model.
 
         Args:
             x: Joint positions [m or rad], shape (nt, n).
@@ -133,7 +133,7 @@ class JointMap:
         return values.reshape(len(values), n, n)
 
     def _field(self, x: NDArray[np.float64], which: int, along: int | None = None) -> NDArray[np.float64]:
-        """One of the functions, or its derivative along a joint, shape (nt, entries)."""
+        """A function, or its derivative along a joint, shape (nt, entries)."""
         na, n = len(self.motors), len(self.joints)
         ends = np.cumsum([0, na, na * n, n * n, n * n, n])
         coefficients = self.coefficients[..., ends[which] : ends[which + 1]]

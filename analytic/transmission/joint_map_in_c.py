@@ -1,4 +1,4 @@
-"""The functions of a `JointMap` as C: its equations run once on symbols, what is left is straight-line code."""
+"""The functions of a `JointMap` as C: its equations, run on symbols, leave straight-line code."""
 
 from itertools import product
 
@@ -100,7 +100,7 @@ def _efforts(functions: JointMap) -> Tape:
 
 
 def _kept(coefficients: Array) -> Array:
-    """Coefficients of a function without those that round-off left."""
+    """Coefficients of a function without round-off terms."""
     return np.where(np.abs(coefficients) > NEGLIGIBLE * np.abs(coefficients).max(), coefficients, 0.0)
 
 

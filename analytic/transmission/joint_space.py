@@ -1,8 +1,8 @@
 """A mechanism seen at some of its joints: its closed poses and motions as functions of theirs.
 
 D holds the joint velocities per unit rate of each shared joint with the loops closed, D = N (X N)⁻¹ with N = null(Φ)
-and X the rates of the shared joints. What is left besides, as of rods that spin, must cost nothing, and D is less
-its part along it, D − Z (ZᵀMZ)⁻¹ ZᵀMD, as in `loopcheck.analytic.kinematics.redundancy.actuator_motions`.
+and X the rates of the shared joints. Remaining motions, as of rods that spin, must need no effort, and D is less
+its part along them, D − Z (ZᵀMZ)⁻¹ ZᵀMD, as in `loopcheck.analytic.kinematics.redundancy.actuator_motions`.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ SLIGHT = 1e-5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointSpace:
-    """A mechanism and the joints at which it is seen."""
+    """A mechanism and its shared joints."""
 
     mechanism: Mechanism
     """With a closure for each joint that does not move."""
@@ -89,13 +89,13 @@ class JointSpace:
 
 
 def fixed_joints(mechanism: Mechanism, names: Sequence[str]) -> tuple[str, ...]:
-    """Joints that do not move: free ones, as of a base, and those that are named and there.
+    """Joints that do not move: free joints, as of a base, and existing joints by name.
 
     Args:
         names: Names of hinges and slides.
 
     Raises:
-        MechanismError: If one of them is a ball.
+        MechanismError: If a named joint is a ball.
     """
     balls = [joint.name for joint in mechanism.joints if joint.kind == "ball" and joint.name in names]
     if balls:
@@ -106,11 +106,8 @@ def fixed_joints(mechanism: Mechanism, names: Sequence[str]) -> tuple[str, ...]:
 def want_known(names: Sequence[str], *mechanisms: Mechanism) -> None:
     """Refuse joints that none of the mechanisms has.
 
-    Args:
-        mechanisms: Robots.
-
     Raises:
-        NotFoundError: Lists the known ones.
+        NotFoundError: Lists the valid names.
     """
     known = dict.fromkeys(joint.name for mechanism in mechanisms for joint in mechanism.joints)
     for name in names:
@@ -124,8 +121,8 @@ def closed_start(
     """The mechanism with joints that do not move, and a closed pose.
 
     Args:
-        fixed: Names of the joints that stay where they are in it.
-        given: Names of hinges and slides that are where they are to be.
+        fixed: Names of the immobile joints.
+        given: Names of hinges and slides with prescribed positions.
 
     Raises:
         LoopClosureError: If the loops cannot be closed.
@@ -148,7 +145,7 @@ def closed_start(
 
 
 def independent_joints(mechanism: Mechanism, q: JointPositions, names: Sequence[str]) -> tuple[str, ...]:
-    """Of some joints those that move by themselves, as far as they do so well: those that carry most first.
+    """Of some joints, the joints that move independently and reliably: carriers of most mass first.
 
     Args:
         names: Names of hinges and slides.
@@ -201,10 +198,9 @@ def joint_space(
 
 
 def joint_motions(space: JointSpace, state: State) -> Array:
-    """The motions that move one shared coordinate at unit rate and all others not, and keep the loops closed, D.
+    """The motions that move a single shared coordinate at unit rate, all others not, and keep the loops closed, D.
 
     Args:
-        space: Mechanism and shared joints.
         state: Closed poses; velocities do not matter.
 
     Returns:
@@ -256,10 +252,7 @@ def joint_efforts(space: JointSpace, q: PositionSeries, qd: VelocitySeries, qdd:
 
 
 def conditioning(space: JointSpace, q: PositionSeries) -> Array:
-    """How well the shared joints determine all others: smallest over largest singular value of closures and rates.
-
-    Args:
-        space: Mechanism and shared joints.
+    """Conditioning of the mechanism by its shared joints: smallest over largest singular value of closures and rates.
 
     Returns:
         Ratios [-], shape (nt,).
@@ -272,11 +265,11 @@ def reached_poses(space: JointSpace, x: Array) -> tuple[Array, AnyArray]:
     """Closed poses at values of the shared coordinates, each on a straight way from the start.
 
     Args:
-        space: Mechanism and shared joints.
         x: Shared coordinates [m or rad], shape (nt, n).
 
     Returns:
-        Poses [m or rad], shape (nt, nq), and which of them were reached (nt,); of others how far the way led.
+        Poses [m or rad], shape (nt, nq), and the mask of the reached poses (nt,); the others are the ends of their
+        ways.
     """
     mechanism, units = space.mechanism, unit_rates(space.mechanism)[space.dofs]
     way = x - space.coordinates(space.start[None])
@@ -319,10 +312,10 @@ def _constraints(space: JointSpace, Phi: Array) -> Array:
 
 
 def _force_left_out(space: JointSpace, Z: Array, where: str) -> str:
-    """Refuse a mechanism that the shared joints do not determine, but for motions that cost nothing, or very little.
+    """Refuse a mechanism that the shared joints do not determine, except for motions without noticeable effort.
 
     Returns:
-        What is left out of these motions, in words.
+        Neglected parts of these motions, in words.
     """
     if not Z.size:
         return ""
@@ -353,7 +346,7 @@ def _force_left_out(space: JointSpace, Z: Array, where: str) -> str:
 
 
 def _holding(mechanism: Mechanism, q: Array, j: int) -> Closure:
-    """A closure that keeps a joint where it is in a pose (nq,)."""
+    """A closure that keeps a joint at its position in a pose (nq,)."""
     joint, columns = mechanism.joints[j], mechanism.q_slices[j]
     if joint.kind == "free":
         body_poses = poses(mechanism, q[None])

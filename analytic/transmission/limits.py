@@ -1,9 +1,9 @@
-"""What constant limits of motors mean at the joints: boxes that are safe, and joint limits that break a motor.
+"""Constant limits of motors, seen at the joints: safe boxes, and joint limits that exceed a motor's.
 
 Motor efforts are τ = A τ_x with A = T⁻ᵀ, motor rates ẏ = T ẋ: both are rows that joint-side vectors must keep within
-limits, so that what follows holds for efforts and for speeds alike. More motors than joints give the efforts Tᵀ τ of a
-box, a zonotope: each of its facets lies along n − 1 motors, and its normal is a row with the farthest that all motors
-together reach along it as limits.
+limits, so the same functions serve efforts and speeds. More motors than joints give the efforts Tᵀ τ of a
+box, a zonotope: each of its facets lies along n − 1 motors; its normal is a row, with the largest sum of all motors
+along it as limits.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class Box:
 
 
 def effort_ranges(space: JointSpace, actuators: Sequence[int]) -> Box:
-    """What the efforts of actuators are cut to; infinite where nothing cuts them."""
+    """Effort limits of actuators; infinite without limits."""
     limits = [space.mechanism.actuators[k].limits for k in actuators]
     return Box(
         low=np.array([max((limit.low for limit in each), default=-np.inf) for each in limits]),
@@ -39,7 +39,7 @@ def effort_ranges(space: JointSpace, actuators: Sequence[int]) -> Box:
 
 
 def joint_ranges(space: JointSpace) -> Box:
-    """What the efforts at the shared joints of a serial model are cut to; infinite where no actuator acts.
+    """Effort limits at the shared joints of a serial model; infinite without an actuator.
 
     Args:
         space: The serial model and its shared joints.
@@ -53,7 +53,7 @@ def joint_ranges(space: JointSpace) -> Box:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facets:
-    """Rows that joint-side vectors must keep within limits, at each pose; a row of zeros says nothing."""
+    """Rows that joint-side vectors must keep within limits, at each pose; a row of zeros has no effect."""
 
     rows: Array
     """[-, or ratios of the units], shape (nt, m, n)."""
@@ -64,7 +64,7 @@ class Facets:
 
 
 def effort_facets(T: Array, limits: Box) -> Facets:
-    """What motors within limits can give at the joints.
+    """Joint efforts available from motors within limits.
 
     Args:
         T: Transmission, of at least as many motors as joints [-, or ratios of the units], shape (nt, na, n).
@@ -87,13 +87,14 @@ def effort_facets(T: Array, limits: Box) -> Facets:
 
 
 def largest_box(rows: Array, low: Array, high: Array) -> Box:
-    """The box of largest volume all of which keeps within the limits of all rows.
+    """The box of largest volume that keeps within the limits of all rows.
 
     With A⁺ and A⁻ the parts of the rows above and below zero, a box from −l to u keeps within them if A⁺u + A⁻l ≤ high
-    and A⁻u + A⁺l ≤ −low. Both are linear, and the logarithm of the volume is concave: there is one largest.
+    and A⁻u + A⁺l ≤ −low. Both are linear, and the logarithm of the volume is concave: the maximum is unique.
 
     Args:
-        rows: Motor-side quantity per joint-side one, the rows of all poses [-, or ratios of the units], shape (m, n).
+        rows: Motor-side quantity per joint-side quantity, the rows of all poses [-, or ratios of the units], shape (m,
+            n).
         low: Lowest value of each row, below zero [N or N m, or per s], shape (m,).
         high: Highest value of each row, above zero [N or N m, or per s], shape (m,).
     """
@@ -130,10 +131,10 @@ def largest_box(rows: Array, low: Array, high: Array) -> Box:
 
 
 def largest_alone(rows: Array, low: Array, high: Array) -> Box:
-    """How far each joint-side quantity may go while the others are zero.
+    """Range of each joint-side quantity while the others are zero.
 
     Args:
-        rows: Motor-side quantity per joint-side one [-, or ratios of the units], shape (m, n).
+        rows: Motor-side quantity per joint-side quantity [-, or ratios of the units], shape (m, n).
         low: Lowest value of each row, below zero [N or N m, or per s], shape (m,).
         high: Highest value of each row, above zero [N or N m, or per s], shape (m,).
     """
@@ -144,10 +145,10 @@ def largest_alone(rows: Array, low: Array, high: Array) -> Box:
 
 
 def most(rows: Array, box: Box) -> Box:
-    """The farthest that each motor-side quantity goes in a box of joint-side ones.
+    """The extreme of each motor-side quantity in a box of joint-side quantities.
 
     Args:
-        rows: Motor-side quantity per joint-side one [-, or ratios of the units], shape (m, n).
+        rows: Motor-side quantity per joint-side quantity [-, or ratios of the units], shape (m, n).
         box: Limits of the joints.
     """
     up, down = np.maximum(rows, 0), np.maximum(-rows, 0)
@@ -155,13 +156,13 @@ def most(rows: Array, box: Box) -> Box:
 
 
 def _sum(weights: Array, ends: Array) -> Array:
-    """Weighted sums in which what has no weight does not count, though it be infinite."""
+    """Weighted sums in which values of zero weight do not count, even if infinite."""
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(weights > 0, weights * ends, 0.0).sum(axis=1))
 
 
 def _corners(A: Array) -> Array:
-    """Rows that may bind: those that no other exceeds in every entry."""
+    """Rows that may bind: rows that no other row exceeds in every entry."""
     order = np.argsort(-A.sum(axis=1))
     kept = A[order[:1]]
     for k in order[1:]:

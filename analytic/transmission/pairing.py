@@ -1,4 +1,4 @@
-"""Which joints of a closed mechanism and of its serial stand-in are the same."""
+"""Pairs of equal joints in a closed mechanism and its serial model."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ SAME_LINE = 1e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """A joint of the closed mechanism and the one that stands for it."""
+    """A joint of the closed mechanism and its counterpart."""
 
     closed: str
     """Name in the closed mechanism."""
@@ -39,18 +39,18 @@ def pair_joints(
     given: Mapping[str, str],
     fixed: Sequence[str],
 ) -> tuple[Pair, ...]:
-    """The joints that both have: those that are given, those of one name, and those whose axes lie on one line.
+    """The common joints: given pairs, joints of the same name, and joints with axes on a common line.
 
     Args:
         q_closed: Its closed starting pose [m or rad], shape (nq,).
-        serial: The stand-in.
+        serial: The serial model.
         q_serial: Its starting pose [m or rad], shape (nq,).
-        given: Names in the stand-in by names in the closed mechanism.
-        fixed: Names of joints that do not move, which are not paired.
+        given: Names in the serial model by names in the closed mechanism.
+        fixed: Names of immobile joints, which are not paired.
 
     Raises:
-        NotFoundError: If a given joint is not there.
-        MechanismError: If the joints of a pair differ in kind or in the direction of their axes, or there is none.
+        NotFoundError: If a given joint is missing.
+        MechanismError: If the joints of a pair differ in kind or in the direction of their axes, or there is no pair.
     """
     own, others = _scalar(closed, fixed), _scalar(serial, fixed)
     for left, right in given.items():
@@ -115,7 +115,7 @@ def _on_one_line(
     names: Sequence[tuple[str, str, str]],
     fixed: Sequence[str],
 ) -> Iterator[tuple[str, str, str]]:
-    """Joints left whose axes lie on one line, where one only does."""
+    """Unpaired joints with axes on a common line, if the pair is unique."""
     length = SAME_LINE * size(closed)
     left = [name for name in _scalar(closed, fixed) if name not in [pair[0] for pair in names]]
     for name in _scalar(serial, fixed):

@@ -1,7 +1,7 @@
-"""Efforts at the joints of a serial stand-in as a linear map of what constants in its file can change.
+"""Efforts at the joints of a serial model as a linear map of the changeable constants in its file.
 
-Newton's and Euler's equations are linear in a body's first and second moments of mass. Both are counted from the mass
-centre that the file has, so that a change of them is s = m d and Σ = Σ' + s sᵀ/m − Σ₀ where the centre moves by d.
+Newton's and Euler's equations are linear in a body's first and second moments of mass. Both are relative to the mass
+centre in the file, so that a change of them is s = m d and Σ = Σ' + s sᵀ/m − Σ₀ for a displacement d of the centre.
 """
 
 import numpy as np
@@ -31,10 +31,10 @@ def links(space: JointSpace) -> tuple[int, ...]:
 
 
 def regressor(space: JointSpace, q: PositionSeries, qd: VelocitySeries, qdd: AccelerationSeries) -> Array:
-    """Efforts at the shared joints per unit of what constants can change.
+    """Efforts at the shared joints per unit of the changeable constants.
 
     Args:
-        space: The stand-in and its shared joints.
+        space: The serial model and its shared joints.
         qd: Velocities that keep the loops closed [m/s or rad/s], shape (nt, nv).
         qdd: Accelerations that keep them closed [m/s² or rad/s²], shape (nt, nv).
 

@@ -1,4 +1,4 @@
-"""What a mechanism weighs, damps and pulls with at its shared joints, and how its motors move with them."""
+"""Weight, damping and springs of a mechanism at its shared joints, and its transmission to the motors."""
 
 from dataclasses import dataclass, replace
 

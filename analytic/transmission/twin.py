@@ -28,7 +28,7 @@ from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.size import unit_rates
 
 SWING = 0.5
-"""How far a joint without limits goes to both sides [rad, or in sizes of the robot]."""
+"""Range of a joint without limits to both sides [rad, or in sizes of the robot]."""
 SOUND = 0.05
 """Fraction of the start's conditioning that loops and motors must keep [-]."""
 LEAST_DRIVEN = 1e-9
@@ -68,17 +68,17 @@ def make_twin(
     given: Mapping[str, str],
     hold: Sequence[str] = (),
 ) -> Twin:
-    """Find what a closed mechanism and its stand-in share.
+    """Find the common joints and poses of a closed mechanism and its serial model.
 
     Args:
         closed_guess: A pose near its closed start [m or rad], shape (nq,).
-        serial: The stand-in.
+        serial: The serial model.
         serial_guess: A pose of it [m or rad], shape (nq,).
-        given: Names of joints of the stand-in by names in the closed mechanism.
-        hold: Joints of either that stay where they are; free ones do anyway.
+        given: Names of joints of the serial model by names in the closed mechanism.
+        hold: Immobile joints of either model; free joints are immobile anyway.
 
     Raises:
-        NotFoundError: If a joint is not there.
+        NotFoundError: If a joint is missing.
         LoopClosureError: If the loops cannot be closed.
         MechanismError: If the shared joints do not determine the mechanisms, or the motors do not move them all.
     """
@@ -103,18 +103,18 @@ def make_twin(
 def sound_start(
     mechanism: Mechanism, guess: JointPositions, fixed: Sequence[str]
 ) -> tuple[Mechanism, Array, tuple[str, ...]]:
-    """A mechanism with joints that do not move, and a closed pose inside its limits where loops and motors are regular.
+    """A mechanism with immobile joints, and a closed pose inside its limits with regular loops and motors.
 
     Args:
         mechanism: Robot with motors.
-        fixed: Names of the joints that stay where they are in it.
+        fixed: Names of the immobile joints.
 
     Returns:
-        The mechanism, the pose [m or rad], shape (nq,), and what there is to say of it.
+        The mechanism, the pose [m or rad], shape (nq,), and notes on it.
 
     Raises:
         LoopClosureError: If the loops cannot be closed.
-        MechanismError: If nothing can move, or no motor moves anything.
+        MechanismError: If the robot cannot move, or no motor has an effect.
     """
     mechanism, q = closed_start(mechanism, guess, fixed)
     law = swing(mechanism, q, (), np.zeros(0), span=SPAN)
@@ -126,11 +126,10 @@ def sound_poses(space: JointSpace, x: Array) -> tuple[Array, AnyArray]:
     """Closed poses at shared coordinates, inside the joints' limits and well away from singular loops and motors.
 
     Args:
-        space: Mechanism and shared joints.
         x: Shared coordinates [m or rad], shape (nt, n).
 
     Returns:
-        Poses [m or rad], shape (nt, nq), and which of them are so (nt,).
+        Poses [m or rad], shape (nt, nq), and the mask of valid poses (nt,).
     """
     q, sound = reached_poses(space, x)
     start = space.start[None]
@@ -157,7 +156,7 @@ class Workspace:
     closed: JointTerms
     """Terms of the closed mechanism at common samples."""
     serial: JointTerms
-    """Of the stand-in there."""
+    """Of the serial model at the same coordinates."""
     closed_q: Array
     """Poses of the closed mechanism there [m or rad], shape (nt, nq)."""
     serial_q: Array
@@ -167,7 +166,7 @@ class Workspace:
 
     @property
     def common(self) -> AnyArray:
-        """Which samples both reach, shape (ns,)."""
+        """Mask of the samples that both reach, shape (ns,)."""
         return self.closed_reaches & self.serial_reaches
 
 
@@ -210,10 +209,10 @@ def _motors(space: JointSpace) -> tuple[int, ...]:
 
 
 def want_driven(twin: Twin) -> None:
-    """Refuse a closed mechanism whose motors do not move all shared joints.
+    """Refuse a closed mechanism with motors that do not move all shared joints.
 
     Raises:
-        MechanismError: Names the joints that no motor moves.
+        MechanismError: Names the joints without a motor.
     """
     space, motors = twin.closed, list(twin.motors)
     T = joint_terms(space, space.start[None]).transmission[0, motors]
@@ -229,7 +228,7 @@ def want_driven(twin: Twin) -> None:
 
 
 def _ranges(closed: JointSpace, serial: JointSpace) -> Array:
-    """What is looked at: all that the limits of either joint let, or a swing about the start where there are none."""
+    """The examined box: the limits of both joints, or a swing about the start without limits."""
     start = closed.coordinates(closed.start[None])[0]
     far = SWING * unit_rates(closed.mechanism)[closed.dofs]
     ranges = np.stack([start - far, start + far], axis=1)
@@ -245,7 +244,7 @@ def _ranges(closed: JointSpace, serial: JointSpace) -> Array:
 
 
 def _pose_error(twin: Twin, q_closed: Array, q_serial: Array) -> Array:
-    """How far the bodies that the shared joints move are apart, relative to where they are at the start."""
+    """Distance between the bodies moved by the shared joints, relative to the start."""
     ends = []
     for space, q in ((twin.closed, q_closed), (twin.serial, q_serial)):
         mechanism = space.mechanism

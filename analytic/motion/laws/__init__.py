@@ -37,11 +37,11 @@ class Prescription:
 
 
 def prescription(case: Case) -> Prescription:
-    """The motion law that a robot asks for.
+    """The motion law named by a robot.
 
     Raises:
         NotFoundError: If there is no such law.
-        MechanismError: If a parameter is unknown or bad, or the law is for another robot.
+        MechanismError: If a parameter is unknown or invalid, or the law is for another robot.
     """
     spec, mechanism = case.robot.motion, case.mechanism
     if spec.law not in LAWS:
@@ -56,25 +56,25 @@ def prescription(case: Case) -> Prescription:
 
 
 def task(case: Case) -> Task | None:
-    """The task coordinates of the law that a robot asks for; None if the law is given for the joints.
+    """The task coordinates of a robot's law; None for a law of the joints.
 
     Raises:
-        MechanismError: If a parameter of the law is unknown or bad, or the law is for another robot.
+        MechanismError: If a parameter of the law is unknown or invalid, or the law is for another robot.
     """
     return prescription(case).task if case.robot.motion.law in LAWS else None
 
 
 def of_task(units: Mapping[str, str], path: Path, inverse: InverseKinematics, duration: float) -> Prescription:
-    """The law that follows from a path of the task coordinates, whose units are given by name."""
+    """The law that follows from a path of the task coordinates with units given by name."""
     task = Task(coordinates=tuple(units), units=tuple(units.values()), path=path, inverse=inverse)
     return Prescription(law=task.law, span=(0.0, duration), task=task)
 
 
 def require_joints(mechanism: Mechanism, law: str, expected: tuple[str, ...]) -> None:
-    """Check that a robot has the actuated joints that a law is given for.
+    """Check that a robot has the actuated joints of a law.
 
     Raises:
-        MechanismError: If it has others.
+        MechanismError: If its actuated joints are others.
     """
     actuated = tuple(drive.name for drive in mechanism.drives)
     if actuated != expected:
@@ -88,7 +88,7 @@ def require_positive(law: str, **parameters: Any) -> None:
     """Check parameters of a law that are lengths, times or frequencies.
 
     Raises:
-        MechanismError: If one is not a positive, finite number.
+        MechanismError: If a parameter is not a positive, finite number.
     """
     for name, value in parameters.items():
         if not isinstance(value, (int, float)) or not 0 < value < np.inf:

@@ -11,12 +11,11 @@ from loopcheck.robots.motion import Drive
 
 
 def prescription(mechanism: Mechanism, start: Array, *, displacement: float = 0.1595) -> Prescription:
-    """Motion of the 3-PRR: accelerations sin 3t, sin 2t, 0.5 sin 3t from rest, for one second.
+    """Motion of the 3-PRR: accelerations sin 3t, sin 2t, 0.5 sin 3t from rest, for a second.
 
     Kordjazi and Akbarzadeh 2011, equations (37) and (38).
 
     Args:
-        mechanism: The 3-PRR.
         start: Positions of the actuated joints in the starting guess [m], shape (3,); not used.
         displacement: Initial displacement of all sliders [m].
     """

@@ -18,7 +18,7 @@ def prescription(
     frequency: float = 1.0,
     duration: float = 1.0,
 ) -> Prescription:
-    """Every actuated joint swings about its starting position, each a little out of step with the one before.
+    """Every actuated joint swings about its starting position, each with a phase shift to the joint before.
 
     The whole swing of joint k is a (cos φ_k − cos(2πft + φ_k)), φ_k = k radians, so it starts at the starting pose.
 

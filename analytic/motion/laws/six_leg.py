@@ -32,7 +32,7 @@ def prescription(
 
 
 def _swaying(sines: Array, t: Times) -> list[Jet]:
-    """Pose of a platform each of whose coordinates is c + a sin(2πft + φ).
+    """Pose of a platform with coordinates c + a sin(2πft + φ).
 
     Args:
         sines: Rows c, a, f, φ for px py pz φ θ ψ [m or rad, the same, Hz, rad], shape (6, 4).

@@ -12,12 +12,11 @@ from loopcheck.robots.mechanism import Mechanism
 
 
 def prescription(mechanism: Mechanism, start: Array) -> Prescription:
-    """Motion (5) of the 2T1R: y = −t²(t² − 1.3t + 0.3), z = 0.2t²(2t² − t − 1), θ = 0.4 sin 4πt, for one second.
+    """Motion (5) of the 2T1R: y = −t²(t² − 1.3t + 0.3), z = 0.2t²(2t² − t − 1), θ = 0.4 sin 4πt, for a second.
 
     Staicu et al. 2006. It does not begin or end at rest, because θ swings through.
 
     Args:
-        mechanism: The 2T1R.
         start: Positions of the actuated joints in the starting guess [m], shape (3,); not used.
     """
     require_joints(mechanism, "staicu2006", ("A", "B", "C"))

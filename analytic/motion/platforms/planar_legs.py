@@ -28,7 +28,7 @@ class PlanarLegs:
     """Lengths B_iC_i [m], shape (3,)."""
 
     def spans(self, theta: float) -> AnyArray:
-        """Vectors from A_i to C_i [m], shape (3,), where P is at O and the platform turned by theta [rad]."""
+        """Vectors from A_i to C_i [m], shape (3,), with P at O and the platform turned by theta [rad]."""
         return self.C * np.exp(1j * theta) - self.A
 
 

@@ -26,7 +26,7 @@ class SixLegs:
 
 
 def six_legs(mechanism: Mechanism) -> SixLegs:
-    """The geometry of a model whose legs hang from the platform, named as in `6spu` and `6x6r`.
+    """The geometry of a model with legs hanging from the platform, named as in `6spu` and `6x6r`.
 
     Raises:
         MechanismError: If a joint is missing.
