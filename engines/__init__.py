@@ -1,8 +1,8 @@
-"""What is judged: one folder an engine, one file a route. Imports robots, never analytic.
+"""The judged engines: a folder per engine, a file per route. Imports robots, never analytic.
 
-`loopcheck.engines.contract` says what an engine must and may provide. Engines and routes are found by their places:
-`engines/<engine>/__init__.py` holds `ENGINE`, and `engines/<engine>/routes/<route>.py` the class whose `name` is
-`<engine>/<route>`.
+`loopcheck.engines.contract` defines the required and optional parts of an engine. Engines, their parts and routes are
+found by file: `engines/<engine>/__init__.py` defines `ENGINE`, `engines/<engine>/<part>.py` a part, and
+`engines/<engine>/routes/<route>.py` the source with the name `<engine>/<route>`.
 """
 
 import ast
@@ -13,8 +13,9 @@ import pkgutil
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from loopcheck.engines.contract import Engine
+from loopcheck.engines.contract import Audit, Engine, Faults, Variant
 from loopcheck.robots.arrays import JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.efforts import Fault, Source
 from loopcheck.robots.errors import EngineNotInstalledError, NotFoundError
@@ -37,6 +38,7 @@ __all__ = [
     "matrices",
     "names",
     "on_request",
+    "part",
     "provides",
     "read_file",
     "shares",
@@ -54,18 +56,19 @@ def engine_names() -> tuple[str, ...]:
 @cache
 def names() -> tuple[str, ...]:
     """Names of all routes, installed or not, as `mujoco/kkt`."""
+    files = {name: pkgutil.iter_modules([f"{__path__[0]}/{name}/routes"]) for name in engine_names()}
     return tuple(
         f"{name}/{route}"
         for name in engine_names()
-        for route in sorted(module.name for module in pkgutil.iter_modules([f"{__path__[0]}/{name}/routes"]))
+        for route in sorted([*(module.name for module in files[name]), *engine(name).variants])
     )
 
 
 def engine(name: str) -> Engine:
-    """What an engine says about itself, and its parts.
+    """Description of an engine.
 
     Raises:
-        NotFoundError: If there is none of that name; the message lists the known ones.
+        NotFoundError: If the name is unknown; the message lists the known names.
     """
     if name not in engine_names():
         raise NotFoundError("engine", name, engine_names())
@@ -105,13 +108,22 @@ def versions() -> Mapping[str, str]:
     return {name: importlib.metadata.version(distribution(name)) for name in engine_names() if installed(name)}
 
 
-def provides(name: str, part: str) -> bool:
-    """Whether an engine has a part of the contract, by its file: the engine need not be there.
+def provides(name: str, kind: str) -> bool:
+    """Whether the folder of an engine has a part of the contract; the engine need not be installed.
 
     Args:
-        part: As `free_motion`.
+        kind: As `free_motion`.
     """
-    return Path(__path__[0], engine(name).name, f"{part}.py").is_file()
+    return Path(__path__[0], engine(name).name, f"{kind}.py").is_file()
+
+
+def part(name: str, kind: str) -> Any:
+    """A part of an engine, a module with the protocol of that name in the contract; None if the engine lacks it.
+
+    Args:
+        kind: As `free_motion`.
+    """
+    return importlib.import_module(f"loopcheck.engines.{name}.{kind}") if provides(name, kind) else None
 
 
 def distribution(name: str) -> str:
@@ -126,50 +138,51 @@ def on_request(name: str) -> str:
 
 
 def faults(name: str) -> Mapping[str, Fault]:
-    """What can be spoilt in the adapter of a route of an installed engine, by kind of fault."""
+    """Faults that can be seeded in a route of an installed engine, by kind of fault."""
     folder, route = name.split("/")
-    declared = engine(folder).faults()
+    declared: Faults | None = part(folder, "faults")
     return {} if declared is None else declared.FAULTS.get(route, {})
 
 
 def description(name: str) -> str:
-    """What a route exercises, the first line of its class, read from its file: its engine need not be there.
+    """What a route exercises, in one line; its engine need not be installed.
+
+    It is the first line of the docstring of the route's class, or of its file if that has no class of this name.
 
     Raises:
-        NotFoundError: If there is none of that name; the message lists the known ones.
+        NotFoundError: If the name is unknown; the message lists the known names.
     """
-    if name not in names():
-        raise NotFoundError("source", name, names())
-    folder, route = name.split("/")
-    tree = ast.parse(Path(__path__[0], folder, "routes", f"{route}.py").read_text(encoding="utf-8"))
+    variant, path = _place(name)
+    if variant is not None:
+        return variant.description
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and _is_named(node, name)]
-    return (ast.get_docstring(classes[0]) or "").split("\n")[0] if classes else ""
+    return (ast.get_docstring(classes[0] if classes else tree) or "").split("\n")[0]
 
 
 def load(name: str) -> Source:
     """The route of that name.
 
     Raises:
-        NotFoundError: If there is none; the message lists the known ones.
-        EngineNotInstalledError: If its engine is not installed; the message says which extra brings it.
+        NotFoundError: If the name is unknown; the message lists the known names.
+        EngineNotInstalledError: If its engine is not installed; the message names the extra that installs it.
     """
-    if name not in names():
-        raise NotFoundError("source", name, names())
-    folder, route = name.split("/")
+    _, path = _place(name)
+    folder = name.split("/")[0]
     _want_installed(folder)
-    module = importlib.import_module(f"loopcheck.engines.{folder}.routes.{route}")
-    routes = [item for item in vars(module).values() if isinstance(item, type) and getattr(item, "name", None) == name]
-    return routes[0]()
+    module = importlib.import_module(f"loopcheck.engines.{folder}.routes.{path.stem}")
+    source: type[Source] | Source = next(item for item in vars(module).values() if getattr(item, "name", None) == name)
+    return source() if isinstance(source, type) else source
 
 
 def simulates(name: str) -> bool:
-    """Whether a route moves the robot by itself, and so cannot follow a motion that the dynamics do not make."""
+    """Whether a route simulates the robot, and so cannot follow a motion that contradicts the dynamics."""
     folder, route = name.split("/")
     return route in engine(folder).simulating
 
 
 def audit(name: str, mechanism: Mechanism, q: JointPositions) -> Inventory:
-    """What an engine simulates when it is given a mechanism, read back from the engine's own state.
+    """The model of a mechanism in an engine, read back from the engine's own state.
 
     Raises:
         EngineNotInstalledError: If the engine is not installed.
@@ -177,7 +190,8 @@ def audit(name: str, mechanism: Mechanism, q: JointPositions) -> Inventory:
         EngineError: If it fails.
     """
     _want_installed(name)
-    return engine(name).audit().audit(mechanism, q)
+    declared: Audit = part(name, "audit")
+    return declared.audit(mechanism, q)
 
 
 def read_file(case: Case, q: JointPositions) -> Inventory:
@@ -196,7 +210,7 @@ def read_file(case: Case, q: JointPositions) -> Inventory:
 
 
 def matrices(name: str, mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> Matrices:
-    """What an engine computes at some states: the terms of its equations of motion.
+    """The terms of an engine's equations of motion at some states.
 
     Raises:
         EngineNotInstalledError: If the engine is not installed.
@@ -204,7 +218,21 @@ def matrices(name: str, mechanism: Mechanism, q: PositionSeries, qd: VelocitySer
         EngineError: If it fails.
     """
     _want_installed(name)
-    return engine(name).audit().matrices(mechanism, q, qd)
+    declared: Audit = part(name, "audit")
+    return declared.matrices(mechanism, q, qd)
+
+
+def _place(name: str) -> tuple[Variant | None, Path]:
+    """The entry of a variant, and the file of a route.
+
+    Raises:
+        NotFoundError: If the name is unknown; the message lists the known names.
+    """
+    if name not in names():
+        raise NotFoundError("source", name, names())
+    folder, route = name.split("/")
+    variant = engine(folder).variants.get(route)
+    return variant, Path(__path__[0], folder, "routes", f"{variant.file if variant else route}.py")
 
 
 def _is_named(node: ast.ClassDef, name: str) -> bool:

@@ -1,23 +1,21 @@
-"""What an engine must and may provide, as protocols: read this before you add one.
+"""The required and optional parts of an engine, as protocols: read this before you add an engine.
 
-An engine is a folder. Its `__init__.py` holds `ENGINE`, an instance of a subclass of `Engine`; each method that it
-overrides hands out a module of the folder, which mypy holds against the protocol of that method. Modules are imported
-where they are asked for, so that an engine that is not installed can still be described.
+An engine is a folder. Its `__init__.py` defines `ENGINE`, an `Engine`. Each further part is a module of the folder,
+found by file and imported when it is needed, so that an engine that is not installed can still be described. A test
+compares each module with its protocol.
 
-Routes stand in `routes/`, found by file: `routes/<route>.py` holds the `loopcheck.robots.efforts.Source`
-whose `name` is `<engine>/<route>`.
+Routes are found by file too: `routes/<route>.py` defines the `loopcheck.robots.efforts.Source` with the name
+`<engine>/<route>`.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from types import MappingProxyType
-from typing import ClassVar, Protocol, TypeAlias
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, TypeAlias
 
 from loopcheck.engines.ladder import Ladder
-from loopcheck.engines.tuning import Settings, Tuning
+from loopcheck.engines.tuning import Settings
 from loopcheck.robots.arrays import (
-    AnyArray,
     Array,
     Efforts,
     EffortSeries,
@@ -200,88 +198,52 @@ class Batch(Protocol):
         ...
 
 
-class Renderer(Protocol):
-    """`renderer.py`: pictures of a robot."""
-
-    def render(self, mechanism: Mechanism, q: Array, points: Mapping[int, Array], path: Array) -> AnyArray:
-        """Draw a mechanism in each of some poses, all seen by one camera that does not move.
-
-        Args:
-            q: Joint positions [m or rad], shape (frames, nq).
-            points: Points of each body by its index, or `WORLD`, world axes [m], each of shape (points, frames, 3).
-            path: Path of the traced point, a pose each, world axes [m], shape (frames, 3), or (0, 3) if none is traced.
-
-        Returns:
-            Red, green and blue, 0 to 255, shape (frames, height, width, 3).
-
-        Raises:
-            EngineError: If there is no renderer, or it fails.
-        """
-        ...
+OUR_MODEL = ("geometry", "inertia", "gears", "springs", "dampers", "rotors", "loads", "gravity")
+"""Shared data of an engine with a model built through its API from the `Mechanism`."""
 
 
-class Engine(ABC):
-    """An engine: what it says about itself, what it must provide (`audit`) and what it may (all else)."""
+class Variant(NamedTuple):
+    """A route with other settings than the route of its file, where an instance of that name is defined."""
 
-    name: ClassVar[str]
+    file: str
+    """As `as_is`."""
+    description: str
+    """What it exercises, in one line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """Description of an engine, readable without the engine."""
+
+    name: str
     """That of its folder."""
-    requires: ClassVar[str]
+    requires: str
     """The module that must be importable."""
-    extra: ClassVar[str]
+    extra: str
     """The extra of loopcheck that installs it; empty if it cannot stand beside our own packages as we pin them."""
-    distribution: ClassVar[str]
+    distribution: str
     """The package that is installed, by its name in a package index."""
-    packages: ClassVar[frozenset[str]]
+    packages: frozenset[str]
     """Packages that are imported in its folder only."""
-    lineage: ClassVar[str]
+    lineage: str
     """Code base of the computation: engines of the same code base do not confirm each other."""
-    shares: ClassVar[tuple[str, ...]]
+    shares: tuple[str, ...] = OUR_MODEL
     """Data shared with the reference through our model of the robot: faults in them affect both sides equally."""
-    simulating: ClassVar[frozenset[str]] = frozenset()
+    variants: Mapping[str, Variant] = field(default_factory=dict)
+    """Routes without a file of their own, by name."""
+    simulating: frozenset[str] = frozenset()
     """Routes that simulate the motion; all further routes compute at the prescribed state."""
-    on_request: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    on_request: Mapping[str, str] = field(default_factory=dict)
     """Reason why a route runs only if named, by route; further routes always run."""
-    single_precision: ClassVar[bool] = False
+    single_precision: bool = False
     """Whether it computes only in single precision; its audit then has a single-precision tolerance."""
-    taken_apart: ClassVar[str] = "as_is"
+    taken_apart: str = "as_is"
     """Route with the error analysed by `Tuning.CAUSES`."""
-    tells_terms: ClassVar[bool] = True
+    tells_terms: bool = True
     """Whether the terms of its equations can be read; if not, only its efforts show them."""
-    companions: ClassVar[tuple[str, ...]] = ()
+    companions: tuple[str, ...] = ()
     """Required packages missing from its metadata, as `torch>=2.6`."""
-    without_wheels: ClassVar[tuple[str, ...]] = ()
+    without_wheels: tuple[str, ...] = ()
     """Required packages without wheels, built during installation."""
-    unstated: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
+    unstated: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Undeclared limits on versions of other packages, by release, as `{"<3.2.7": ("numpy<2",)}`."""
-
-    @abstractmethod
-    def audit(self) -> Audit:
-        """The module that reads back what it simulates."""
-
-    def refinements(self) -> Refinements | None:
-        """The module of its refinement studies, if it has one."""
-        return None
-
-    def faults(self) -> Faults | None:
-        """The module of faults that can be seeded in its routes, if it has one."""
-        return None
-
-    def free_motion(self) -> FreeMotion | None:
-        """The module that leaves a robot to itself, if it has one."""
-        return None
-
-    def plant(self) -> Plant | None:
-        """The module of robots that a controller drives, if it has one."""
-        return None
-
-    def tuning(self) -> Tuning | None:
-        """The module of other settings for its route `as_is`, if it has one."""
-        return None
-
-    def batch(self) -> Batch | None:
-        """The module of many robots in one batch, if it has one."""
-        return None
-
-    def renderer(self) -> Renderer | None:
-        """The module that draws robots, if it has one."""
-        return None

@@ -83,7 +83,7 @@ def ladders(motion: Motion) -> Sequence[Ladder]:
     Args:
         motion: The prescribed motion, whose grid the steps divide.
     """
-    declared = [engines.engine(name).refinements() for name in engines.engine_names() if engines.installed(name)]
+    declared = [engines.part(name, "refinements") for name in engines.engine_names() if engines.installed(name)]
     return [ladder for module in declared if module is not None for ladder in module.ladders(motion)]
 
 
@@ -93,7 +93,7 @@ def outlines(engine: str, motion: Motion) -> list[Ladder]:
     Args:
         motion: The prescribed motion, whose grid the steps divide.
     """
-    module = engines.engine(engine).refinements()
+    module = engines.part(engine, "refinements")
     return [
         replace(ladder, trials=tuple(replace(trial, source=None) for trial in ladder.trials))
         for ladder in (module.ladders(motion) if module else ())
@@ -109,7 +109,7 @@ def sourced(ladder: Ladder, motion: Motion) -> Ladder:
     """
     if all(trial.source for trial in ladder.trials):
         return ladder
-    module = engines.engine(ladder.route.split("/")[0]).refinements()
+    module = engines.part(ladder.route.split("/")[0], "refinements")
     whole = module.ladders(motion) if module else ()
     return next(one for one in whole if (one.route, one.name) == (ladder.route, ladder.name))
 

@@ -1,7 +1,8 @@
-"""What users take for the effort of a drive and is not, as faults of a route that returns a log."""
+"""Numbers mistaken by users for the effort of a drive, as faults of a route with a log."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -10,25 +11,30 @@ from loopcheck.robots.log import Log
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 
+REACTIONS = {"reaction as effort": "reaction"}
 
-def misread(route: Callable[[], Source]) -> Mapping[str, Fault]:
-    """What is taken for the effort in the log of a route, by kind of fault.
+
+def misread(route: Source, readings: Mapping[str, str] = REACTIONS) -> Mapping[str, Fault]:
+    """Faults of a route with a log, by kind of fault.
 
     Args:
-        route: Makes the route.
+        route: The route.
+        readings: Other readings that are taken for the effort, by kind of fault.
     """
-    return {
-        "drive twice": lambda peak: Misread(route(), applied_twice),
-        "one step late": lambda peak: Misread(route(), one_step_late),
-        "reaction as effort": lambda peak: Misread(route(), reading_as_effort("reaction")),
-    }
+    wrong: dict[str, Callable[[Log], Log]] = {"drive twice": applied_twice, "one step late": one_step_late}
+    wrong |= {kind: reading_as_effort(reading) for kind, reading in readings.items()}
+    return {kind: partial(_misread, route, alter) for kind, alter in sorted(wrong.items())}
+
+
+def _misread(route: Source, wrong: Callable[[Log], Log], peak: float) -> Source:
+    return Misread(route, wrong)
 
 
 class Misread(Source):
-    """A route whose log holds another number than the effort."""
+    """A route with another number than the effort in its log."""
 
     def __init__(self, route: Source, wrong: Callable[[Log], Log]) -> None:
-        """Of a route, with what is done to its log."""
+        """Of a route, with the change of its log."""
         self.name = route.name
         self._route, self._wrong = route, wrong
 
@@ -37,11 +43,7 @@ class Misread(Source):
         return self.misread_history(self._route.compute_efforts(case, motion))
 
     def misread_history(self, history: EffortHistory) -> EffortHistory:
-        """What the route returned, misread.
-
-        Args:
-            history: As the route returned it.
-        """
+        """History of the route with a misread log."""
         if history.as_is is None:
             return history
         as_is = history.as_is
@@ -50,19 +52,15 @@ class Misread(Source):
 
 
 def applied_twice(log: Log) -> Log:
-    """The drive was submitted twice, and is logged once."""
+    """The log of a drive that was submitted twice and logged once."""
     return replace(log, effort=log.effort / 2)
 
 
 def one_step_late(log: Log) -> Log:
-    """Each row holds the effort of the step before."""
+    """The log with the effort of the step before in each row."""
     return replace(log, effort=np.concatenate([log.effort[:1], log.effort[:-1]]))
 
 
 def reading_as_effort(kind: str) -> Callable[[Log], Log]:
-    """Another reading stands where the effort should.
-
-    Args:
-        kind: Of the reading, as `reaction`.
-    """
+    """The log with another reading, as `reaction`, in place of the effort."""
     return lambda log: replace(log, effort=log.readings.get(kind, log.effort))

@@ -3,15 +3,13 @@
 from collections.abc import Mapping
 
 from loopcheck.engines.genesis.routes.as_is import GenesisAsIs
-from loopcheck.engines.misreadings import Misread, applied_twice, one_step_late, reading_as_effort
+from loopcheck.engines.misreadings import misread
 from loopcheck.engines.own_drives import COMMANDED
 from loopcheck.robots.efforts import Fault
 
 FAULTS: Mapping[str, Mapping[str, Fault]] = {
     "as_is": {
-        "drive twice": lambda peak: Misread(GenesisAsIs(), applied_twice),
-        "law at the start": lambda peak: Misread(GenesisAsIs(), reading_as_effort(COMMANDED)),
-        "one step late": lambda peak: Misread(GenesisAsIs(), one_step_late),
+        **misread(GenesisAsIs(), {"law at the start": COMMANDED}),
         "rotors filled in": lambda peak: GenesisAsIs(as_loaded=True),
     }
 }

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 
 from loopcheck.engines.misreadings import misread
-from loopcheck.engines.mjx.routes.as_is import MjxAsIs
-from loopcheck.engines.mjx.routes.as_is_single import MjxAsIsSingle
+from loopcheck.engines.mjx.routes.as_is import SINGLE, MjxAsIs
 from loopcheck.robots.efforts import Fault
 
-FAULTS: Mapping[str, Mapping[str, Fault]] = {"as_is": misread(MjxAsIs), "as_is_single": misread(MjxAsIsSingle)}
+FAULTS: Mapping[str, Mapping[str, Fault]] = {"as_is": misread(MjxAsIs()), "as_is_single": misread(SINGLE)}
 """By route and kind of fault."""

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from loopcheck.engines.ladder import Ladder, Level, Route, halvings
-from loopcheck.engines.mjx.routes.forward import FINEST, OWN, MjxForward, Settings
-from loopcheck.engines.mjx.routes.forward_single import OWN as SINGLE
+from loopcheck.engines.mjx.routes.forward import FINEST, OWN, OWN_SINGLE, MjxForward, Settings
 from loopcheck.engines.mujoco.routes.forward import own_steps
 from loopcheck.robots.motion import Motion
 
@@ -21,10 +20,10 @@ def ladders(motion: Motion) -> Iterator[Ladder]:
     finest = own_steps(motion.dt, finest=FINEST)[-1]
     steps = halvings(motion.dt, coarsest=COARSEST, finest=FINEST / 4.1)
     yield route.over_steps("Runge-Kutta, two compliances", OWN, steps, order=4, own=(1, finest))
-    yield route.over_steps("single precision, two compliances", SINGLE, steps, order=4)
+    yield route.over_steps("single precision, two compliances", OWN_SINGLE, steps, order=4)
     softer = {10.0**k: replace(OWN, compliances=(10.0**k,)) for k in (1, 0, -1, -2, -3)}
     yield route.over("compliance", "factor on inverse weights [-]", softer, finest, order=1)
-    softer = {10.0**k: replace(SINGLE, compliances=(10.0**k,)) for k in (3, 2, 1, 0, -1)}
+    softer = {10.0**k: replace(OWN_SINGLE, compliances=(10.0**k,)) for k in (3, 2, 1, 0, -1)}
     yield route.over("single precision, compliance", "factor on inverse weights [-]", softer, finest, order=1)
     stiff = {10.0**k: replace(AS_IT_IS, solref=(10.0**k, 2 * 10.0 ** (k / 2))) for k in range(1, 6)}
     yield route.over("as it is, stiffness", "stiffness (solref), critically damped [1/s²]", stiff, finest / 4)

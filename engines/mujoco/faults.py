@@ -47,6 +47,6 @@ FAULTS: Mapping[str, Mapping[str, Fault]] = {
         "loose loops": lambda peak: MujocoForward(AS_IN_THE_FILE),
         "velocity term dropped": lambda peak: _WithoutVelocityTerm(),
     },
-    "as_is": misread(MujocoAsIs),
+    "as_is": misread(MujocoAsIs()),
 }
 """By route and kind of fault."""

@@ -38,7 +38,7 @@ def test_efforts_accelerate_each_world_as_its_motion_does(name: str, of_case: Ca
     """
     if not engines.installed(name):
         pytest.skip(f"{name} is not installed")
-    batch = engines.engine(name).batch()
+    batch = engines.part(name, "batch")
     assert batch is not None
     case = of_case(representative_case(load("3prr")))
     motion = prescribe(case)

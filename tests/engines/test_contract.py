@@ -3,6 +3,7 @@
 Nothing here names an engine, but where one is known to be wrong; what an engine cannot carry stands in `refusals.py`.
 """
 
+import inspect
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import requires
@@ -15,6 +16,8 @@ from packaging.requirements import Requirement
 
 from loopcheck import engines
 from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.contract import Audit, Batch, Faults, FreeMotion, Plant, Refinements
+from loopcheck.engines.tuning import Tuning
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory, Source
 from loopcheck.robots.errors import EngineError, NotFoundError, NotRepresentableError
@@ -30,6 +33,15 @@ from tests.errors import relative_error
 
 NAMES = [name for name in engines.names() if not name.startswith("mjx/")]
 """Those of MJX are slow to begin with: their own tests hold them to the same contract."""
+PARTS: dict[str, type] = {
+    "audit": Audit,
+    "batch": Batch,
+    "faults": Faults,
+    "free_motion": FreeMotion,
+    "plant": Plant,
+    "refinements": Refinements,
+    "tuning": Tuning,
+}
 JUDGED = [name for name in NAMES if registered()[name].relative_error is not None]
 SIMULATING = [name for name in JUDGED if engines.simulates(name)]
 ROUTES = pytest.mark.parametrize("history", NAMES, indirect=True)
@@ -51,11 +63,21 @@ def history(request: pytest.FixtureRequest, prr: Case, prr_motion: Motion) -> Ef
 
 
 @pytest.mark.parametrize("name", engines.engine_names())
-@pytest.mark.parametrize("part", ["batch", "faults", "free_motion", "plant", "refinements", "renderer", "tuning"])
-def test_a_part_is_known_by_its_file(name: str, part: str) -> None:
+@pytest.mark.parametrize("kind", PARTS)
+def test_a_part_has_the_functions_of_its_protocol(name: str, kind: str) -> None:
     if not engines.installed(name):
         pytest.skip(f"{name} is not installed")
-    assert engines.provides(name, part) == (getattr(engines.engine(name), part)() is not None)
+    module, protocol = engines.part(name, kind), PARTS[kind]
+    assert engines.provides(name, kind) == (module is not None)
+    if module is None:
+        return
+    for member, declared in inspect.getmembers_static(protocol):
+        if inspect.isfunction(declared) and not member.startswith("_"):
+            _, *parameters = inspect.signature(declared).parameters.values()
+            defined = inspect.signature(getattr(module, member)).parameters.values()
+            assert [(one.name, one.kind) for one in defined] == [(one.name, one.kind) for one in parameters], member
+        elif isinstance(declared, property):
+            assert hasattr(module, member)
 
 
 @pytest.mark.parametrize("name", engines.engine_names())
@@ -65,12 +87,13 @@ def test_an_engine_is_its_folder(name: str) -> None:
     routes = {route.split("/")[1] for route in engines.names() if route.startswith(f"{name}/")}
     assert engine.name == name
     assert routes
-    assert engine.simulating <= routes
+    assert engine.simulating | set(engine.on_request) <= routes
     assert engine.requires.split(".")[0] in engine.packages
     if engines.installed(name):
-        for part in ("audit", "refinements", "faults", "free_motion", "plant", "batch", "renderer"):
-            module = getattr(engine, part)()
-            assert module is None or Path(str(getattr(module, "__file__"))) == folder / f"{part}.py"  # noqa: B009
+        for kind in PARTS:
+            module = engines.part(name, kind)
+            assert module is None or Path(module.__file__) == folder / f"{kind}.py"
+        assert engines.provides(name, "audit")
 
 
 def test_an_unknown_engine_is_refused() -> None:

@@ -300,9 +300,9 @@ def _velocity_term(case: Case, motion: Motion) -> float:
 
 
 def _hard_in_single_precision(error: Callable[..., float]) -> float:
-    from loopcheck.engines.mjx.routes.forward_single import OWN, MjxForwardSingle
+    from loopcheck.engines.mjx.routes.forward import OWN_SINGLE, MjxForward
 
-    return error(MjxForwardSingle(replace(OWN, compliances=(1.0, 2.0))))
+    return error(MjxForward(replace(OWN_SINGLE, compliances=(1.0, 2.0))))
 
 
 def _error_with_damping(error: Callable[..., float]) -> float:

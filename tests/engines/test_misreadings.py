@@ -52,7 +52,7 @@ def test_a_number_that_is_not_the_effort_is_seen_and_named(name: str, robot: str
     assert sound is not None
     mechanism = case.mechanism
     error = settled(mechanism, sound).rms
-    for kind, fault in misread(lambda: route).items():
+    for kind, fault in misread(route).items():
         spoilt = fault(1.0)
         assert isinstance(spoilt, Misread)
         wrong = spoilt.compute_efforts(case, motion).as_is

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from loopcheck import engines
 from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines import mujoco
 from loopcheck.engines import tuning as shared_tuning
 from loopcheck.engines.mujoco import tuning as tuning_of_mujoco
 from loopcheck.engines.tuning import LEFT_OUT, Tuning, log_without
@@ -111,7 +111,7 @@ def test_the_last_digits_of_single_precision_are_a_part(monkeypatch: pytest.Monk
     monkeypatch.setattr("loopcheck.validation.studies.budget.parts.SHAKEN", 3)
     monkeypatch.setattr(shared_tuning, "FINER", 2)
     monkeypatch.setattr("loopcheck.validation.studies.budget.parts.log_without", noisy)
-    monkeypatch.setattr(type(engines.engine("mujoco")), "single_precision", True)
+    monkeypatch.setattr(mujoco, "ENGINE", replace(mujoco.ENGINE, single_precision=True))
     rows = Budget.tables[TABLE].frame(budget(representative_case(load("four_bar")), "mujoco/as_is")).set_index("part")
     rms, shares = (rows[name].astype(float).to_dict() for name in ("rms", "share"))
     assert rms[PRECISION] == pytest.approx(sigma / np.sqrt(3), rel=0.15)

@@ -43,19 +43,20 @@ class Bad:
     def compute_efforts(self, case, motion):
         {body}
 '''
-ENGINE = '''
+ENGINE = """
 from loopcheck.engines.contract import Engine
 
-class Bad(Engine):
-    """An engine that MuJoCo audits."""
-    name, requires, extra, lineage = "{name}", "{requires}", "{name}", "{name}"
-    distribution, shares = "numpy", ()
-    def audit(self):
-        from loopcheck.engines.mujoco import audit
-        return audit
-
-ENGINE = Bad()
-'''
+ENGINE = Engine(
+    name="{name}",
+    requires="{requires}",
+    extra="{name}",
+    lineage="{name}",
+    distribution="numpy",
+    packages=frozenset(),
+    shares=(),
+)
+"""
+AUDIT = "from loopcheck.engines.mujoco.audit import audit, matrices\n"
 BODIES = {
     "segfault": "os.kill(os.getpid(), signal.SIGSEGV)",
     "aborts": "os.abort()",
@@ -84,6 +85,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "routes" / "__init__.py").touch()
         about = ENGINE.format(name=engine, requires=requires)
         (folder / "__init__.py").write_text(about, encoding="utf-8")
+        (folder / "audit.py").write_text(AUDIT, encoding="utf-8")
         for route, body in BODIES.items() if engine == "broken" else [("kkt", "")]:
             text = ROUTE.format(name=f"{engine}/{route}", body=body or "pass")
             (folder / "routes" / f"{route}.py").write_text(text, encoding="utf-8")

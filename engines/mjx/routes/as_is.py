@@ -1,7 +1,5 @@
 """MJX as its user runs it: the file as it is, its own actuators and options, `step` and nothing else."""
 
-from typing import ClassVar
-
 from loopcheck.engines.mjx._mjx import device
 from loopcheck.engines.mjx.stepper import MjxStepper
 from loopcheck.engines.mujoco.as_is import compiled, driven
@@ -14,8 +12,11 @@ class MjxAsIs(Source):
     """Efforts that acted, in double precision, while a controller moved the robot through the actuators of its file."""
 
     name = "mjx/as_is"
-    double: ClassVar[bool] = True
-    """Whether MJX computes in double precision; its default is single."""
+
+    def __init__(self, *, double: bool = True) -> None:
+        """In double precision, or in single, the default of MJX."""
+        self.double = double
+        self.name = "mjx/as_is" if double else "mjx/as_is_single"
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `loopcheck.robots.efforts.Source.compute_efforts`."""
@@ -25,3 +26,7 @@ class MjxAsIs(Source):
             "plan": "computed with MuJoCo's matrices in double precision",
         }
         return driven(stepper, case, motion, settings)
+
+
+SINGLE = MjxAsIs(double=False)
+"""The route `as_is_single`, in the precision of MJX out of the box and on a GPU."""

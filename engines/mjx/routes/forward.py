@@ -69,17 +69,23 @@ class _Simulation(NamedTuple):
 
 OWN = Settings()
 """Settings of the route."""
+OWN_SINGLE = Settings(double=False, compliances=(3.0, 6.0))
+"""Settings of the route `forward_single`.
+
+In single precision a nearly rigid constraint drowns in round-off: its force is the product of its stiffness and a
+difference of accelerations. The constraints are therefore as soft as the extrapolation to rigid constraints allows.
+"""
 
 
 class MjxForward(Refinable):
     """Efforts from a simulation of the closed loop in double precision, extrapolated to rigid constraints."""
 
     name = "mjx/forward"
-    own = OWN
 
-    def __init__(self, settings: Settings | None = None) -> None:
+    def __init__(self, settings: Settings = OWN) -> None:
         """With the settings of the route, or with others."""
-        self.settings = settings or self.own
+        self.settings = settings
+        self.name = "mjx/forward" if settings.double else "mjx/forward_single"
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `loopcheck.robots.efforts.Source.compute_efforts`."""
@@ -122,6 +128,10 @@ class MjxForward(Refinable):
         settings = self.settings
         steps, compliances = (tuple(x / 2 for x in sizes) for sizes in (settings.steps, settings.compliances))
         return type(self)(replace(settings, steps=steps, division=2 * settings.division, compliances=compliances))
+
+
+SINGLE = MjxForward(OWN_SINGLE)
+"""The route `forward_single`, in the precision of MJX out of the box and on a GPU."""
 
 
 def in_words(settings: Settings) -> Mapping[str, str]:

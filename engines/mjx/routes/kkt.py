@@ -14,8 +14,11 @@ class MjxKkt(Source):
     """Efforts from the matrices of MuJoCo's port to JAX, projected on the motions that keep its loops closed."""
 
     name = "mjx/kkt"
-    double = True
-    """Whether MJX computes in double precision; operations on its matrices always do."""
+
+    def __init__(self, *, double: bool = True) -> None:
+        """With MJX in double or single precision; operations on its matrices are in double precision."""
+        self.double = double
+        self.name = "mjx/kkt" if double else "mjx/kkt_single"
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `loopcheck.robots.efforts.Source.compute_efforts`."""
@@ -45,3 +48,7 @@ class MjxKkt(Source):
             },
             note="prescribed state; closure drift is the loop gap computed by the engine in this state",
         )
+
+
+SINGLE = MjxKkt(double=False)
+"""The route `kkt_single`, in the precision of MJX out of the box and on a GPU."""

@@ -1,4 +1,4 @@
-"""PhysX as its user runs it, by projected Gauss-Seidel: the drives of its joints, friction set to none."""
+"""PhysX as its user runs it, by both of its solvers: the drives of its joints, friction set to none."""
 
 from loopcheck.engines.physx._articulation import Stepping
 from loopcheck.engines.physx._as_is import efforts
@@ -16,9 +16,14 @@ class PhysxAsIs(Source):
     name = "physx/as_is"
 
     def __init__(self, stepping: Stepping = OWN) -> None:
-        """With the settings of the route, or with others."""
+        """By projected Gauss-Seidel, with other settings, or by the solver of small steps, TGS."""
         self.stepping = stepping
+        self.name = "physx/as_is_tgs" if stepping.tgs else "physx/as_is"
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         return efforts(self.name, case, motion, self.stepping)
+
+
+TGS = PhysxAsIs(Stepping(tgs=True))
+"""The route `as_is_tgs`, as users of Isaac run PhysX."""

@@ -102,7 +102,8 @@ def missing(case: Case, source: str, reason: str) -> list[Mapping[str, Any]]:
 
 def _rows(case: Case, source: str) -> Iterator[Mapping[str, Any]]:
     engine = engines.engine(source.split("/")[0])
-    tuning, motion = engine.tuning(), prescribe(case)
+    tuning: Tuning | None = engines.part(engine.name, "tuning")
+    motion = prescribe(case)
     outcome = evaluate(case, motion, source)
     as_is, left = outcome.history.as_is if outcome.history else None, outcome.settled
     if tuning is None or as_is is None or left is None or left.reason:

@@ -8,6 +8,7 @@ import numpy as np
 
 from loopcheck import engines
 from loopcheck.analytic.papers.zubizarreta2010 import PHI, Parameters
+from loopcheck.engines import contract
 from loopcheck.robots.arrays import Array, PlanarPoses
 from loopcheck.robots.errors import EngineNotInstalledError, NotFoundError
 from loopcheck.robots.mechanism import Mechanism
@@ -84,9 +85,9 @@ def engine_plant(
     positions[:, order], velocities[:, order] = q, qd
     third = names.index("qc1")
     positions[:, third], velocities[:, third] = x[:, 2] - q[:, 0] - q[:, 3], spin - qd[:, 0] - qd[:, 3]
-    plant = engines.engine(engine).plant()
+    plant: contract.Plant | None = engines.part(engine, "plant")
     if plant is None:
-        known_engines = tuple(name for name in engines.versions() if engines.engine(name).plant() is not None)
+        known_engines = tuple(name for name in engines.versions() if engines.provides(name, "plant"))
         raise NotFoundError("engine with a plant", engine, known_engines)
     with plant.robots(mechanisms, positions, velocities) as simulated:
         yield EnginePlant(robots, mechanisms[0], simulated)

@@ -11,6 +11,7 @@ from loopcheck import engines
 from loopcheck.analytic.dynamics.energy import total_energy
 from loopcheck.analytic.dynamics.forward import accelerations_by_multipliers, dependent_velocities, simulate
 from loopcheck.analytic.kinematics.tree import point_of, poses, retract
+from loopcheck.engines.contract import FreeMotion
 from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, VelocitySeries
 from loopcheck.robots.benchmark import Benchmark, Instant
 from loopcheck.robots.errors import HarnessError, NotFoundError
@@ -68,7 +69,7 @@ def free_engines() -> list[str]:
 
 def settings_of(engine: str) -> str:
     """Default and careful settings of an engine, in words."""
-    declared = engines.engine(engine).free_motion()
+    declared: FreeMotion | None = engines.part(engine, "free_motion")
     return f"{engine}/{declared.SETTINGS}" if declared else ""
 
 
@@ -121,7 +122,7 @@ def _moved(start: Start, source: str, t: Array) -> tuple[Array, Array]:
     if source == ANALYTIC:
         return simulate(mechanism, lambda _: start.effort, start.q, start.qd, t, independent=start.independent)
     engine, way = source.split("/")
-    declared = engines.engine(engine).free_motion()
+    declared: FreeMotion | None = engines.part(engine, "free_motion")
     if declared is None:
         raise NotFoundError("engine with free motions", engine, free_engines())
     return declared.free_motion(mechanism, start.effort, (start.q, start.qd), t, tight=way == "tight")

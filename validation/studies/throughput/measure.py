@@ -143,7 +143,7 @@ def batch_of(engine: str) -> Batch:
     Raises:
         EngineError: If the engine has no such module.
     """
-    batch = engines.engine(engine).batch()
+    batch: Batch | None = engines.part(engine, "batch")
     if batch is None:
         raise EngineError(f"{engine}: batches are not supported")
     return batch

@@ -52,7 +52,7 @@ def tuning_of(engine: str) -> Tuning:
     Raises:
         NotFoundError: If it has none or is not installed; the message lists the tunable engines.
     """
-    module = engines.engine(engine).tuning() if engine in engines.engine_names() else None
+    module: Tuning | None = engines.part(engine, "tuning") if engine in engines.engine_names() else None
     if module is None:
         raise NotFoundError("engine that can be tuned", engine, tunable())
     return module
