@@ -19,7 +19,8 @@ from loopcheck.validation.judge.results import TABLES, Results
 from loopcheck.validation.judge.verdicts import exit_verdicts
 from loopcheck.validation.report import pages
 from loopcheck.validation.studies import study
-from loopcheck.validation.studies.check.study import DRAWING, REPORT, Check
+from loopcheck.validation.studies.check.stages import DRAWING, REPORT
+from loopcheck.validation.studies.check.study import Check
 from loopcheck.validation.studies.preload import PRELOAD
 
 Command: TypeAlias = Callable[..., tuple[int, str, str]]

@@ -33,7 +33,7 @@ from loopcheck.validation.judge.logs import judge_log, verdicts
 from loopcheck.validation.judge.readings import differences
 from loopcheck.validation.judge.targets import case_of
 from loopcheck.validation.judge.tolerances import with_own_limits
-from loopcheck.validation.studies.check import study
+from loopcheck.validation.studies.check import stages, study
 from loopcheck.validation.studies.check.study import Check
 from loopcheck.validation.studies.study import run_study
 from tests.conftest import MODELS, CaseMaker
@@ -427,8 +427,8 @@ def test_a_robot_without_room_for_a_random_motion_says_so(
     four_bar: tuple[Case, Motion], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case, _ = four_bar
-    without = study._Beside(random_case(case), HarnessError("a singularity at every turn"))
-    monkeypatch.setattr(study, "_beside", lambda *_: {case.key: without})
+    without = stages.RandomRepeat(random_case(case), HarnessError("a singularity at every turn"))
+    monkeypatch.setattr(stages, "_random_motions", lambda *_: {case.key: without})
     results = study.run([case], source_names=("mujoco/as_is",), workers=ALONE)
     assert list(results.summary["mode"]) == ["home"] * 2
     assert "no random motion beside it: a singularity at every turn" in results.summary["note"].iloc[1]

@@ -19,7 +19,7 @@ from loopcheck.robots.robot import load, make_case
 from loopcheck.validation.execution.folders import IMPORT_FOLDER
 from loopcheck.validation.judge.results import read
 from loopcheck.validation.judge.targets import cases_of
-from loopcheck.validation.studies.check import study as run_study
+from loopcheck.validation.studies.check import stages
 from loopcheck.validation.studies.check.movies import NO_MOVIES
 from tests.conftest import MODELS, ZOO
 from tests.validation.conftest import Command
@@ -33,7 +33,7 @@ def test_a_file_is_checked_with_a_motion_of_its_own(
     loopcheck: Command, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Movies are tried in `test_rendering`; one that fails would change nothing of what is wanted here."""
-    monkeypatch.setattr(run_study, "movies", lambda *_: NO_MOVIES)
+    monkeypatch.setattr(stages, "movies", lambda *_: NO_MOVIES)
     status, out, err = loopcheck("check", MODELS / f"{name}.xml", *EXACT, "--out", tmp_path)
     assert status == 0, out + err
     assert set(read(tmp_path).summary["robot"]) == {name}
@@ -42,7 +42,7 @@ def test_a_file_is_checked_with_a_motion_of_its_own(
 SCRIPT = """
 from pathlib import Path
 from loopcheck.validation.judge.targets import cases_of
-from loopcheck.validation.studies.check import study as run_study
+from loopcheck.validation.studies.check import stages
 from loopcheck.validation.studies.check.movies import NO_MOVIES
 from loopcheck.validation.studies.check.study import run
 from loopcheck.validation.execution.workers import ALONE

@@ -14,8 +14,8 @@ from loopcheck.robots.mechanism import EffortLimit
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, modes
 from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.audit import blocking_reasons, doubts, effort_rows
-from loopcheck.validation.judge.compare import Evidence, case_and_source, ladder_rows, summarize
+from loopcheck.validation.judge.audit import effort_rows
+from loopcheck.validation.judge.compare import case_and_source, ladder_rows, summarize
 from loopcheck.validation.judge.evaluate import Outcome
 from loopcheck.validation.judge.results import Results, table
 from loopcheck.validation.judge.verdicts import Key
@@ -44,14 +44,7 @@ def collect(cases: Sequence[Case], output: RunOutput, request: Request) -> Resul
         if reference.history is not None and reference.scale is not None
         for row in ladder_rows(outcome, reference.history, reference.scale)
     ]
-    evidence = Evidence(
-        tolerances=request.tolerances,
-        blocking_reasons=blocking_reasons(audited),
-        doubts=doubts(audited),
-        resolutions=output.resolutions,
-        requested=request.requested,
-    ).with_cases_beside(output.beside)
-    summary = summarize(outcomes, evidence)
+    summary = summarize(outcomes, output.evidence(request))
     return Results(
         efforts=table("efforts", [row for outcome in outcomes for row in _effort_rows(outcome)]),
         motion=table("motion", [row for case in _in_order(moving) for row in _motion_rows(case, motions[case.key])]),

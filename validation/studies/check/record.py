@@ -1,7 +1,7 @@
 """The record `run.json`: everything needed to repeat a check."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -12,7 +12,8 @@ from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, WrenchSpec
 from loopcheck.validation.execution.environments import is_there
 from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.audit import Row
+from loopcheck.validation.judge.audit import Row, blocking_reasons, doubts
+from loopcheck.validation.judge.compare import Evidence
 from loopcheck.validation.judge.evaluate import Outcome, weighting
 from loopcheck.validation.judge.independence import lineage, shares
 from loopcheck.validation.judge.known_issues import concerning
@@ -32,8 +33,14 @@ class Request:
     """Tolerances by source: registered, or limits of the user."""
     requested: tuple[frozenset[str], ...] = ()
     """Groups of sources that the user has named."""
+    names: tuple[str, ...] = ()
+    """Their sources, in the order of the user; by default all installed sources."""
     absent: tuple[str, ...] = ()
     """Default engines that are not installed."""
+    motions: Mapping[Key, Motion] = field(default_factory=dict)
+    """Motions of all cases, if already computed."""
+    draws: bool = True
+    """Whether a report is written."""
 
 
 class RunOutput(NamedTuple):
@@ -50,6 +57,16 @@ class RunOutput(NamedTuple):
     movies: Movies = NO_MOVIES
     beside: Mapping[Key, Key] = MappingProxyType({})
     """Original cases, by the additional cases on random motions."""
+
+    def evidence(self, request: Request) -> Evidence:
+        """Inputs of the verdicts besides the efforts."""
+        return Evidence(
+            tolerances=request.tolerances,
+            blocking_reasons=blocking_reasons(self.audited),
+            doubts=doubts(self.audited),
+            resolutions=self.resolutions,
+            requested=request.requested,
+        ).with_cases_beside(self.beside)
 
 
 def run_record(
