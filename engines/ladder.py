@@ -1,12 +1,13 @@
-"""Ladders: a forward route with other settings than its own, one of them ever finer.
+"""Refinement studies: a forward route with other settings, one of which is refined level by level.
 
-`engines/<engine>/refinements.py` offers those of an engine: `ladders(motion)` returns them for the grid of a motion.
+`engines/<engine>/refinements.py` defines the studies of an engine: `ladders(motion)` returns them for the grid of a
+motion.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import nan
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from loopcheck.robots.motion import Motion
 
 STEP = "step [s]"
 """Refined quantities of step-size studies that converge to the exact answer."""
-Settings = TypeVar("Settings")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,23 +58,42 @@ class Ladder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Route(Generic[Settings]):
-    """What makes ladders of a route out of its settings."""
+class Route:
+    """A forward route and its settings: a dataclass with `steps` [s], or with `parts`, the steps in equal times."""
 
     name: str
     """As `mujoco/forward`."""
-    trial: Callable[[float, float, Settings], Level]
-    """Makes the level of a value, a step [s] (the finest of an extrapolation) and settings."""
+    source: Callable[[Any], Source]
+    """Constructor of the route with settings."""
+    in_words: Callable[[Any], str]
+    """Settings by the names of the engine."""
+    part: float = nan
+    """The time that `parts` divide [s]."""
+    is_plain: Callable[[Any], bool] = lambda settings: True
+    """Whether a single simulation with these settings is the engine's own stepping."""
 
-    def over_steps(self, name: str, settings: Settings, steps: Sequence[float], **more: Any) -> Ladder:
+    def over_steps(self, name: str, settings: Any, steps: Sequence[float], **more: Any) -> Ladder:
         """The ladder of the same settings at several steps [s], coarsest first."""
-        trials = tuple(self.trial(dt, dt, settings) for dt in steps)
+        trials = tuple(self._level(dt, dt, settings) for dt in steps)
         return Ladder(route=self.name, name=name, refined=STEP, trials=trials, **more)
 
-    def over(self, name: str, refined: str, values: Mapping[float, Settings], dt: float, **more: Any) -> Ladder:
-        """The ladder of several settings, by the value of what is refined, at one step [s]."""
-        trials = tuple(self.trial(value, dt, settings) for value, settings in values.items())
+    def over(self, name: str, refined: str, values: Mapping[float, Any], dt: float, **more: Any) -> Ladder:
+        """The ladder of several settings, by the value of the refined quantity, at one step [s]."""
+        trials = tuple(self._level(value, dt, settings) for value, settings in values.items())
         return Ladder(route=self.name, name=name, refined=refined, trials=trials, **more)
+
+    def _level(self, value: float, dt: float, settings: Any) -> Level:
+        """The level of a step [s]: the finest of an extrapolation, whose other steps remain multiples of it."""
+        if hasattr(settings, "parts"):
+            extrapolated = settings.parts
+            parts = tuple(round(self.part / dt * part / max(extrapolated)) for part in extrapolated)
+            source = self.source(replace(settings, parts=parts))
+        else:
+            extrapolated = getattr(settings, "compliances", (dt,))
+            source = self.source(replace(settings, steps=(dt,)))
+        runs = len(extrapolated)
+        plain = runs == 1 and self.is_plain(settings)
+        return Level(value=value, dt=dt, settings=self.in_words(settings), runs=runs, plain=plain, source=source)
 
 
 def ladders(motion: Motion) -> Sequence[Ladder]:

@@ -1,13 +1,12 @@
-"""What `loopcheck ladder` varies of `dart/forward`: the step, how loops are drawn together, and the pre-roll."""
+"""Refinement studies of `dart/forward`: the step, the error reduction of loops, and the pre-roll."""
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from math import inf
 
 from loopcheck.engines.dart.routes.forward import OWN, DartForward, Settings
 from loopcheck.engines.extrapolation import divided
-from loopcheck.engines.ladder import Ladder, Level, Route, halvings
+from loopcheck.engines.ladder import Ladder, Route, halvings
 from loopcheck.robots.motion import Motion
 
 COARSEST, FINEST = 0.013, 0.15e-3
@@ -21,7 +20,7 @@ ONCE = replace(FIXED, parts=(1,))
 def ladders(motion: Motion) -> Iterator[Ladder]:
     """All ladders of the route."""
     report = divided(motion.dt)
-    route = Route(name=DartForward.name, trial=partial(_trial, report))
+    route = Route(name=DartForward.name, source=DartForward, in_words=_in_words, part=report)
     steps = halvings(report, coarsest=COARSEST, finest=FINEST)
     own = (len(OWN.parts), report / max(OWN.parts))
     yield route.over_steps("servos", ONCE, steps, order=1, extrapolated=(2, 3, 4), own=own)
@@ -33,15 +32,7 @@ def ladders(motion: Motion) -> Iterator[Ladder]:
     yield route.over("Richardson 4, pre-roll", "steps before the span [-]", led, finest)
 
 
-def _trial(report: float, value: float, dt: float, settings: Settings) -> Level:
-    """The last of the steps that are extrapolated is the one given; the others stay multiples of it."""
-    parts = tuple(round(report / dt * part / max(settings.parts)) for part in settings.parts)
-    source, runs = DartForward(replace(settings, parts=parts)), len(parts)
-    return Level(value=value, dt=dt, settings=_to_set(settings), runs=runs, plain=runs == 1, source=source)
-
-
-def _to_set(settings: Settings) -> str:
-    """The settings by the names that DART gives them."""
+def _in_words(settings: Settings) -> str:
     return (
         "ActuatorType.SERVO with command (x(t+dt) - x)/dt, effort getConstraintImpulse over dt; "
         f"setErrorReductionParameter {settings.erp:g} of every constraint; {settings.lead} steps before the span"

@@ -1,13 +1,12 @@
-"""What `loopcheck ladder` varies of `drake/forward`: the step, and the pre-roll."""
+"""Refinement studies of `drake/forward`: the step, and the pre-roll."""
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from math import inf
 
 from loopcheck.engines.drake.routes.forward import OWN, DrakeForward, Settings
 from loopcheck.engines.extrapolation import divided
-from loopcheck.engines.ladder import Ladder, Level, Route, halvings
+from loopcheck.engines.ladder import Ladder, Route, halvings
 from loopcheck.robots.motion import Motion
 
 COARSEST, FINEST = 0.021, 0.3e-3
@@ -21,7 +20,7 @@ ONCE = replace(FIXED, parts=(1,))
 def ladders(motion: Motion) -> Iterator[Ladder]:
     """All ladders of the route."""
     report = divided(motion.dt)
-    route = Route(name=DrakeForward.name, trial=partial(_trial, report))
+    route = Route(name=DrakeForward.name, source=DrakeForward, in_words=_in_words, part=report)
     steps = halvings(report, coarsest=COARSEST, finest=FINEST)
     yield route.over_steps("SAP", ONCE, steps, order=1, extrapolated=(2, 3, 4))
     finest = report / max(FIXED.parts)
@@ -29,15 +28,7 @@ def ladders(motion: Motion) -> Iterator[Ladder]:
     yield route.over("Richardson 4, pre-roll", "steps before the span [-]", led, finest)
 
 
-def _trial(report: float, value: float, dt: float, settings: Settings) -> Level:
-    """The last of the steps that are extrapolated is the one given; the others stay multiples of it."""
-    parts = tuple(round(report / dt * part / max(settings.parts)) for part in settings.parts)
-    source, runs = DrakeForward(replace(settings, parts=parts)), len(parts)
-    return Level(value=value, dt=dt, settings=_to_set(settings), runs=runs, plain=runs == 1, source=source)
-
-
-def _to_set(settings: Settings) -> str:
-    """The settings by the names that Drake gives them."""
+def _in_words(settings: Settings) -> str:
     return (
         "kSap, AddBallConstraint, PdControllerGains(p=1e-9, d=1e9) with velocity (x(t+dt) - x)/dt, "
         f"get_net_actuation_output_port unsampled; {settings.lead} steps before the span"

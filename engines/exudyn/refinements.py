@@ -1,15 +1,14 @@
-"""What `loopcheck ladder` varies of `exudyn/forward`: the step, the start and the tolerance of Newton's method.
+"""Refinement studies of `exudyn/forward`: the step, the start and the tolerance of Newton's method.
 
 The error of the trapezoidal rule is even in the step, so it is extrapolated in the square of the step.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 
 from loopcheck.engines.extrapolation import divided
 from loopcheck.engines.exudyn.routes.forward import OWN, ExudynForward, Settings
-from loopcheck.engines.ladder import Ladder, Level, Route, halvings
+from loopcheck.engines.ladder import Ladder, Route, halvings
 from loopcheck.robots.motion import Motion
 
 COARSEST, FINEST = 0.026, 0.6e-3
@@ -20,7 +19,7 @@ ONCE = replace(OWN, parts=(1,))
 def ladders(motion: Motion) -> Iterator[Ladder]:
     """All ladders of the route."""
     report = divided(motion.dt)
-    route = Route(name=ExudynForward.name, trial=partial(_trial, report))
+    route = Route(name=ExudynForward.name, source=ExudynForward, in_words=_in_words, part=report)
     finest, ratio = report / max(OWN.parts), max(OWN.parts) / min(OWN.parts)
     once = halvings(report, coarsest=COARSEST, finest=FINEST)
     shortest = halvings(report / ratio, coarsest=COARSEST / ratio, finest=FINEST)
@@ -31,15 +30,7 @@ def ladders(motion: Motion) -> Iterator[Ladder]:
     yield route.over("steps 4, 2, 1 extrapolated, Newton tolerance", "tolerance [-]", stops, finest)
 
 
-def _trial(report: float, value: float, dt: float, settings: Settings) -> Level:
-    """The last of the steps that are extrapolated is the one given; the others stay multiples of it."""
-    parts = tuple(round(report / dt * part / max(settings.parts)) for part in settings.parts)
-    source, runs = ExudynForward(replace(settings, parts=parts)), len(parts)
-    return Level(value=value, dt=dt, settings=_to_set(settings), runs=runs, plain=runs == 1, source=source)
-
-
-def _to_set(settings: Settings) -> str:
-    """The settings by the names that Exudyn gives them."""
+def _in_words(settings: Settings) -> str:
     start = (
         ("SetODE2Coordinates_tt with the accelerations of the motion")
         if settings.exact_start

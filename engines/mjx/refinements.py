@@ -1,9 +1,9 @@
-"""What `loopcheck ladder` varies of `mjx/forward`, and what the engine as it is makes of stiff loops."""
+"""Refinement studies of `mjx/forward`, and of stiff loops in the unmodified engine."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from loopcheck.engines.ladder import Ladder, Level, Route, halvings
+from loopcheck.engines.ladder import Ladder, Route, halvings
 from loopcheck.engines.mjx.routes.forward import FINEST, OWN, OWN_SINGLE, MjxForward, Settings
 from loopcheck.engines.mujoco.routes.forward import own_steps
 from loopcheck.robots.motion import Motion
@@ -16,7 +16,7 @@ AS_IT_IS = replace(OWN, velocity_term=False)
 
 def ladders(motion: Motion) -> Iterator[Ladder]:
     """All ladders of the route."""
-    route = Route(name=MjxForward.name, trial=_trial)
+    route = Route(name=MjxForward.name, source=MjxForward, in_words=_in_words, is_plain=lambda settings: False)
     finest = own_steps(motion.dt, finest=FINEST)[-1]
     steps = halvings(motion.dt, coarsest=COARSEST, finest=FINEST / 4.1)
     yield route.over_steps("Runge-Kutta, two compliances", OWN, steps, order=4, own=(1, finest))
@@ -29,15 +29,7 @@ def ladders(motion: Motion) -> Iterator[Ladder]:
     yield route.over("as it is, stiffness", "stiffness (solref), critically damped [1/s²]", stiff, finest / 4)
 
 
-def _trial(value: float, dt: float, settings: Settings) -> Level:
-    source = MjxForward(replace(settings, steps=(dt,)))
-    return Level(
-        value=value, dt=dt, settings=_to_set(settings), runs=len(settings.compliances), plain=False, source=source
-    )
-
-
-def _to_set(settings: Settings) -> str:
-    """The settings by the names that they have in an MJCF and in `mjx.Model`."""
+def _in_words(settings: Settings) -> str:
     factors = " and ".join(f"{compliance:g}" for compliance in settings.compliances)
     several = ", extrapolated to 0" if len(settings.compliances) > 1 else ""
     return ", ".join(

@@ -1,4 +1,4 @@
-"""What `loopcheck ladder` varies of `mujoco/forward`: the step, and the settings of MuJoCo's own solver.
+"""Refinement studies of `mujoco/forward`: the step, and the settings of MuJoCo's own solver.
 
 With targets that are frozen over a step MuJoCo's integrators are of first order here, whatever their name; with targets
 that move with a clock in the model, its Runge-Kutta method has the fourth.
@@ -7,7 +7,7 @@ that move with a clock in the model, its Runge-Kutta method has the fourth.
 from collections.abc import Iterator
 from dataclasses import replace
 
-from loopcheck.engines.ladder import Ladder, Level, Route, halvings
+from loopcheck.engines.ladder import Ladder, Route, halvings
 from loopcheck.engines.mujoco.routes.forward import FINEST, OWN, RUNGE_KUTTA, MujocoForward, Settings, own_steps
 from loopcheck.robots.motion import Motion
 
@@ -25,12 +25,12 @@ DEFAULT = replace(SOFT, solref=(0.02, 1.0), solimp=(0.9, 0.95, 0.001, 0.5, 2.0),
 
 def ladders(motion: Motion) -> Iterator[Ladder]:
     """All ladders of the route."""
-    route = Route(name=MujocoForward.name, trial=_trial)
+    route = Route(name=MujocoForward.name, source=MujocoForward, in_words=_in_words)
     yield from _of_steps(route, motion.dt)
     yield from _of_solver(route, next(dt for dt in halvings(motion.dt, coarsest=4 * FINEST, finest=0)))
 
 
-def _of_steps(route: Route[Settings], report: float) -> Iterator[Ladder]:
+def _of_steps(route: Route, report: float) -> Iterator[Ladder]:
     fine, finer, finest = (halvings(report, coarsest=COARSEST, finest=FINEST / k) for k in (2.1, 4.1, 8.1))
     yield route.over_steps("Runge-Kutta, two compliances", FIXED, fine, order=4, own=(1, own_steps(report)[-1]))
     yield route.over_steps("Runge-Kutta, compliance 0.001", HARD, fine, order=4)
@@ -43,7 +43,7 @@ def _of_steps(route: Route[Settings], report: float) -> Iterator[Ladder]:
     yield route.over_steps("mj_step Euler, default softness", replace(DEFAULT, integrator="Euler"), finer, order=1)
 
 
-def _of_solver(route: Route[Settings], dt: float) -> Iterator[Ladder]:
+def _of_solver(route: Route, dt: float) -> Iterator[Ladder]:
     """At one step, small enough that what is refined makes the error."""
     softer = {10.0**-k: replace(HARD, compliances=(10.0**-k,)) for k in range(7)}
     yield route.over("Runge-Kutta, compliance", "factor on inverse weights [-]", softer, dt, order=1)
@@ -59,13 +59,7 @@ def _of_solver(route: Route[Settings], dt: float) -> Iterator[Ladder]:
     yield route.over("Runge-Kutta, Newton tolerance", "tolerance [-]", stop, dt)
 
 
-def _trial(value: float, dt: float, settings: Settings) -> Level:
-    source, runs = MujocoForward(replace(settings, steps=(dt,))), len(settings.compliances)
-    return Level(value=value, dt=dt, settings=_to_set(settings), runs=runs, plain=runs == 1, source=source)
-
-
-def _to_set(settings: Settings) -> str:
-    """The settings by the names that they have in an MJCF, inverse weights by those in `mjModel`."""
+def _in_words(settings: Settings) -> str:
     integrator = "RK4, targets that move" if settings.integrator == RUNGE_KUTTA else settings.integrator
     factors = " and ".join(f"{compliance:g}" for compliance in settings.compliances)
     weights = f"body_invweight0 and dof_invweight0 times {factors}"

@@ -1,16 +1,15 @@
-"""What `loopcheck ladder` varies of `pybullet/forward`: the step, and the settings of Bullet's own solver.
+"""Refinement studies of `pybullet/forward`: the step, and the settings of Bullet's own solver.
 
-Bullet is of first order. What its solver leaves would be hidden behind the error of a step, so the settings of the
-solver are refined with the efforts extrapolated to step zero, as the route does.
+Bullet is of first order. The error of a step would hide the error of its solver, so the settings of the solver are
+refined with the efforts extrapolated to step zero, as in the route.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from math import inf
 
 from loopcheck.engines.extrapolation import divided
-from loopcheck.engines.ladder import Ladder, Level, Route, halvings
+from loopcheck.engines.ladder import Ladder, Route, halvings
 from loopcheck.engines.pybullet.routes.forward import OWN, PybulletForward, Settings
 from loopcheck.robots.motion import Motion
 
@@ -30,12 +29,12 @@ AS_IT_COMES = replace(ONCE, direct=False, iterations=50, residual=1e-7, erp=0.2)
 def ladders(motion: Motion) -> Iterator[Ladder]:
     """All ladders of the route."""
     report = divided(motion.dt)
-    route = Route(name=PybulletForward.name, trial=partial(_trial, report))
+    route = Route(name=PybulletForward.name, source=PybulletForward, in_words=_in_words, part=report)
     yield from _of_steps(route, report)
     yield from _of_solver(route, report / max(COARSE.parts))
 
 
-def _of_steps(route: Route[Settings], report: float) -> Iterator[Ladder]:
+def _of_steps(route: Route, report: float) -> Iterator[Ladder]:
     fine, substepped = (halvings(report, coarsest=COARSEST, finest=FINEST * n) for n in (1, 4))
     own = (len(OWN.parts), report / max(OWN.parts))
     yield route.over_steps("velocity motors", ONCE, fine, order=1, extrapolated=(2, 3, 4), own=own)
@@ -45,7 +44,7 @@ def _of_steps(route: Route[Settings], report: float) -> Iterator[Ladder]:
     yield route.over_steps("velocity motors, default solver", AS_IT_COMES, fine, order=1)
 
 
-def _of_solver(route: Route[Settings], dt: float) -> Iterator[Ladder]:
+def _of_solver(route: Route, dt: float) -> Iterator[Ladder]:
     many = {float(n): replace(ITERATIVE, iterations=n) for n in (10, 50, 200, 2000)}
     yield route.over("Richardson 4, iterations", "iterations [-]", many, dt)
     stop = {10.0**-k: replace(ITERATIVE, residual=10.0**-k) for k in (7, 13, 19, 24, 28)}
@@ -56,15 +55,7 @@ def _of_solver(route: Route[Settings], dt: float) -> Iterator[Ladder]:
     yield route.over("Richardson 4, pre-roll", "steps before the span [-]", led, dt)
 
 
-def _trial(report: float, value: float, dt: float, settings: Settings) -> Level:
-    """The last of the steps that are extrapolated is the one given; the others stay multiples of it."""
-    parts = tuple(round(report / dt * part / max(settings.parts)) for part in settings.parts)
-    source, runs = PybulletForward(replace(settings, parts=parts)), len(parts)
-    return Level(value=value, dt=dt, settings=_to_set(settings), runs=runs, plain=runs == 1, source=source)
-
-
-def _to_set(settings: Settings) -> str:
-    """The settings by the names that PyBullet gives them."""
+def _in_words(settings: Settings) -> str:
     direct = "CONSTRAINT_SOLVER_LCP_DANTZIG for independent closures that all end on the world, otherwise "
     return ", ".join(
         [

@@ -1,9 +1,9 @@
-"""What `loopcheck ladder` varies of `simbody/forward`: the step, with the knots that are prescribed, and projection."""
+"""Refinement studies of `simbody/forward`: the step, with the prescribed knots, and the projection."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from loopcheck.engines.ladder import Ladder, Level, Route, halvings, own_steps
+from loopcheck.engines.ladder import Ladder, Route, halvings, own_steps
 from loopcheck.engines.simbody.routes.forward import FINEST, OWN, RUNGS, Settings, SimbodyForward
 from loopcheck.robots.motion import Motion
 
@@ -13,7 +13,7 @@ COARSEST = 0.021
 
 def ladders(motion: Motion) -> Iterator[Ladder]:
     """All ladders of the route."""
-    route = Route(name=SimbodyForward.name, trial=_trial)
+    route = Route(name=SimbodyForward.name, source=SimbodyForward, in_words=_in_words)
     steps = halvings(motion.dt, coarsest=COARSEST, finest=FINEST / 2.1)
     own = own_steps(motion.dt, finest=FINEST, rungs=RUNGS)[-1]
     yield route.over_steps("Runge-Kutta-Merson, projected", OWN, steps, own=(1, own))
@@ -21,13 +21,7 @@ def ladders(motion: Motion) -> Iterator[Ladder]:
     yield route.over("Runge-Kutta-Merson, projection", "tolerance [m, rad, or per s]", loose, 2 * own)
 
 
-def _trial(value: float, dt: float, settings: Settings) -> Level:
-    source = SimbodyForward(replace(settings, steps=(dt,)))
-    return Level(value=value, dt=dt, settings=_to_set(settings), runs=1, plain=True, source=source)
-
-
-def _to_set(settings: Settings) -> str:
-    """The settings by the names that OpenSim gives them."""
+def _in_words(settings: Settings) -> str:
     return (
         "Manager: IntegratorMethod_RungeKuttaMerson, setIntegratorMaximumStepSize with accuracy 1, "
         f"setIntegratorConstraintTolerance {settings.tolerance:g}; GCVSpline of degree 7 with a knot per step"
