@@ -6,6 +6,7 @@ import re
 import pandas as pd
 import pytest
 
+from docs import limits
 from docs.outputs import KEPT, README, marked, output_block, written
 from loopcheck.validation.judge.verdicts import SEVERITY
 
@@ -51,3 +52,9 @@ def test_the_table_of_a_check_has_the_figures_of_its_tables(configuration: str) 
         assert cell.startswith(verdict), (source, cell)
         if verdict == "agree":
             assert float(cell.split()[-1]) == pytest.approx(of_source["relative_error"].max(), rel=0.06)
+
+
+def test_the_readme_of_the_judge_has_every_limit() -> None:
+    section = limits.SECTION.search(limits.README.read_text(encoding="utf-8"))
+    assert section is not None
+    assert section[0] == limits.table()

@@ -15,6 +15,7 @@ from loopcheck.engines.mujoco.stepper import MujocoStepper
 from loopcheck.robots.log import Held, Log
 from loopcheck.robots.mjcf import compile_model
 from loopcheck.robots.robot import Case
+from loopcheck.validation.judge.limits import DISTINCT_READING
 from loopcheck.validation.judge.logs import judge_log, verdicts
 from loopcheck.validation.judge.readings import (
     EFFORT,
@@ -22,7 +23,6 @@ from loopcheck.validation.judge.readings import (
     LATE,
     OTHER_SIDE,
     REACTION,
-    TELLING,
     TWICE,
     differences,
     reading_of,
@@ -87,11 +87,11 @@ def test_a_reading_is_told_wherever_it_matters(fault: str, every: int, case: Cas
     reading = reading_of(case.mechanism, found, 0)
     truth = residual(case, replace(few, effort=log.effort[::every]))
     effect = float(np.sqrt(np.mean((found.effort - truth.effort) ** 2)))
-    if effect > TELLING * found.floor.rms[0]:
+    if effect > DISTINCT_READING * found.floor.rms[0]:
         assert reading.names == (fault,)
     else:
         assert reading.is_effort
-    assert (every, fault) in ((10, LATE), (10, EFFORT), (1, EFFORT)) or effect > TELLING * found.floor.rms[0]
+    assert (every, fault) in ((10, LATE), (10, EFFORT), (1, EFFORT)) or effect > DISTINCT_READING * found.floor.rms[0]
 
 
 def test_judge_names_the_reading(case: Case, log: Log) -> None:

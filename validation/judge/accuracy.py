@@ -18,6 +18,7 @@ from loopcheck.analytic.logs.residual import evenly
 from loopcheck.robots.arrays import Array, EffortSeries
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
+from loopcheck.validation.judge.limits import FLOORS
 from loopcheck.validation.judge.verdicts import IDLE, NO_LOAD, accuracy_divisor
 
 CANCELLED = 0.1
@@ -26,8 +27,6 @@ CHANGE = 1e-3
 """Change of a mass, relative to the mass [-]; with unactuated dofs efforts are not quite linear in it."""
 SAMPLES = 60
 """Largest number of samples for the effect of a mass, evenly spread [-]."""
-INTERNAL_LOAD = 1.0
-"""Default largest internal load of redundant actuators, over the largest peak of the actuators that share it [-]."""
 
 
 class Verdict(NamedTuple):
@@ -82,11 +81,11 @@ class Requirement:
             return Verdict("not comparable", f"error and noise floor must be finite, got {error:g} and {floor:g}")
         note = f"{self._figures(actuator, error, floor, accuracy)}{self._cancellation(actuator, accuracy)}"
         limit = accuracy * divisor
-        if error > limit + 2 * floor:
+        if error > limit + FLOORS * floor:
             return Verdict("disagree", note)
         if error + floor <= limit:
             return Verdict("agree", note)
-        if peak < floor and error <= 2 * floor:
+        if peak < floor and error <= FLOORS * floor:
             return Verdict("not comparable", f"{IDLE} {error:.3g} {self.units[actuator]}; {note}")
         return Verdict("not comparable", f"undecided by the noise floor: {note}")
 

@@ -16,36 +16,28 @@ from loopcheck.robots.efforts import AsIs
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.log import UNMODELLED, Held, Log
 from loopcheck.robots.mechanism import Mechanism
+from loopcheck.validation.judge.limits import (
+    FEWEST_ROUND_OFF,
+    FEWEST_SCALED,
+    FEWEST_SETTLED,
+    FOLLOWING,
+    RUNNING_MEDIAN,
+    SAME_READING,
+    SEPARABLE,
+    SETTLED,
+    SETTLED_RANGE,
+    SMALLEST_TRANSIENT,
+)
 from loopcheck.validation.judge.readings import differences
 
-FOLLOWS = 0.05
-"""Largest distance of a drive from the prescribed motion, over its stroke, of a working controller [-]."""
-TENTH = 0.1
-"""The initial transient ends when the change it causes is below this part of the remaining error [-]."""
-SEPARABLE = 1.5
-"""Ratio of the largest errors after the shortest and the longest transient above which they are not separable [-]."""
-OTHER_TENTHS = (2 * TENTH, TENTH / 2)
-"""The same part for the shortest and for the longest transient [-]."""
-MEDIAN = 7
-"""Samples of a running median. It leaves out up to three consecutive steps in which a solver does not converge [-]."""
-LEAST = 1e-6
-"""Smallest considered change by the initial transient, over the scale [-]."""
-SAME = 1e-9
-"""Readings closer to the effort are equal to the effort [-]."""
 AT_ONCE = 2000
 """Steps per evaluation: thirty bodies with as many dofs need 100 kB each."""
-FEWEST = 6
-"""Fewest samples after the initial transient."""
 ORDER = 6
 """Order of the time differences that cancel the initial transient and keep all round-off."""
-FEWEST_DIFFERENCES = 20
-"""Fewest samples for an estimate of round-off."""
 MEDIAN_OF_NORMAL = 0.6745
 """Median of the magnitude of a normal variable, over its standard deviation [-]."""
 NAMED = 4
 """Largest number of named actuators at a limit of their range."""
-SCALED = 60
-"""Fewest samples for the scale of the judged window."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,11 +168,12 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None, start
     window, lasts = start_window(beside, second.t, second.residual)
     window = max(window, start - whole.t[0])
     judged = whole.t >= whole.t[0] + window
-    reasons = [_not_followed(as_is), "" if judged.sum() >= FEWEST else _not_settled(as_is)]
-    if judged.sum() < FEWEST:
+    reasons = [_not_followed(as_is), "" if judged.sum() >= FEWEST_SETTLED else _not_settled(as_is)]
+    if judged.sum() < FEWEST_SETTLED:
         judged[:] = True
     residual, before = whole.residual[judged], whole.residual[~judged]
-    later = whole if judged.all() else _series(closed, SCALED, whole.t[judged][0])[0]  # a start has floors of its own
+    # the initial transient has other floors
+    later = whole if judged.all() else _series(closed, FEWEST_SCALED, whole.t[judged][0])[0]
     start_peak = np.abs(before).max(axis=0, initial=0.0)
     lasting = [actuator.name for actuator, is_seen in zip(mechanism.actuators, lasts, strict=True) if is_seen]
     apart, early, late = _errors_of_windows(whole, beside, second.t, second.residual, later.floor_of_largest)
@@ -229,19 +222,19 @@ def _errors_of_windows(
     Returns:
         Flags, and the errors [N or N m], each of shape (na,).
     """
-    short, long = OTHER_TENTHS
+    short, long = SETTLED_RANGE
     shortest = start_window(beside, t, residual, part=short)[0]
     longest = min(start_window(beside, t, residual, part=long, median=1)[0], (whole.t[-1] - whole.t[0]) / 2)
     early, late = (
         np.abs(whole.residual[whole.t >= whole.t[0] + window]).max(axis=0, initial=0.0)
         for window in (min(shortest, longest), longest)
     )
-    apart = (early > SEPARABLE * late) & (early - late > floor) & (whole.relative(early) > LEAST)
+    apart = (early > SEPARABLE * late) & (early - late > floor) & (whole.relative(early) > SMALLEST_TRANSIENT)
     return apart, early, late
 
 
 def start_window(
-    whole: Series, t: Times, residual: EffortSeries, *, part: float = TENTH, median: int = MEDIAN
+    whole: Series, t: Times, residual: EffortSeries, *, part: float = SETTLED, median: int = RUNNING_MEDIAN
 ) -> tuple[float, AnyArray]:
     """Length of the initial transient in the residual efforts, and actuators with a transient of unlimited length.
 
@@ -262,7 +255,7 @@ def start_window(
     """
     along = np.stack([np.interp(t, whole.t, column) for column in whole.residual.T], axis=1)
     difference, error = whole.relative(residual - along), np.abs(whole.relative(along))
-    few = len(difference) // 4 < FEWEST_DIFFERENCES
+    few = len(difference) // 4 < FEWEST_ROUND_OFF
     noise = np.sqrt(2) * whole.relative(whole.chatter) if few else _round_off(difference)
     # its edge repeats the first sample, so that a transient of one step stays: forces of loops build up in one step
     difference = median_filter(np.abs(difference), (median, 1), mode="nearest")
@@ -294,8 +287,8 @@ def _start_window(t: Array, difference: Array, error: Array, noise: float, part:
     """Time until differences (n,) fall below an error (n,) and the noise [s]; infinite if they never do."""
     left = np.sqrt(np.cumsum(error[::-1] ** 2)[::-1] / np.arange(len(error), 0, -1))
     seen_later = np.maximum.accumulate(difference[::-1])[::-1]
-    over = np.flatnonzero(seen_later <= np.maximum(part * left, max(LEAST, noise)))
-    if not over.size or len(difference) - over[0] < FEWEST:
+    over = np.flatnonzero(seen_later <= np.maximum(part * left, max(SMALLEST_TRANSIENT, noise)))
+    if not over.size or len(difference) - over[0] < FEWEST_SETTLED:
         return float("inf")
     return float(t[over[0]] - t[0])
 
@@ -306,12 +299,12 @@ def _not_followed(as_is: AsIs) -> str:
     worst = float(as_is.following.max())
     limits = f", with {_at_limits(as_is)}" if as_is.at_limits else ""
     name = f"'{as_is.drives[int(np.argmax(as_is.following))]}'" if as_is.drives else "a drive"
-    return f"not followed: {name} must stay within {FOLLOWS:g} of its stroke from the motion, got {worst:.2g}{limits}"
+    return f"not followed: {name} must stay within {FOLLOWING:g} of its stroke from the motion, got {worst:.2g}{limits}"
 
 
 def follows(as_is: AsIs) -> bool:
     """Return whether all drives of a run followed the motion."""
-    return float(as_is.following.max(initial=0.0)) <= FOLLOWS
+    return float(as_is.following.max(initial=0.0)) <= FOLLOWING
 
 
 def _at_limits(as_is: AsIs) -> str:
@@ -360,7 +353,7 @@ def _not_separable(mechanism: Mechanism, series: Series, apart: AnyArray, early:
 def _other_readings(log: Log, scale: Array) -> str:
     """Differences of the engine's other readings from the applied effort, as a text."""
     others = {kind: values for kind, values in log.readings.items() if kind != UNMODELLED}
-    off = {kind: size for kind, size in differences(log.effort, others, scale).items() if size > SAME}
+    off = {kind: size for kind, size in differences(log.effort, others, scale).items() if size > SAME_READING}
     figures = ", ".join(f"{kind} {size:.2g}" for kind, size in off.items())
     return f"readings that differ from the applied effort, rms difference over the scale: {figures}" if off else ""
 

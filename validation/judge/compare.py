@@ -19,16 +19,15 @@ from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import modes
 from loopcheck.robots.size import size
 from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.accuracy import INTERNAL_LOAD, Requirement
+from loopcheck.validation.judge.accuracy import Requirement
 from loopcheck.validation.judge.as_is import Settled
 from loopcheck.validation.judge.evaluate import Outcome
+from loopcheck.validation.judge.limits import INTERNAL_LOAD, RESOLVED
 from loopcheck.validation.judge.resolution import Resolution, measure_resolution
 from loopcheck.validation.judge.results import table
 from loopcheck.validation.judge.tolerances import Tolerance, registered
 from loopcheck.validation.judge.verdicts import CASE, FILE, NO_LOAD, NOT_SUPPORTED, Key
 
-TELLING = 3.0
-"""Smallest ratio of error to resolution of the route for a verdict on the engine [-]."""
 CANCELLED = 0.01
 """Smallest part of the peak of an actuator, for a limit with a unit, that gets a note [-]."""
 
@@ -340,7 +339,7 @@ def judge_effort(error: float, limit: float, resolution: float | None) -> tuple[
     if np.isnan(resolution):
         return "disagree", "the resolution of this route could not be measured"
     figures = f"error {error:.3g}, resolution {resolution:.3g}, limit {limit:.3g}"
-    if error <= TELLING * resolution:
+    if error <= RESOLVED * resolution:
         return "not comparable", f"below the resolution of this route: {figures}"
     return "disagree", figures
 
@@ -356,7 +355,7 @@ def _beyond(outcome: Outcome, tolerance: Tolerance, resolution: Resolution | Non
         limit, resolved, words = getattr(tolerance, name), resolutions.get(name, np.nan), name.replace("_", " ")
         if limit is None or (value is not None and value <= max(limit, outcome.contradiction)):
             continue
-        if value is None or not value <= TELLING * resolved:
+        if value is None or not value <= RESOLVED * resolved:
             got = "not reported" if value is None else f"{value:.3g}"
             return "disagree", f"{words} must be at most {limit:g}, got {got}"
         figures = f"{words} {value:.3g}, resolution {resolved:.3g}, limit {limit:g}"

@@ -23,6 +23,7 @@ from loopcheck.validation.execution.errors import internal_error
 from loopcheck.validation.judge import sources
 from loopcheck.validation.judge.accuracy import Requirement, requirement
 from loopcheck.validation.judge.as_is import Settled, settled
+from loopcheck.validation.judge.limits import UNFORCED
 from loopcheck.validation.judge.verdicts import NOT_SUPPORTED
 
 RANDOM = "random"
@@ -31,8 +32,6 @@ RANDOM = "random"
 
 START = "positions, velocities and accelerations of the analytic dynamics; the simulation is independent afterwards"
 """Source of the initial state of unactuated dofs in a simulation."""
-MOST_UNFORCED = 1e-6
-"""Largest error of logged accelerations of unactuated dofs, relative to the largest acceleration [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +78,7 @@ class Outcome:
 
 def evaluate(case: Case, motion: Motion, source: str) -> Outcome:
     """Compute the efforts of a source; an outcome with the reason replaces any failure."""
-    if motion.unforced > MOST_UNFORCED and sources.simulates(source):
+    if motion.unforced > UNFORCED and sources.simulates(source):
         note = (
             "the logged motion must satisfy the equations of the unactuated dofs in this configuration, but their "
             f"accelerations differ by {motion.unforced:.2g} of the largest; a simulation would leave the motion"

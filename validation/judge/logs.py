@@ -26,22 +26,19 @@ from loopcheck.robots.log_description import in_text
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.robot import Case, MotionSpec, configurations
 from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.accuracy import INTERNAL_LOAD, Requirement, Verdict, requirement
+from loopcheck.validation.judge.accuracy import Requirement, Verdict, requirement
+from loopcheck.validation.judge.limits import (
+    ACCURACY,
+    CONTRADICTED_HOLD,
+    EXPLAINED,
+    INTERNAL_LOAD,
+    NEAR_GAIN,
+    UNDECLARED_HOLD,
+    UNEXPLAINED_FORCE,
+)
 from loopcheck.validation.judge.readings import in_words, reading_of
 from loopcheck.validation.judge.verdicts import JUDGED
 
-EXPLAINED = 0.1
-"""Largest remaining part of a residual that a different gravity explains [-]."""
-
-
-ACCURACY = 1e-3
-"""Default accuracy: largest residual over the largest effort that the motion requires [-]."""
-UNDECLARED = 0.9
-"""Longest estimated hold over the step of the log; a longer estimate is replaced by one step [-]."""
-CHANGING = 1.5
-"""Ratio of changes of the efforts to the stated holds that contradicts the statement [-]."""
-LEFT = 10.0
-"""Smallest unexplained force at unactuated joints that prevents a verdict, over the largest limit of an effort [-]."""
 KNOWN_GAINS = {
     -1.0: "opposite sign",
     2.0: "given twice",
@@ -51,8 +48,6 @@ KNOWN_GAINS = {
     180 / np.pi: "degrees instead of radians",
 }
 """Possible causes of efforts that are a multiple of the required efforts."""
-NEAR_GAIN = 0.05
-"""Largest distance of a gain from a known gain [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,10 +144,10 @@ def judge_log(case: Case, log: Log, *, start: float = -np.inf, fitted: Sequence[
 def _wrong_hold(log: Log) -> Iterator[str]:
     """A hold that the efforts do not keep, as of milliseconds for seconds, as a phrase."""
     when, span = log.effort_time, float(log.t[-1] - log.t[0])
-    if not isinstance(when, Held) or when.seconds < CHANGING * log.dt:
+    if not isinstance(when, Held) or when.seconds < CONTRADICTED_HOLD * log.dt:
         return
     changes = int(np.any(np.diff(log.effort, axis=0) != 0, axis=1).sum())
-    if changes > CHANGING * (span / when.seconds + 1):
+    if changes > CONTRADICTED_HOLD * (span / when.seconds + 1):
         yield (
             f"stated hold of efforts: {when.seconds:g} s, but they change every {span / changes:.3g} s: "
             f"each row is judged as applied for {log.dt:.3g} s"
@@ -169,7 +164,7 @@ def _residuals(closed: ClosedLog, start: float) -> Iterator[Residual]:
     yield instantaneous
     yield residual_efforts(closed, Held(log.dt), start=start)
     hold = 2 * shift_of(instantaneous)
-    if 0 < hold < UNDECLARED * log.dt:
+    if 0 < hold < UNDECLARED_HOLD * log.dt:
         yield residual_efforts(closed, Held(hold), start=start)
 
 
@@ -367,7 +362,7 @@ def _gain(residual: Residual, k: int) -> str:
 def _left_over(judged: JudgedLog, residual: Residual, limit: float) -> str:
     """Unexplained force at the unactuated dofs, beyond a multiple of the largest limit of an effort [N or N m]."""
     by_dof = np.sqrt((residual.unactuated**2).mean(axis=0))
-    if by_dof.max(initial=0.0) <= LEFT * limit:
+    if by_dof.max(initial=0.0) <= UNEXPLAINED_FORCE * limit:
         return ""
     worst = int(np.argmax(by_dof))
     mechanism = judged.case.mechanism

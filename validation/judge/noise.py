@@ -22,6 +22,7 @@ from loopcheck.validation.execution.tables import to_csv
 from loopcheck.validation.execution.workers import WorkerFailure, Workers, worker_pool
 from loopcheck.validation.judge import sources
 from loopcheck.validation.judge.evaluate import evaluate
+from loopcheck.validation.judge.limits import PEAK_OF_ROUND_OFF
 from loopcheck.validation.judge.resolution import MOVED, REFINED, TIGHTENED, effort_changes
 from loopcheck.validation.judge.targets import cases_of
 from loopcheck.validation.judge.tolerances import registered
@@ -29,8 +30,6 @@ from loopcheck.validation.judge.tolerances import registered
 FORMULATION = "formulation"
 """Distance of the efforts from the reference efforts."""
 FIGURES = (MOVED, TIGHTENED, REFINED, FORMULATION)
-NOTHING = 1e-11
-"""Largest peak of an actuator that is round-off only, over the largest peak of the case [-]."""
 
 
 def noise_rows(case: Case, name: str) -> list[Mapping[str, Any]]:
@@ -53,7 +52,7 @@ def noise_rows(case: Case, name: str) -> list[Mapping[str, Any]]:
             **{what: np.nan if isinstance(change, str) else change[k] / peaks[k] for what, change in figures.items()},
         }
         for k, actuator in enumerate(efforts.actuators)
-        if peaks[k] > NOTHING * peaks.max()
+        if peaks[k] > PEAK_OF_ROUND_OFF * peaks.max()
     ]
 
 

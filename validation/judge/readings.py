@@ -13,11 +13,7 @@ from loopcheck.analytic.logs.residual import Residual
 from loopcheck.robots.arrays import Array, Efforts, EffortSeries, root_mean_square
 from loopcheck.robots.log import Held
 from loopcheck.robots.mechanism import Mechanism
-
-TELLING = 3.0
-"""Smallest ratio of the effect of another reading to the noise floor, for a distinction from the effort [-]."""
-NEARER = 0.5
-"""A column is a reading if it is closer than this part of its distance to every other reading [-]."""
+from loopcheck.validation.judge.limits import DISTINCT_READING, NEAREST_READING
 
 EFFORT = "the applied effort"
 TWICE = "half of the applied effort (is the drive applied twice?)"
@@ -57,8 +53,8 @@ def reading_of(mechanism: Mechanism, residual: Residual, actuator: int) -> Readi
     nearest = min(left, key=lambda name: left[name])
 
     def is_apart(name: str) -> bool:
-        differs = root_mean_square(known[name] - known[nearest]) > TELLING * floor
-        return name != nearest and differs and left[nearest] < NEARER * left[name]
+        differs = root_mean_square(known[name] - known[nearest]) > DISTINCT_READING * floor
+        return name != nearest and differs and left[nearest] < NEAREST_READING * left[name]
 
     names = (nearest, *(name for name in known if name != nearest and not is_apart(name)))
     return Reading(names=names, effect=root_mean_square(known[nearest] - known[EFFORT]), left=left[nearest])

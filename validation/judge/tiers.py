@@ -18,11 +18,10 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.inventory import Inventory, Matrices
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.size import size, unit_rates
+from loopcheck.validation.judge.limits import ROUND_OFF
 
 CLOSURE_ACCELERATION = "closure acceleration"
 """J̇ q̇ by the kinematics of an engine, an input of its `kkt` route."""
-ZERO = 1e-12
-"""Singular values below this fraction of the largest are round-off [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +123,7 @@ def _scales(expected: Inventory, M: Array) -> dict[str, Array]:
     for name, values, least in (("armature", expected.armature, np.diag(M)), ("damping", expected.damping, beside)):
         size_of_dof = np.sqrt(np.where(np.diag(values) > 0, np.diag(values), least))
         by_dof[name] = size_of_dof[:, None] * size_of_dof
-    falling = np.linalg.lstsq(M, expected.rest_force, rcond=ZERO)[0]
+    falling = np.linalg.lstsq(M, expected.rest_force, rcond=ROUND_OFF)[0]
     load = np.maximum(np.abs(expected.rest_force), np.abs(M) @ np.abs(falling))
     by_dof["damping"] = np.maximum(by_dof["damping"], load[:, None] * (1 - np.eye(len(load))))
     return {**{name: np.full((1, 1), scale) for name, scale in scales.items()}, **by_dof}
@@ -204,7 +203,7 @@ def _closure_acceleration(
     names, (J, bias) = closure_names(mechanism), loops
     closing = solve_dependent(terms.Phi, terms.closure_bias[..., None])
     expected = -(J @ closing)[..., 0]
-    if contradiction_of(terms.Phi) > ZERO:
+    if contradiction_of(terms.Phi) > ROUND_OFF:
         rows = row_factors(J) * J
         within = rows @ pseudo_inverse(rows)
         factors = np.where(row_factors(J) > 0, row_factors(J), 1.0)
@@ -246,7 +245,7 @@ def _beyond(rows: Array, others: Array) -> Array:
     if not rows.size or not others.size:
         return rows / _largest(rows)
     _, values, V = np.linalg.svd(others, full_matrices=False)
-    V = V[values > ZERO * values[0]]
+    V = V[values > ROUND_OFF * values[0]]
     return (rows - rows @ V.T @ V) / _largest(rows)
 
 

@@ -10,11 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
 
 from loopcheck.robots.errors import NotFoundError, ToleranceError
 from loopcheck.robots.model_file import file_hash
+from loopcheck.validation.judge.limits import MARGINS
 from loopcheck.validation.judge.sources import REFERENCE
 
 REGISTER = Path(__file__).with_name("tolerances.toml")
-MARGINS = (50.0, 10_000.0)
-"""Least and largest ratio of tolerance to noise without an extra reason [-]."""
 
 
 class Tolerance(BaseModel):

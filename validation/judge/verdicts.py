@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from loopcheck.robots.arrays import Array
 from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.limits import LEAST_PEAK
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,8 +49,6 @@ JUDGED = ("agree", "disagree", "not comparable", "not run")
 NO_LOAD = "no load: no force does work along the motion of this actuator"
 IDLE = "idle, error at most"
 """First words of the note on an actuator that needs less effort than the noise floor; see `verdict_of`."""
-LEAST_PEAK = 1e-3
-"""Smallest effort that an accuracy multiplies, over the scale of the actuator [-]."""
 
 FILE = "model file"
 """Takes the place of an engine in the audit: the files of the robot in an independent reading."""

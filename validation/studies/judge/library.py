@@ -14,8 +14,8 @@ from loopcheck.robots.log import EffortTime, Log
 from loopcheck.robots.log_description import effort_time_of
 from loopcheck.robots.log_files import log_of_frame, read_log
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.validation.judge.accuracy import INTERNAL_LOAD
-from loopcheck.validation.judge.logs import ACCURACY, Asked, JudgedLog, judge_log, log_rows, verdicts
+from loopcheck.validation.judge.limits import ACCURACY, INTERNAL_LOAD
+from loopcheck.validation.judge.logs import Asked, JudgedLog, judge_log, log_rows, verdicts
 from loopcheck.validation.judge.targets import case_of
 from loopcheck.validation.judge.verdicts import SEVERITY
 
