@@ -1,4 +1,4 @@
-"""Random mechanisms with closed loops, as MJCF. The pose comes first and the closures are put where it closes them."""
+"""Random mechanisms with closed loops, as MJCF. The pose comes first, and the closures are placed to close there."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,13 +18,13 @@ from loopcheck.robots.model_file import ModelFile
 
 Attributes: TypeAlias = dict[str, str]
 WELL_CONDITIONED = 1e-3
-"""Smallest singular value that is not zero, relative to the largest [-]: nothing is claimed near singular poses."""
+"""Smallest nonzero singular value, relative to the largest [-]: near singular poses there is no claim."""
 ATTEMPTS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What kind of mechanism is drawn."""
+    """Kind of mechanism to draw."""
 
     planar: bool
     """All joints move in the XY plane, so that closures have redundant rows."""
@@ -44,10 +44,10 @@ class _Body:
 
 
 def closed_chain(shape: Shape, rng: np.random.Generator, path: Path) -> bool:
-    """Write a random closed mechanism whose actuators drive every degree of freedom, closed in its keyframe `home`.
+    """Write a random closed mechanism with actuators for every degree of freedom, closed in its keyframe `home`.
 
     Returns:
-        Whether one was found that has a degree of freedom, is driven, and stands well away from singularities.
+        Whether a mobile, actuated mechanism well away from singularities was found.
     """
     return any(_Draft(shape, rng, path).finish() for _ in range(ATTEMPTS))
 
@@ -149,7 +149,7 @@ class _Draft:
         return joint
 
     def _pose(self, mechanism: Mechanism) -> Array:
-        """The reference pose in every other mechanism, else any."""
+        """The reference pose in every other mechanism, otherwise any pose."""
         if self.rng.random() < 0.5:
             return mechanism.rest_position
         parts = [np.zeros(0)]
@@ -164,7 +164,7 @@ class _Draft:
         return np.concatenate(parts)
 
     def _close(self, mechanism: Mechanism, q: Array, tip: _Body, kind: str) -> None:
-        """Join the end of a leg to the ground or to another body, where both are in the pose."""
+        """Join the end of a leg to the ground or to another body, at their places in the pose."""
         rng, name = self.rng, f"loop{len(self.equalities)}"
         others = [self.ground] * len(self.bodies) + [body for body in self.bodies if body is not tip]
         target = self.ground if self.shape.floating else others[rng.integers(len(others))]
@@ -204,7 +204,7 @@ class _Draft:
         return float(q[mechanism.q_slices[joint].start] - mechanism.joints[joint].rest_position[0])
 
     def _drive(self, mechanism: Mechanism, q: Array) -> bool:
-        """Put motors on joints that determine the motion best, at times one too many."""
+        """Put motors on joints that determine the motion best, at times with a redundant motor."""
         Phi = closure_jacobian_at(mechanism, q[None])[0]
         N = null_space(Phi)
         dofs = {mechanism.dof_slices[j].start: j for j, x in enumerate(mechanism.joints) if POSITIONS[x.kind] == 1}
@@ -262,13 +262,13 @@ def _text(values: Array | list[float]) -> str:
 
 
 def _moves_mass(mechanism: Mechanism, q: Array) -> bool:
-    """Whether every velocity of the tree moves mass, as MuJoCo wants it."""
+    """Whether every velocity of the tree moves mass, as MuJoCo requires."""
     sizes = np.linalg.eigvalsh(inertia_matrix(mechanism, poses(mechanism, q[None]))[0])
     return bool(sizes[0] > WELL_CONDITIONED**2 * sizes[-1])
 
 
 def _is_clear(Phi: Array, size: float) -> bool:
-    """Whether every singular value is either zero or well away from it, beside a size."""
+    """Whether every singular value is either zero or well away from it, relative to a size."""
     relative = np.linalg.svd(Phi, compute_uv=False) / size
     return bool(((relative < 1e-12) | (relative > WELL_CONDITIONED)).all())
 

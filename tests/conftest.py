@@ -19,13 +19,13 @@ threadpool_limits(1)  # as in workers; two threads of each of two test processes
 
 MODELS = Path(__file__).parent / "models"
 ZOO = tuple(sorted(path.stem for path in MODELS.glob("*.xml")))
-"""Small mechanisms with what no robot of the catalogue has."""
+"""Small mechanisms with elements that no robot of the catalogue has."""
 AMPLITUDES = {"six_legs": 0.02}
-"""Half swing of the actuated joints [m or rad] where 0.1 is too much."""
+"""Half swing of the actuated joints [m or rad] for mechanisms that cannot move by 0.1."""
 
 
 def want_engine(name: str, config: pytest.Config) -> None:
-    """Skip a test whose engine is not there, or fail it if engines are required and this one is in the group dev.
+    """Skip a test of a missing engine, or fail it if engines are required and this engine is in the group dev.
 
     Args:
         name: Name of the engine.
@@ -43,7 +43,7 @@ def want_engine(name: str, config: pytest.Config) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let all processes of the tests share what JAX compiles, which takes most of the time of MJX's routes."""
+    """Share JAX' compiled functions between all processes of the tests: they take most of the time of MJX's routes."""
     os.environ["LOOPCHECK_ENGINES"] = os.devnull  # environments of the user are none of the tests'
     cache = getattr(config, "cache", None)
     if cache is not None:

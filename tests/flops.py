@@ -1,9 +1,9 @@
-"""Counts floating-point operations of numpy code by running it once on arrays that keep count.
+"""Counts floating-point operations of numpy code by a run on arrays that count their operations.
 
 Sums, products and quotients of real numbers count one each; harmonic functions, their inverses and square roots as in
-equation (41) of Wang et al. 2019. Complex operations count the real ones that they take. Decompositions count by the
-formulas of Golub and Van Loan, Matrix Computations (4th ed., sections 3.2, 5.2 and 8.6). What is done with constants of
-the model alone is not counted, nor are signs, copies and comparisons; products with structural zeros are.
+equation (41) of Wang et al. 2019. Complex operations count their real operations. Decompositions count by the
+formulas of Golub and Van Loan, Matrix Computations (4th ed., sections 3.2, 5.2 and 8.6). Operations on constants of
+the model alone are not counted, nor are signs, copies and comparisons; products with structural zeros are.
 """
 
 import math
@@ -33,12 +33,12 @@ COMPLEX = {
 }
 """Cost of an operation on complex numbers."""
 MIXED = {**dict.fromkeys(("add", "subtract"), 1), "multiply": 2, "divide": 2}
-"""Cost of an operation on a complex number and a real one; a real number over a complex one counts as complex."""
+"""Cost of an operation on a complex and a real number; a real number over a complex number counts as complex."""
 FREE = {"negative", "positive", "absolute", "conjugate", "less", "greater", "greater_equal", "less_equal", "isfinite"}
 
 
 class Counted(np.ndarray[Any, Any]):
-    """An array whose operations are counted."""
+    """An array with counted operations."""
 
     flops = 0.0
     """Counted so far, over all arrays."""
@@ -69,7 +69,7 @@ def counted(array: Any) -> Any:
 
 @contextmanager
 def counting(*modules: ModuleType) -> Iterator[None]:
-    """Let all arrays that modules make keep count, those they start with zeros included."""
+    """Make all arrays of some modules count their operations, those made by zeros included."""
     try:
         for module in modules:
             vars(module)["np"] = _Numpy()
@@ -80,7 +80,7 @@ def counting(*modules: ModuleType) -> Iterator[None]:
 
 
 class _Numpy:
-    """numpy whose functions return counted arrays."""
+    """numpy with functions that return counted arrays."""
 
     linalg: Any
 
@@ -100,7 +100,7 @@ class _Linalg:
 
 
 def _call(func: Any, *args: Any, **kwargs: Any) -> Any:
-    """Call a function of numpy on plain arrays, count what it costs, and return counted ones."""
+    """Call a function of numpy on plain arrays, count its cost, and return counted arrays."""
     is_counted = any(isinstance(value, Counted) for value in _leaves(args))
     plain = _plain(args)
     result = func(*plain, **{name: _plain(value) for name, value in kwargs.items()})
@@ -162,7 +162,7 @@ def _cost_of_einsum(args: Any, result: Any) -> float:
 
 
 def _cost_of_qr(args: Any, result: Any) -> float:
-    """Householder: R, and Q as wide as it is wanted."""
+    """Householder: R, and Q of the required width."""
     *batch, m, n = args[0].shape
     wide = result[0].shape[-1]
     forming = 4 * (m * m * n - m * n * n + n**3 / 3) if wide == m else 2 * n * n * (m - n / 3)

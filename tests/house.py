@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def copy_house(to: Path) -> Path:
-    """Copy what is installed into a folder, with what is compiled, so that it is not compiled again; returns it."""
+    """Copy the installed package with its compiled files into a folder, without another compilation; returns it."""
     for room in ("robots", "analytic", "engines", "validation"):
         shutil.copytree(ROOT / room, to / "loopcheck" / room)
     for path in (ROOT / "loopcheck").glob("*.py"):
@@ -20,7 +20,7 @@ def copy_house(to: Path) -> Path:
 
 
 def start(house: Path, *arguments: Any, at: Path | None = None) -> "subprocess.Popen[str]":
-    """The command of a house in the background; where it stands is by default the folder around the house."""
+    """The command of a copy of the package in the background; by default in the folder around the copy."""
     command = [sys.executable, "-m", "loopcheck", *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": str(house), "PYTHONSAFEPATH": "1"}
     return subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Exact logs of any case, by Lagrange's equations, and what of them remains where less is logged."""
+"""Exact logs of any case, by Lagrange's equations, and reduced versions of them."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ PARALLELOGRAM = """<mujoco><compiler angle="radian"/><option gravity="0 0 -9.81"
       <inertial pos="0 0 .2" mass="1" diaginertia=".1 .1 .1"/></body></worldbody>
     <equality><connect body1="rod" body2="b" anchor="1 0 0"/></equality>
     <actuator><motor name="a" joint="a"/><motor name="b" joint="b"/></actuator></mujoco>"""
-"""A crank at either end of a rod, both driven: one too many."""
+"""A crank at either end of a rod, both driven: a redundant drive."""
 
 
 def exact_log(case: Case, t: Array) -> Log:
@@ -40,7 +40,7 @@ def exact_log(case: Case, t: Array) -> Log:
 
 
 def of_drives(log: Log, case: Case, *, velocities: bool) -> Log:
-    """What a log of the drives alone would hold."""
+    """A log of the drives alone."""
     names = tuple(drive.name for drive in case.mechanism.drives)
     q, qd = (np.stack([log.columns_of(name)[k].start for name in names]) for k in (0, 1))
     return replace(

@@ -1,8 +1,8 @@
 """Mutation test of the judge: `python -m tests.mutation [MUTANTS PER FILE [FOLDER OR FILE...]]`.
 
-mutmut changes the code of the files that `[tool.mutmut]` names, one place at a time, and runs the tests that reach it.
-A mutant that none of them kills must stand in `mutation.toml` with the reason why it is equivalent, or this fails; so
-it does where one that stands there is killed, for then tests fail for another reason than the mutants.
+mutmut changes the code of the files in `[tool.mutmut]`, a single place at a time, and runs the tests that reach it.
+A surviving mutant must be listed in `mutation.toml` with the reason for its equivalence, otherwise this fails. A
+listed mutant that is killed fails too: its tests then fail for another reason than the mutants.
 """
 
 import json
@@ -22,7 +22,7 @@ from mutmut.utils.format_utils import get_mutant_name
 SEED = 15
 SURVIVORS = Path(__file__).with_name("mutation.toml")
 KILLED = {"killed", "timeout", "segfault"}
-"""What mutmut calls a mutant that some test noticed; one that no test reaches is none."""
+"""mutmut's status of a mutant that a test noticed; a mutant without tests does not count."""
 
 
 def mutants(path: Path) -> list[str]:
@@ -32,7 +32,7 @@ def mutants(path: Path) -> list[str]:
 
 
 def exit_codes(path: Path) -> Mapping[str, int | None]:
-    """How the tests ended for each mutant of a file, as mutmut codes it."""
+    """Results of the tests for each mutant of a file, as mutmut's codes."""
     written = Path("mutants") / path.with_name(f"{path.name}.meta")
     codes: Mapping[str, int | None] = json.loads(written.read_text(encoding="utf-8"))["exit_code_by_key"]
     return codes
@@ -45,7 +45,7 @@ def changed_line(name: str, path: Path) -> str:
 
 
 def tried(most: int, places: Sequence[str]) -> Iterator[tuple[Path, list[str]]]:
-    """Mutants of each file in some places, at most so many: the same ones whenever the file is the same."""
+    """Mutants of each file in some places, up to a number: the same mutants for the same file."""
     for path in map(Path, config().only_mutate):
         if places and not any(path.is_relative_to(place) for place in places):
             continue

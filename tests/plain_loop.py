@@ -1,4 +1,4 @@
-"""What a user writes: `mj_step` in a loop, with a controller of his own. Nothing of the routes takes part."""
+"""A user's program: `mj_step` in a loop, with its own controller. It shares no code with the routes."""
 
 from typing import Any
 
@@ -15,13 +15,13 @@ mujoco = pytest.importorskip("mujoco")
 
 
 def plain_loop(mechanism: Mechanism, model: Any, motion: Motion, effort: Array, *, late: int = 2) -> Log:
-    """A log of every step: servos are sent to the motion, motors get the efforts known beforehand and a constant PD.
+    """A log of every step: servos get the motion as target, motors get precomputed efforts and a constant PD.
 
     Args:
         mechanism: Robot.
-        model: Its model, stepped as it is.
+        model: Its model, stepped unmodified.
         motion: The motion to follow.
-        effort: Efforts that it is known to need [N or N m], shape (nt, na).
+        effort: Efforts required by the motion [N or N m], shape (nt, na).
         late: Number of the sample from which it starts.
     """
     data, h, servo = mujoco.MjData(model), model.opt.timestep, model.actuator_biasprm[:, 1] != 0

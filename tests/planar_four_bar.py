@@ -1,8 +1,8 @@
-"""The catalogue's four-bar upright, in closed form with complex numbers: a plant that shares nothing with loopcheck.
+r"""The catalogue's four-bar upright, in closed form with complex numbers: a plant that shares no code with loopcheck.
 
                  coupler 1.1
              B o============o C
-    crank 0.4 /              \\ rocker 0.8
+    crank 0.4 /              \ rocker 0.8
              @ O ----------- o D        OD = 1, rods of 1 kg/m, gravity along -Y
 
 m(θ) θ̈ + ½ m'(θ) θ̇² + V'(θ) = τ, θ the angle of the crank.
@@ -27,7 +27,7 @@ LOGS = Path(__file__).parents[1] / "robots/four_bar/logs"
 
 
 class Terms(NamedTuple):
-    """What stands in the equation at an angle of the crank."""
+    """Terms of the equation at an angle of the crank."""
 
     inertia: float
     inertia_slope: float
@@ -122,7 +122,7 @@ def held_log(
 
 
 def shipped() -> dict[str, Log]:
-    """The logs in the robot's folder, by name: what is wrong with each is known."""
+    """The logs in the robot's folder, by name, each with a known fault."""
     rng, clean, slow = np.random.default_rng(0), held_log(1e-3, 101), exact_log(0.02, 101)
     noisy = replace(
         slow,

@@ -1,4 +1,4 @@
-"""Links of a built site that lead nowhere, and what it would load from elsewhere: `python -m tests.site_links DIR`."""
+"""Dead links of a built site, and resources from other hosts: `python -m tests.site_links DIR`."""
 
 import re
 import sys
@@ -31,7 +31,7 @@ def broken_links(site: Path) -> Iterator[str]:
 
 
 def foreign_resources(site: Path) -> Iterator[str]:
-    """What pages and styles of a site would load from other hosts; links that a reader follows are none.
+    """Resources that pages and styles of a site would load from other hosts; links for readers do not count.
 
     Args:
         site: Its folder.
@@ -52,7 +52,7 @@ def _anchors(page: Path) -> frozenset[str]:
 
 
 def main() -> int:
-    """Name what is wrong with the site in the folder of the command line; its weight otherwise."""
+    """Name the faults of the site in the folder of the command line; its weight if there are none."""
     site = Path(sys.argv[1])
     faults = [*broken_links(site), *foreign_resources(site)]
     sizes = {page: page.stat().st_size for page in site.rglob("*") if page.is_file() and ".doctrees" not in page.parts}

@@ -1,4 +1,4 @@
-"""What the documents say of the catalogue: the README's table of robots, and a drawing of each linkage."""
+"""The documents' account of the catalogue: the README's table of robots, and a drawing of each linkage."""
 
 import re
 import xml.etree.ElementTree as ET

@@ -58,7 +58,7 @@ def documented() -> Iterator[str]:
 
 COMMANDS = sorted({re.sub(r" [>|2].*", "", command).strip() for command in documented()})
 QUICK = ("list", "new", "report", "check my_robot.xml --junit loopcheck.xml --source")
-"""How those begin that take seconds, and end well."""
+"""First words of commands that take seconds and succeed."""
 ANSWERS = (0, 1, 3)
 """Exit statuses of a command that has an answer, be it that engines disagree; 2 is bad input."""
 
@@ -83,7 +83,7 @@ def _name(arguments: Sequence[str]) -> str:
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Path:
-    """A folder with what the commands of the documents take for granted, beside a house."""
+    """A folder with the files that the documents' commands assume, beside a copy of the package."""
     desk = tmp_path_factory.mktemp("desk")
     copy_house(desk / "house")
     for name in ("my_robot.xml", "my_gripper.xml", "leg.xml"):
@@ -134,7 +134,7 @@ def test_a_documented_command_runs(command: str, desk: Path, pytestconfig: pytes
 
 
 def _run(desk: Path, *arguments: str) -> tuple[int, str]:
-    """Exit status and what is said on stderr."""
+    """Exit status and text on stderr."""
     process = start(desk / "house", *arguments, at=desk)
     _, said = process.communicate()
     return process.returncode, said

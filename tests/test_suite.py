@@ -1,4 +1,4 @@
-"""The validation suite: one test for each robot, variant, mode, configuration and source of the catalogue.
+"""The validation suite: a test for each robot, variant, mode, configuration and source of the catalogue.
 
 A new folder in `robots/` adds its tests, and so does each robot folder in DIR with `pytest --robots DIR`. The figures
 of each comparison are properties of its test (`pytest --junit-xml FILE`).
@@ -125,7 +125,7 @@ def _skip_if_not_installed(source: str) -> None:
 
 
 def _supported(key: Key) -> bool:
-    """Whether an installed engine other than by its unmodified simulation supports the case."""
+    """Whether an installed engine supports the case by another route than its unmodified simulation."""
     routes = [name for name in sources.names(_case(key).robot) if name not in sources.ANALYTIC]
     return any(_outcome(key, name).failure != NOT_SUPPORTED for name in routes if not sources.is_as_is(name))
 

@@ -1,4 +1,4 @@
-"""What a mechanism is told to be, and the diagnosis of files that are not what they claim."""
+"""Mobility of mechanisms, and the diagnosis of faulty files."""
 
 from pathlib import Path
 

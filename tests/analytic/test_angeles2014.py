@@ -1,4 +1,4 @@
-"""The document's model of platforms on six legs: its Jacobians, its structure, and what each erratum costs."""
+"""The document's model of platforms on six legs: its Jacobians, its structure, and the effect of each erratum."""
 
 from dataclasses import replace
 
@@ -85,7 +85,7 @@ def test_leg_jacobians_by_finite_differences(p: paper.Parameters, states: tuple[
 
 
 def test_rates_by_finite_differences(p: paper.Parameters, states: tuple[tuple[Array, Array], Array]) -> None:
-    """Of the axes, of J_J, and of Y and Z along the motion of the platform."""
+    """Shape of the axes, of J_J, and of Y and Z along the motion of the platform."""
     pose, t = states
     legs = paper.legs_at(p, pose, t)
     ahead, behind = (paper.legs_at(p, _along(pose, t, h), t) for h in (H, -H))
@@ -102,7 +102,7 @@ def test_rates_by_finite_differences(p: paper.Parameters, states: tuple[tuple[Ar
 
 
 def test_passive_joints_drop_out(p: paper.Parameters, states: tuple[tuple[Array, Array], Array]) -> None:
-    """A_J J_J has three columns of zeros, and u_J takes out two more: Y J_J has one entry, ζ_J, per leg."""
+    """A_J J_J has three columns of zeros, and u_J removes two more: Y J_J has a single entry, ζ_J, per leg."""
     pose, t = states
     legs = paper.legs_at(p, pose, t)
     Y, Z, _, _ = paper.twist_shape(p, legs)
@@ -188,7 +188,7 @@ def test_what_the_document_has_not_is_refused(case: Case, prr: Case) -> None:
 
 
 def _moved(pose: tuple[Array, Array], t: Array, h: float) -> tuple[Array, Array]:
-    """Poses after a small motion with one twist."""
+    """Poses after a small motion with a constant twist."""
     return _along(pose, np.tile(t, (len(pose[0]), 1)), h)
 
 

@@ -38,7 +38,7 @@ def test_rates_of_the_3prr_are_derivatives(mode: str) -> None:
 
 
 def test_other_times_stay_in_the_mode(prr_motion: Motion) -> None:
-    """Asked for one time far from the start, the assembly follows the motion there instead of jumping."""
+    """At a single time far from the start, the assembly follows the motion there instead of jumping."""
     for k in (30, 60, 100):
         np.testing.assert_allclose(prr_motion.assemble(prr_motion.t[[k]] + 1e-9).q[0], prr_motion.q[k], atol=1e-7)
 
@@ -68,7 +68,7 @@ def test_leaving_the_workspace_is_refused_with_the_time(prr: Case) -> None:
 
 
 def test_crossing_a_singularity_between_samples_is_refused(model_case: CaseMaker) -> None:
-    """A parallelogram passes its flat pose, where it may change branch: no sample need be near it."""
+    """A parallelogram passes its flat pose between samples, with a possible change of branch."""
     case = model_case(MODELS / "singular" / "parallelogram.xml", amplitude=1.0, duration=1.0)
     with pytest.raises(SingularityError, match="meets a singularity at t = ") as caught:
         prescribe(case, dt=0.01)

@@ -9,17 +9,17 @@ from loopcheck.robots.robot import Robot, make_case
 
 CRANK, COUPLER, GROUND = 0.2, 0.5, 0.79999
 BEFORE = 0.55
-"""How far the crank stands before the pose that nearly stretches coupler and rocker, which are equally long [rad]."""
+"""Angle of the crank before the pose that nearly stretches coupler and rocker of equal length [rad]."""
 
 
 def transmission(crank_angle: np.ndarray) -> np.ndarray:
-    """Sine of the angle between coupler and rocker, by the law of cosines; zero where the linkage is singular [-]."""
+    """Sine of the angle between coupler and rocker, by the law of cosines; zero at a singularity [-]."""
     diagonal = CRANK**2 + GROUND**2 - 2 * CRANK * GROUND * np.cos(crank_angle)
     return np.sin(np.arccos(1 - diagonal / (2 * COUPLER**2)))
 
 
 def near_toggle(folder: Path) -> Robot:
-    """A crank-rocker whose coupler and rocker come within half a degree of one line, and never cross it."""
+    """A crank-rocker with coupler and rocker within half a degree of a line, without crossing it."""
     angle = np.pi - BEFORE
     A, D = CRANK * np.array([np.cos(angle), np.sin(angle)]), np.array([GROUND, 0.0])
     half = (D - A) / 2
@@ -60,7 +60,7 @@ def test_an_automatic_motion_keeps_inside_the_limits_of_passive_joints(tmp_path:
 
 
 def test_six_drives_move_independently_of_each_other(tmp_path: Path) -> None:
-    """Six slides in the air, and the law's rates are those of its positions."""
+    """Six slides in the air; the law's rates are those of its positions."""
     slide = '<body><joint name="{0}" type="slide"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>'
     motor = '<motor name="{0}" joint="{0}"/>'
     bodies, motors = ("".join(text.format(f"s{k}") for k in range(6)) for text in (slide, motor))

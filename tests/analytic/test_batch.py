@@ -1,4 +1,4 @@
-"""The traced equations against the plain ones, and what happens where they must not be believed."""
+"""The traced equations against the plain equations, and their behaviour outside their range."""
 
 from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
@@ -70,7 +70,7 @@ def test_agrees_with_noc_on_the_zoo(zoo_name: str, zoo_case: Case, zoo_motion: M
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(9))
 def test_agrees_with_noc_on_random_closed_chains(seed: int, tmp_path: Path, model_case: CaseMaker) -> None:
-    """Planar, spatial and floating ones: redundant rows, all kinds of joints and closures."""
+    """Planar, spatial and floating mechanisms: redundant rows, all kinds of joints and closures."""
     rng, path = np.random.default_rng(seed), tmp_path / "chain.xml"
     planar, floating = seed % 3 == 0, seed % 3 == 2
     assert closed_chain(Shape(planar=planar, loops=4 if floating else 2, floating=floating), rng, path)
@@ -125,7 +125,7 @@ def test_llvm_and_numpy_give_the_same(zoo_name: str, zoo_case: Case, zoo_motion:
 def test_vanishing_pivot_is_left_to_the_plain_version(
     prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the first entries as pivots, the 3-PRR passes a pose where one is zero; Φᵘ is regular there."""
+    """With the first entries as pivots, the 3-PRR passes a pose with a zero pivot; Φᵘ is regular there."""
     guards = _guards(trace(prr.mechanism, prr_motion.q[0]), prr_motion)
     assert guards.min() > 0.1 * guards[0]
     monkeypatch.setattr(elimination, "_pivot", _first_entry)
@@ -231,7 +231,7 @@ def test_what_is_not_known_is_not_traced(prr: Case, prr_motion: Motion) -> None:
 
 
 def test_symbols_compute_what_numbers_do() -> None:
-    """Every operation and every fused one, on a tape against numpy."""
+    """Every operation, fused operations included, on a tape against numpy."""
 
     def of(x: Any, y: Any, z: Any) -> list[Any]:
         sum_ = x * y + y * z - (2 * x) * (3 * z) + (1 - x) / (y + 2.5) - 4 / z

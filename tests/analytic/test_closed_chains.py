@@ -1,4 +1,4 @@
-"""Random closed chains: sources that share no dynamics must agree on every one of them.
+"""Random closed chains: sources that share no dynamics must agree on every chain.
 
 A thousand of them: `pytest tests/analytic/test_closed_chains.py --hypothesis-profile=thousand`.
 """

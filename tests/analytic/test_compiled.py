@@ -25,7 +25,7 @@ def _tape(outputs: Callable[..., list[Any]], *values: float) -> Tape:
 
 
 def _job(outputs: Callable[..., list[Any]], *values: float) -> compiled.Job:
-    """Efforts that are any function of positions which always close the loops."""
+    """Efforts as any function of positions with loops that are always closed."""
     n, found = len(values), _tape(outputs, *values)
     newton = _tape(lambda *x: [*x, 0.0, 0.0], *values)
     efforts = _tape(lambda *x: [*x, *outputs(*x), 0.0, 0.0, 1.0, 1.0, 0.0], *values)
@@ -56,7 +56,7 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.usefixtures("empty_cache")
 @pytest.mark.parametrize("width", [2, 4, 8])
 def test_every_code_gives_what_numpy_does(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of any number of lanes and samples, in arrays with gaps, and nothing is written into the gaps."""
+    """Any number of lanes and samples, in arrays with gaps; the gaps are not overwritten."""
     monkeypatch.setattr(compiled, "lanes_of_a_vector", lambda: width)
     job = _job(_every_code, 1.1, 0.7, 1.9)
     assert set(job.efforts.code[:, 0].tolist()) == {int(code) for code in Code}
@@ -140,7 +140,7 @@ def test_a_tape_of_too_many_values_stays_in_numpy(
 
 
 def _called(function: Any, x: Array) -> Array:
-    """The efforts that a function of one position gives for each lane, shape (lanes, efforts)."""
+    """Efforts by a function of a position for each lane, shape (lanes, efforts)."""
     columns = 3 if len(x) > 1 else 1
     records = np.zeros((len(x), 1, 1 + columns + 2))
     records[:, 0, 0] = x

@@ -1,4 +1,4 @@
-"""Configurations are named for what is true of a robot, whatever the axes of its file are."""
+"""Names of configurations describe the robot, independent of the axes of its file."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ ARM = f"""<body><joint name="shoulder" axis="0 0 1"/>{INERTIAL}
 <body pos="0.3 0 0"><joint name="elbow" axis="0 0 1"/>{INERTIAL}{{hand}}</body></body>"""
 HAND = """<body pos="0.3 0 0"><joint name="hand" type="ball"/>
 <inertial pos="0 0 0" mass="1" diaginertia="0.01 0.02 0.03"/></body>"""
-"""A top on a ball joint at its mass centre, which nothing drives."""
+"""An unactuated top on a ball joint at its mass centre."""
 
 
 def known_normal(mechanism: Mechanism) -> Array:

@@ -17,7 +17,7 @@ from tests.errors import relative_error
 ROUND_OFF = 1e-11
 """Tolerance of exact equations in double precision, relative to the peak [-]."""
 BALANCE = 1e-13
-"""What a power balance may leave, relative to the powers at work [-]."""
+"""Largest remainder of a power balance, relative to the acting powers [-]."""
 
 
 def test_lagrange_agrees_with_noc(zoo_case: Case, zoo_motion: Motion) -> None:
@@ -64,7 +64,7 @@ def test_noc_matrices_have_their_structure(zoo_case: Case, zoo_motion: Motion) -
 
 
 def test_lagrange_derivatives_are_derivatives(zoo_case: Case, zoo_motion: Motion) -> None:
-    """The complex step against central differences: closure Jacobian and gravity, and the one of the other source."""
+    """The complex step against central differences: closure Jacobian, gravity, and the Jacobian of the other source."""
     mechanism, q = zoo_case.mechanism, zoo_motion.q[::25]
     qd, h = zoo_motion.qd[::25], 1e-5
     model = lagrange_model(mechanism, q, qd)

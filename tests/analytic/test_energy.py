@@ -1,4 +1,4 @@
-"""Energy and power balance against a single slide, whose every term is known in closed form."""
+"""Energy and power balance against a single slide with closed forms of every term."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +36,7 @@ SLIDE = """
 </mujoco>"""
 G = 5.0
 FORCE, MOMENT = 1.5, 1.3
-"""Of the load along and about the axis [N, N m], the moment partly by a force across, 0.3 m beside the axis."""
+"""Load along and about the axis [N, N m], the moment partly by a force across, 0.3 m beside the axis."""
 X, V, A = np.array([0.2, -0.1, 0.3]), np.array([1.0, -0.5, 0.25]), np.array([2.0, 3.0, -1.0])
 W, W_DOT = np.array([0.5, 1.5, -2.0]), np.array([-1.0, 0.75, 2.5])
 """Position, rate and acceleration of the slide [m, s]; rate and acceleration of the wheel [rad, s]."""
@@ -62,7 +62,7 @@ def motion() -> Motion:
 
 
 RATE = 2 * V + 3 * W
-"""Of the rack's length [m/s]."""
+"""Speed of the rack [m/s]."""
 
 
 def powers() -> Array:
@@ -89,7 +89,7 @@ def powers() -> Array:
 
 
 def efforts() -> Array:
-    """Those that balance: of the slide alone, and of the wheel with its gear [N, N m]."""
+    """Balancing efforts: of the slide alone, and of the wheel with its gear [N, N m]."""
     rack = 2 * A + 3 * W_DOT
     push = 3.2 * A + 2 * 0.05 * rack - 3 * G + 3 * (X - 0.1) + 7 * (0.6 + X) + 1.25 * V + 2 * 0.6 * RATE - FORCE
     spin = 0.535 * W_DOT + 3 * 0.05 * rack + 0.25 * W + 3 * 0.6 * RATE - MOMENT

@@ -1,4 +1,4 @@
-"""What a motion asks of a robot, against the closed form of two masses on springs."""
+"""Excitation of a robot by a motion, against the closed form of two masses on springs."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +21,7 @@ MASSES = """
 <body name="b"><joint name="b" type="slide" axis="1 0 0"/><inertial mass="1" diaginertia="1 1 1" pos="0 0 0"/></body>
 </worldbody><actuator><motor name="a" joint="a"/><motor name="b" joint="b"/></actuator></mujoco>"""  # noqa: E501
 RATE = 4 * np.pi
-"""Of the sines by which the masses move [rad/s]."""
+"""Frequencies of the masses' sines [rad/s]."""
 
 
 @pytest.fixture

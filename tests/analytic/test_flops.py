@@ -1,4 +1,4 @@
-"""What a sample of the inverse dynamics of the 2PUR-2RPU costs, beside table 2 of Wang et al. 2019."""
+"""Cost of a sample of the inverse dynamics of the 2PUR-2RPU, beside table 2 of Wang et al. 2019."""
 
 import re
 from collections.abc import Callable

@@ -42,7 +42,7 @@ def test_forward_undoes_inverse(zoo_case: Case, zoo_motion: Motion) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["plus", "minus"])
 def test_the_efforts_reproduce_the_motion(mode: str) -> None:
-    """The 3-PRR, driven by its own inverse-dynamics efforts, comes out where it was told to be a second later."""
+    """The 3-PRR, driven by its own inverse-dynamics efforts, reaches the prescribed pose a second later."""
     case = make_case(load("3prr"), variant="default", mode=mode, configuration="vertical")
     motion = prescribe(case)
     fine = motion.assemble(np.linspace(0, 1, 401))
@@ -56,7 +56,7 @@ def test_the_efforts_reproduce_the_motion(mode: str) -> None:
 
 @pytest.mark.slow
 def test_a_robot_left_alone_keeps_its_energy(prr: Case, prr_motion: Motion) -> None:
-    """No effort, no damping: what it gains in speed it loses in height. It falls away from the singularity."""
+    """Without effort and damping, kinetic energy is gained from height. The robot falls away from the singularity."""
     mechanism = prr.mechanism
     independent = independent_dofs(mechanism, prr_motion)
     t = np.linspace(0, 0.2, 5)

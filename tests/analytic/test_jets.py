@@ -35,7 +35,7 @@ def test_rates_of_functions(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["6spu", "6x6r", "2t1r", "2pur2rpu"])
 def test_rates_of_the_laws(name: str) -> None:
-    """Also a little before and after the span, where routes that step in time start and end."""
+    """Also slightly outside the span, as used by routes that step in time."""
     case = make_case(load(name), variant="default", mode="home", configuration="horizontal")
     wanted = prescription(case)
     start, end = wanted.span

@@ -93,7 +93,7 @@ def _residual(mechanism: Mechanism, q: Array) -> Array:
 @pytest.mark.parametrize("shape", [(12, 9), (9, 12), (9, 9)])
 @pytest.mark.parametrize("condition", [10.0, 9e3, 1e12])
 def test_dependent_rates_are_least_squares_of_least_norm(shape: tuple[int, int], condition: float) -> None:
-    """As singular values say, sample by sample: well or ill conditioned ones, redundant ones, singular ones, in one."""
+    """As by singular values, sample by sample: well and ill conditioned, redundant and singular samples together."""
     random, few = np.random.default_rng(0), min(shape)
     U, V = (np.linalg.qr(random.normal(size=(40, n, few)))[0] for n in shape)
     values = np.tile(np.geomspace(1, 1 / condition, few), (40, 1))

@@ -1,4 +1,4 @@
-"""The paper's own model of the 3-PRR: its equations, its table, and what each erratum costs."""
+"""The paper's own model of the 3-PRR: its equations, its table, and the effect of each erratum."""
 
 from dataclasses import replace
 from functools import cache
@@ -37,7 +37,7 @@ def test_the_printed_inertias_are_a_millionth() -> None:
 
 
 def test_loop_equations_are_the_differences_of_the_three_paths(parameters: paper.Parameters) -> None:
-    """(29) against the transforms (23) to (27), from which the paper derived them."""
+    """(29) against the transforms (23) to (27), from which the paper derived it."""
     q = _random_q()
     Q1, Q2, Q3 = paper.positions_of_P(parameters, q).T
     phi = paper.loop_equations(parameters, q)

@@ -1,4 +1,4 @@
-"""What is fitted to a residual: intervals hold the truth as often as they say; what cannot be told apart is named."""
+"""Fits to a residual: intervals contain the truth at their stated rate; indistinguishable parameters are named."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -29,7 +29,7 @@ def case() -> Case:
 
 @pytest.fixture(scope="module")
 def rubbing() -> Log:
-    """Two seconds at 50 Hz, positions alone, of a four-bar whose crank has friction."""
+    """Two seconds at 50 Hz, positions alone, of a four-bar with friction at its crank."""
     log = planar_four_bar.exact_log(0.02, 101)
     assert log.qd is not None
     rate = log.qd[:, :1]

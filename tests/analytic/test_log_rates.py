@@ -1,4 +1,4 @@
-"""Logs whose rates are not those of their positions, seen in sines whose derivatives are known."""
+"""Logs with rates that contradict their positions, on sines with exact derivatives."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ from loopcheck.validation.judge.evaluate import evaluate
 from tests.conftest import MODELS, CaseMaker
 
 PERIOD = 0.4
-"""Of the sine [s]."""
+"""Period of the sine [s]."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Residual efforts of logs whose truth is known, and what of them the log itself explains."""
+"""Residual efforts of logs with exact solutions, and the part explained by the log itself."""
 
 import re
 from dataclasses import replace
@@ -45,7 +45,7 @@ def judged(log: Log, case: Case, when: EffortTime | None = None) -> Residual:
 @pytest.mark.parametrize("uses_velocities", [True, False])
 @pytest.mark.parametrize("half", [0, 3, 8])
 def test_of_held_efforts_a_filter_gives_what_it_gives_of_accelerations(half: int, uses_velocities: bool) -> None:
-    """A mass of one: whatever is held, smooth or not."""
+    """A unit mass: held and smooth efforts."""
     h, rng = DT, np.random.default_rng(0)
     effort = rng.normal(size=(60, 1))
     v = np.concatenate([[[0.0]], np.cumsum(effort[:-1] * h, axis=0)])
@@ -78,7 +78,7 @@ def test_of_instantaneous_efforts_too_to_the_order_of_the_nodes(late: float, use
 
 @pytest.mark.parametrize(("samples", "size", "scatter"), [(51, 1e-3, 0.17), (201, 1e-5, 0.075)])
 def test_noise_is_known_without_bias_and_better_than_by_differences(samples: int, size: float, scatter: float) -> None:
-    """Sixth differences alone know it to 18 and 9 %, and the least of many orders is 7 and 2 % low."""
+    """Sixth differences alone determine it to 18 and 9 %, and the least of many orders is 7 and 2 % low."""
     t, rng = np.linspace(0, 1, samples)[:, None], np.random.default_rng(0)
     smooth = np.sin(2 * np.pi * t + np.arange(5)) + 0.1 * np.sin(6 * np.pi * t)
     estimates = np.array([noise(smooth + size * rng.normal(size=smooth.shape)) for _ in range(40)]) / size
@@ -96,7 +96,7 @@ def test_noise_is_told_from_what_moves_smoothly() -> None:
 
 
 def test_columns_whose_noise_is_known_are_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What moves smoothly is told from noise by differences alone, beside a column that splines tell better."""
+    """Smooth motion and noise are separated by differences alone, beside a column that suits splines better."""
     t, rng = np.arange(400) * 0.02, np.random.default_rng(2)
     smooth, still = np.sin(RATE * t), np.ones_like(t)
     columns = np.stack([smooth, still, smooth + 1e-3 * rng.normal(size=t.shape)], axis=1)
@@ -166,7 +166,7 @@ def test_a_mass_off_by_a_thousandth_stands_out_of_the_floor(link: int, four_bar:
 
 
 def test_a_decimated_log_keeps_its_hold(four_bar: Case) -> None:
-    """Of efforts held for 1 ms every twentieth row: that of the middle of its hold is what the motion needs."""
+    """Efforts held for 1 ms at every twentieth row: the middle of the hold gives the required effort."""
     every = planar_four_bar.held_log(1e-3, 1001, hertz=1.0)
     assert every.qd is not None
     log = replace(every, t=every.t[::20], q=every.q[::20], qd=every.qd[::20], effort=every.effort[::20])
@@ -219,7 +219,7 @@ SLIDER = """<mujoco><option gravity="0 0 0"/><worldbody><body><joint name="x" ty
 
 
 def test_a_motion_that_every_window_follows_has_no_floor_but_noise(model_case: CaseMaker, tmp_path: Path) -> None:
-    """A cube of the time, F = 2 times 6 t: what changes with the window is noise, in half of all draws less of it."""
+    """A cube of the time, F = 2 times 6 t: only noise changes with the window, in half of all draws downwards."""
     path = tmp_path / "slider.xml"
     path.write_text(SLIDER, encoding="utf-8")
     case, t, found = model_case(path), np.linspace(0, 1, 101), []
@@ -237,7 +237,7 @@ def test_an_effort_held_for_a_part_of_the_step_acts_in_its_middle() -> None:
 
 
 def test_a_full_log_through_a_dead_point_is_refused_with_its_time(four_bar: Case) -> None:
-    """The rocker cannot drive where crank and coupler are in line."""
+    """The rocker cannot drive at the alignment of crank and coupler."""
     robot = four_bar.robot.model_copy(update={"actuated": ("rocker",)})
     case = make_case(robot, variant="default", mode="home", configuration="vertical")
     t = np.linspace(0, 1, 101)
@@ -261,7 +261,7 @@ def test_a_full_log_through_a_dead_point_is_refused_with_its_time(four_bar: Case
 
 
 def test_of_redundant_actuators_the_part_that_moves_the_robot_is_judged(exact: Log, four_bar: Case) -> None:
-    """A second motor on the rocker gives some of the torque, which the first one gives less."""
+    """A second motor on the rocker gives part of the torque, and the first correspondingly less."""
     robot = four_bar.robot.model_copy(update={"actuated": ("crank", "rocker")})
     case = make_case(robot, variant="default", mode="home", configuration="vertical")
     rocker = np.sin(9 * exact.t)[:, None]
@@ -321,7 +321,7 @@ def test_friction_where_nothing_drives_is_left_over(model_case: CaseMaker) -> No
 
 
 def test_positions_half_a_step_late_are_named(four_bar: Case) -> None:
-    """As a semi-implicit integrator has them; with positions in place nothing changes that much."""
+    """Positions of a semi-implicit integrator; with correct positions no effect of that size remains."""
     log = planar_four_bar.held_log(1e-3, 80)
     assert log.qd is not None
     closed = closed_log(four_bar.mechanism, replace(log, q=log.q + 0.5e-3 * log.qd), four_bar.guess)
@@ -331,7 +331,7 @@ def test_positions_half_a_step_late_are_named(four_bar: Case) -> None:
 
 
 def test_a_joint_that_stands_still_has_the_velocity_zero() -> None:
-    """The last digits of where it stands have a rate, which is none; one that moves so little is still named."""
+    """The last digits of a resting position have a meaningless rate; a small true rate is still named."""
     t = np.linspace(0, 0.39, 40)
     q = np.stack([np.full(40, 0.7), 0.7 + 1e-9 * np.sin(9 * t)], axis=1)
     log = Log(name="l", t=t, joints=("stands", "moves"), q=q, qd=0 * q, actuators=("m",), effort=np.zeros((40, 1)))
@@ -340,7 +340,7 @@ def test_a_joint_that_stands_still_has_the_velocity_zero() -> None:
 
 @pytest.mark.parametrize(("steps", "said"), [(-3, " s earlier"), (-0.5, ""), (0.5, ""), (3, " s later")])
 def test_velocities_late_by_more_than_an_integrator_makes_are_named(steps: float, said: str) -> None:
-    """Semi-implicit steps put positions half a step late, which is none of it."""
+    """Semi-implicit steps put positions half a step late; the check excludes this."""
     t, dt = np.linspace(0, 2, 201), 0.01
     q, qd = np.sin(4 * t), 4 * np.cos(4 * (t - steps * dt))
     log = Log(name="l", t=t, joints=("j",), q=q[:, None], qd=qd[:, None], actuators=("m",), effort=np.zeros((201, 1)))
@@ -394,7 +394,7 @@ def test_a_log_of_another_robot_is_refused_in_one_line(
 
 
 def test_what_alternates_in_a_computed_log_has_happened(four_bar: Case) -> None:
-    """A torque in steps of random sign is no noise where a program wrote the log: an effort 2 % too large is told."""
+    """A torque in steps of random sign is not noise in a log written by a program: an effort 2 % too large is found."""
     log = planar_four_bar.held_log(1e-3, 200, chatter=0.5)
     wrong = replace(log, effort=1.02 * log.effort)
     measured, computed = (

@@ -1,4 +1,4 @@
-"""Redundant actuation: what moves the robot is compared, what is internal is shown."""
+"""Redundant actuation: moving efforts are compared, internal efforts are shown."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -48,7 +48,7 @@ def test_the_reference_has_no_internal_part(case: Case, motion: Motion) -> None:
 
 
 def test_internal_efforts_do_no_work(case: Case, motion: Motion) -> None:
-    """What Π takes to zero has no power along the motion, nor has it in any other that keeps the loops closed."""
+    """Efforts in the kernel of Π have no power along the motion, nor along any other motion with closed loops."""
     Pi = moving_part(case.mechanism, motion)
     assert Pi is not None
     internal = np.linalg.svd(Pi)[2][:, 3]
@@ -82,7 +82,7 @@ def test_an_internal_effort_does_not_count_and_is_shown(case: Case, motion: Moti
 
 
 def test_analytic_sources_are_held_to_the_least_norm(case: Case, motion: Motion) -> None:
-    """An internal effort in an analytic source is a disagreement: it must know the least norm by itself."""
+    """An internal effort in an analytic source is a disagreement: it must compute the least norm itself."""
     reference = evaluate(case, motion, sources.REFERENCE)
     assert evaluate(case, motion, "analytic/lagrange").projected is None
     Pi = moving_part(case.mechanism, motion)
@@ -98,7 +98,7 @@ def test_analytic_sources_are_held_to_the_least_norm(case: Case, motion: Motion)
 
 @pytest.mark.slow
 def test_forward_leaves_one_motor_off(case: Case, motion: Motion) -> None:
-    """Four drives on three degrees of freedom would fight; the efforts that move the robot do not depend on which."""
+    """Four drives on three degrees of freedom contradict each other; moving efforts do not depend on the choice."""
     history = MujocoForward().compute_efforts(case, motion)
     off = [k for k, effort in enumerate(history.effort.T) if not effort.any()]
     assert len(off) == 1
@@ -143,12 +143,12 @@ SLIDER_CRANK = """
   <equality><connect name="pin" site1="end" site2="pin"/></equality>
   <actuator><motor name="turn" joint="crank" gear="2"/><motor name="push" joint="slider"/></actuator>
 </mujoco>"""
-"""A motor in N m and one in N for one degree of freedom."""
+"""A motor in N m and a motor in N for a single degree of freedom."""
 
 
 @pytest.fixture(params=["slider_crank", "2pur2rpu"])
 def weighed(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Case, Motion, Case]:
-    """A case whose efforts have scales of their own, its motion, and the same case with equal weights."""
+    """A case with effort scales of its own, its motion, and the same case with equal weights."""
     if request.param == "2pur2rpu":
         robot, scales = load("2pur2rpu"), {"q1": 30.0, "q2": 0.2, "q4": 5.0}
     else:

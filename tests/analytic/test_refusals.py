@@ -1,4 +1,4 @@
-"""What the plain version of the batch refuses, every other evaluator must refuse: singularities above all."""
+"""Every evaluator must refuse the inputs that the plain version refuses, singularities above all."""
 
 from importlib.util import find_spec
 
@@ -26,7 +26,7 @@ FAST = [
 ]
 INSTALLED = ["numpy", *(["llvm"] if find_spec("llvmlite") else [])]
 ROUND_OFF = 1e-9
-"""Tolerance of efforts, relative to their peak, where a path may come near singularities [-]."""
+"""Tolerance of efforts, relative to their peak, for paths near singularities [-]."""
 
 
 def _case(name: str, mode: str) -> Case:
@@ -65,7 +65,7 @@ CASES = [
     if name not in ("andrews", "n_four_bar_40") and load(name).motion.law != AUTOMATIC
     for mode in modes(load(name).mechanism())
 ]
-"""All that is traced, but for the chain of 40, which takes long."""
+"""All traced robots except the slow chain of 40 bodies."""
 
 
 @pytest.mark.slow
@@ -127,7 +127,7 @@ def _disturbed(drive: Drive, t: Array, size: float, rng: np.random.Generator) ->
 
 
 def _agree(mechanism: Mechanism, drive: Drive, guess: Array) -> None:
-    """Every evaluator refuses what the plain one does, and gives what it gives."""
+    """Every evaluator refuses the same inputs as the plain version, and gives the same results."""
     first = _outcome(mechanism, Drive(*(x[:1] for x in drive)), guess, "plain", None)
     assume(isinstance(first, Batch))
     traced = trace(mechanism, first.q[0])  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""The paper's own model of the 2T1R: its matrices, its conditions of connectivity, and what each erratum costs."""
+"""The paper's own model of the 2T1R: its matrices, its conditions of connectivity, and the effect of each erratum."""
 
 from dataclasses import replace
 
@@ -42,7 +42,7 @@ def test_the_model_has_the_numbers_of_the_paper(p: paper.Parameters) -> None:
 
 
 def test_sliders_of_the_law_are_those_of_the_paper(p: paper.Parameters, motion: Motion) -> None:
-    """The law and (6) are written apart; the platform that the paper finds moves as (5) says."""
+    """The law and (6) are written separately; the paper's platform moves by (5)."""
     t = motion.t
     x = paper.platform_coordinates(p, motion.law(t).q)
     np.testing.assert_allclose(x[:, 0], -(t**2) * (t**2 - 1.3 * t + 0.3), atol=1e-12)

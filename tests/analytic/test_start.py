@@ -1,4 +1,4 @@
-"""Where a motion starts that is made for a robot, beside singular poses and inside limits, and what it actuates."""
+"""Start poses of generated motions, beside singular poses and inside limits, and their actuation."""
 
 import re
 from dataclasses import replace
@@ -34,7 +34,7 @@ def site(name: str, x: float, y: float) -> str:
 
 
 def case_of(folder: Path, bodies: str, motors: str) -> Case:
-    """A planar mechanism whose sites `end` and `tip` coincide."""
+    """A planar mechanism with coincident sites `end` and `tip`."""
     actuators = "".join(f'<motor name="{name}" joint="{name}"/>' for name in motors.split())
     (folder / "robot.xml").write_text(
         f"<mujoco><worldbody>{bodies}</worldbody>"
@@ -48,7 +48,7 @@ def case_of(folder: Path, bodies: str, motors: str) -> Case:
 FIVE_BAR = body("left", 0, 0, body("left_rod", 0, 0.2, site("end", 0.2, 0))) + body(
     "right", 0.4, 0, body("right_rod", 0, 0.2, site("tip", -0.2, 0))
 )
-"""A five-bar whose rods start in one line: its motors cannot hold what they meet in."""
+"""A five-bar with its rods in a line at the start: its motors cannot hold their common point."""
 
 
 def test_a_start_that_is_singular_in_actuation_leaves_no_motor_idle(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_motion_through_singular_actuation_is_refused_by_actuator_and_time(tmp
 
 
 def test_redundant_motors_are_right_where_one_of_them_stands_still(tmp_path: Path) -> None:
-    """Against the same linkage with a motor on its crank alone: what both motors do together is what that one does."""
+    """Against the same linkage with a motor on its crank alone: the joint effect of both motors is the same."""
     x = (0.7**2 - 0.15**2 + 0.6**2) / 1.2
     end = np.array([x, np.sqrt(0.49 - x**2)])
     a, b, c = 3 / 7 * end, 4 / 7 * end, end - [0.6, 0]
@@ -149,7 +149,7 @@ ROD = '<body name="rod"><joint name="leg" type="slide" axis="1 0 0" range="0.55 
 @pytest.mark.slow
 @pytest.mark.parametrize("lever", ["", 'range="20 95" ref="100"'])
 def test_a_start_outside_the_limits_moves_inside_them(tmp_path: Path, lever: str) -> None:
-    """Also where the lever that the leg holds has limits of its own."""
+    """Also if the lever that the leg holds has limits of its own."""
     leg = body("sleeve", 0, 0, f"{ROD}{INERTIAL}{site('end', 0, 0)}</body>")
     case = case_of(tmp_path, leg + body("lever", 0.5, 0, site("tip", 0, 0.2), lever), "leg")
     motion = prescribe(case)

@@ -58,7 +58,7 @@ def test_the_platform_of_the_model_goes_where_the_task_says(name: str, site: str
 
 @pytest.mark.parametrize("name", ["6spu", "6x6r"])
 def test_task_coordinates_that_are_joints_of_the_model(name: str) -> None:
-    """Path, rates and efforts are those that `noc` finds with the platform's joints as independent coordinates."""
+    """Path, rates and efforts are those of `noc` with the platform's joints as independent coordinates."""
     case, law = _case(name)
     motion = prescribe(case, dt=DT[name])
     mechanism, joints = case.mechanism, {joint.name: k for k, joint in enumerate(case.mechanism.joints)}

@@ -1,4 +1,4 @@
-"""How samples are tracked and judged, on a mechanism of one position: x² = d, whose branches meet at 0."""
+"""Tracking and trust of samples, on a mechanism with a single position: x² = d, with branches that meet at 0."""
 
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -34,7 +34,7 @@ def _newton(x: Any, d: Any) -> list[Any]:
 
 
 def _efforts(x: Any, d: Any, v: Any, a: Any) -> list[Any]:
-    """The effort is the velocity of x; the acceleration stands for what redundant drives are apart."""
+    """The effort is the velocity of x; the acceleration stands for the gap of redundant drives."""
     moved, residual, size = _newton(x, d)
     return [moved, v / (2 * x), residual, size, abs(x), x, abs(a)]
 
@@ -107,7 +107,7 @@ def test_a_lane_that_is_lost_is_lost_to_its_end(equations: Equations) -> None:
 
 
 def test_only_positions_that_close_the_loops_are_extrapolated(equations: Equations) -> None:
-    """Where the path leaves the cubic by ever so little, Newton's method goes on, and finds back."""
+    """If the path leaves the cubic slightly, Newton's method continues, and returns."""
     d = np.full(20, 4.0)
     d[10:] += 1e-6
     records = np.zeros((20, 4))

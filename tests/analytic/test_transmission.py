@@ -79,7 +79,7 @@ def moving(name: str) -> tuple[Case, Motion]:
 
 
 def crank_angle(knee: Array) -> Array:
-    """The planar four-bar of knee.xml: the crank's tip is where two circles meet, by the law of cosines."""
+    """The planar four-bar of knee.xml: the crank's tip at the intersection of two circles, by the law of cosines."""
     pivot, joint = np.array([0, -0.05]), np.array([0, -0.4])
     c, s = np.cos(knee), np.sin(knee)
     heel = joint + np.stack([-0.05 * c + 0.015 * s, 0.05 * s + 0.015 * c], axis=-1)  # about y: z to x
@@ -122,7 +122,8 @@ CURVE = """<mujoco><worldbody>{bodies}</worldbody>
 def on_a_cubic(size: float, folder: Path, start: float = 1.0) -> Twin:
     """A slide x = l³/size² - l, moved by a motor at l, which starts at l = start times size.
 
-    Below x = -0.385 size, where the curve is flat at l = size/√3, its mode ends; another one goes on far away.
+    Below x = -0.385 size, with the flat point of the curve at l = size/√3, its mode ends; another mode goes on far
+    away.
     """
     bodies = "".join(SLIDE.format(name) for name in ("x", "l"))
     closed, serial = folder / "curve.xml", folder / "slide.xml"
@@ -133,7 +134,7 @@ def on_a_cubic(size: float, folder: Path, start: float = 1.0) -> Twin:
 
 
 def test_no_pose_of_another_working_mode_is_reached(tmp_path: Path) -> None:
-    """A step of 0.05 leads beyond the end of the mode, and Newton's method may find the other one."""
+    """A step of 0.05 leads beyond the end of the mode, and Newton's method may find the other mode."""
     size = 0.05
     space = on_a_cubic(size, tmp_path).closed
     x = size * np.linspace(-1.2, 0.3, 41)
@@ -204,7 +205,7 @@ def test_terms_add_up_to_the_efforts(twin: Twin) -> None:
 
 
 def test_functions_of_the_joints_are_the_closed_model(twin: Twin) -> None:
-    """Motions too: the equations in the joints, differentiated, against those of all bodies."""
+    """Motions too: the differentiated equations in the joints, against the equations of all bodies."""
     functions, error = fitted_map(twin, sound_box(twin), seed=0)
     assert error.max() < 1e-7
     generator = np.random.default_rng(2)
@@ -362,7 +363,7 @@ def test_what_more_motors_than_joints_can_give_is_the_hull_of_a_dense_search(cha
 
 
 def test_motors_that_pull_alike_make_no_facet_of_their_own(changed: Changed) -> None:
-    """Two motors on one joint give what one of their sum does."""
+    """Two motors on a joint have the effect of a single motor of their sum."""
     text = '<motor name="knee_motor" joint="crank" forcerange="-60 60"/>'
     twice = changed("knee", (text, text + '<motor name="second" joint="crank" gear="2" forcerange="-5 10"/>'))
     space = twin_of(twice, "knee_serial").closed
@@ -398,7 +399,7 @@ def test_no_random_box_within_uneven_limits_is_larger() -> None:
 
 
 def test_a_start_is_inside_limits(changed: Changed) -> None:
-    """A knee whose file has it at zero, outside of its limits."""
+    """A knee at zero in its file, outside of its limits."""
     bent = changed("knee", ('range="-0.5 0.7"', 'range="0.2 0.7"'))
     twin = twin_of(bent, "knee_serial")
     assert 0.2 < twin.closed.coordinates(twin.closed.start[None])[0, 0] < 0.7
@@ -420,7 +421,7 @@ def test_springs_are_the_slope_of_their_energy(changed: Changed) -> None:
 
 
 def test_rods_spin_as_no_force_makes_them(changed: Changed) -> None:
-    """Of all motions that move the joints alike, that of least kinetic energy: nothing pushes along the others."""
+    """Of all motions with the same joint rates, that of least kinetic energy: no force acts along the others."""
     hinges = [(f'<joint name="{side}_rod_x" axis="1 0 0"/>', "") for side in ("left", "right")]
     balls = [(f'name="{side}_rod_y" axis="0 1 0"', f'name="{side}_rod" type="ball"') for side in ("left", "right")]
     space, hinged = (twin_of(path, "ankle_serial").closed for path in (changed("ankle", *hinges, *balls), "ankle"))
@@ -456,7 +457,7 @@ def test_a_foot_carries_more_than_the_crank_and_the_rod_that_move_it(changed: Ch
 
 
 def test_a_stand_in_with_loops_may_start_where_they_are_closed() -> None:
-    """Its keyframe is then its start, and nothing of it may be changed."""
+    """Its keyframe is then its start, and must stay unchanged."""
     case = make_case(load("four_bar"), variant="default", mode="home", configuration="horizontal")
     twin = make_twin(case.mechanism, case.guess, case.mechanism, case.guess, {})
     (own,), (other,) = (space.coordinates(case.guess[None]) for space in (twin.closed, twin.serial))

@@ -1,4 +1,4 @@
-"""Constants of a stand-in: what they do against equations of motion, and that no others do better."""
+"""Constants of a serial model: their effects against equations of motion, and their optimality."""
 
 from dataclasses import replace
 
@@ -110,7 +110,7 @@ def test_constants_that_were_taken_away_are_given_back() -> None:
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_no_constants_do_better(name: str) -> None:
-    """Not even those of bodies that cannot be, fitted to the very motions."""
+    """Not even constants of unphysical bodies, fitted to the very motions."""
     twin = twin_of(name, f"{name}_serial")
     constants, (x, xd, xdd) = repaired(twin), unseen(twin)
     q = sound_poses(twin.serial, x)[0]

@@ -1,4 +1,4 @@
-"""Motions with dofs that nothing drives, against a textbook pendulum and whatever accelerations a log has."""
+"""Motions with unactuated dofs, against a textbook pendulum, for any accelerations in a log."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -49,7 +49,7 @@ STIFF = """
 <body name="pin"><joint name="give" type="slide" axis="1 0 0" stiffness="200" damping="14" springref="0.1"/>
 <inertial mass="1e-4" diaginertia="1e-6 1e-6 1e-6" pos="0 0 0"/></body></body>
 </worldbody><actuator><motor name="x" joint="x"/></actuator></mujoco>"""
-"""A pin of next to no mass, which its damper slows at 1.4e5 1/s."""
+"""A pin of negligible mass, slowed by its damper at 1.4e5 1/s."""
 
 
 def test_a_stiff_motion_is_that_of_its_closed_form(
@@ -67,7 +67,7 @@ def test_a_stiff_motion_is_that_of_its_closed_form(
 def test_a_stiff_motion_of_many_dofs_does_not_take_all_memory(
     tmp_path: Path, model_case: CaseMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two states at a time give the motion that all together give; a chain of 211 bodies asked for 60 GB."""
+    """Two states at a time give the motion of all states together; a chain of 211 bodies needed 60 GB."""
     (tmp_path / "stiff.xml").write_text(STIFF, encoding="utf-8")
     case = model_case(tmp_path / "stiff.xml", amplitude=1e-12, duration=0.05)
     together = prescribe(case)
@@ -113,7 +113,7 @@ def test_an_integration_that_stalls_is_a_singularity_with_its_place(
 
 
 def test_logged_accelerations_of_what_nothing_drives_do_not_matter(spinning: tuple[Case, Motion]) -> None:
-    """Their effort is zero whatever the log says: the sources find the accelerations by themselves."""
+    """Their effort is zero for any logged accelerations: the sources compute the accelerations themselves."""
     case, motion = spinning
     wanted = Noc().compute_efforts(case, motion).effort
     spun = motion.qdd.copy()
@@ -151,13 +151,13 @@ HEAVY = """
 <joint joint="x" coef="1"/><joint joint="y" coef="1"/><joint joint="z" coef="1"/><joint joint="turn" coef="1"/>
 <joint joint="hip" coef="1"/><joint joint="heel" coef="1"/></fixed></tendon>
 <actuator><motor name="sum" tendon="sum"/></actuator></mujoco>"""
-"""What is driven is no single joint, so that what is not mixes heavy and light."""
+"""The driven coordinate is not a single joint, so the undriven remainder mixes heavy and light."""
 
 
 def test_no_force_is_left_where_a_heavy_base_floats_and_a_light_link_swings(
     tmp_path: Path, model_case: CaseMaker
 ) -> None:
-    """By the equations of Lagrange, as a power: what nothing drives takes none but round-off."""
+    """By Lagrange's equations, as a power: unactuated dofs take only round-off."""
     (tmp_path / "heavy.xml").write_text(HEAVY, encoding="utf-8")
     case = model_case(tmp_path / "heavy.xml")
     mechanism, rng = case.mechanism, np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""The paper's own model of the 2PUR-2RPU: its Jacobians and structure, least norm, and what each erratum costs."""
+"""The paper's own model of the 2PUR-2RPU: its Jacobians and structure, least norm, and the effect of each erratum."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Constant external wrenches: every source adds the same, and what they add is their virtual work."""
+"""Constant external wrenches: every source adds the same efforts, equal to their virtual work."""
 
 from dataclasses import replace
 

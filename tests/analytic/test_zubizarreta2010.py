@@ -1,4 +1,4 @@
-"""The paper's own model of the 3-RRR: its equations, its structure, its singularities, and what each erratum costs."""
+"""The paper's own model of the 3-RRR: its equations, structure, singularities, and the effect of each erratum."""
 
 from dataclasses import replace
 from functools import cache
@@ -78,7 +78,7 @@ def test_the_mode_says_the_signs(mode: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", REGULAR)
 def test_P_goes_round_the_circle(mode: str) -> None:
-    """Through the assembly of the loops, which knows nothing of inverse kinematics."""
+    """Through the assembly of the loops, without inverse kinematics."""
     motion, mechanism = _motion(mode), _case(mode).mechanism
     at, P = poses(mechanism, motion.q), mechanism.site("P")
     path = at.p[:, P.body] + at.R[:, P.body] @ P.position
@@ -179,7 +179,7 @@ def test_J_C_and_T_against_finite_differences(uneven: paper.Parameters) -> None:
 
 
 def test_J_C_is_the_velocity_of_P() -> None:
-    """(37), (39) and (41) agree on ẋ along the motion, where the circle is known."""
+    """(37), (39) and (41) agree on ẋ along the motion on the circle."""
     p, motion = paper.parameters(_case("ppm").mechanism), _motion("ppm")
     x, q = paper.positions(p, motion.law(motion.t).q, paper.passive_guess(_case("ppm")))
     qad = motion.law(motion.t).qd
@@ -243,7 +243,7 @@ def test_the_redundant_model_gives_the_same_efforts(mode: str, configuration: st
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", SINGULAR)
 def test_singular_modes_are_refused_with_the_time(mode: str) -> None:
-    """The determinant of the forces along the distal links says when, by another way to the same poses."""
+    """The determinant of the forces along the distal links gives the time, by another way to the same poses."""
     case = _case(mode)
     p, elbow = paper.parameters(case.mechanism), np.sign(np.sin(paper.passive_guess(case)))
 
@@ -316,7 +316,7 @@ def test_errata_of_weight_do_not_show_lying_flat(key: str) -> None:
 
 
 def test_principal_arctangents_lose_the_pose() -> None:
-    """(34) as printed turns the platform by a third of a turn or a half, where the legs do not reach."""
+    """(34) as printed turns the platform by a third of a turn or a half, out of the legs' reach."""
     case, motion = _case("pmp"), _motion("pmp")
     with pytest.raises(LoopClosureError, match="no real root"):
         paper.efforts(case, motion, frozenset({"arctangents"}))
@@ -352,7 +352,7 @@ def test_what_the_paper_has_not_is_refused(prr: Case) -> None:
 
 
 def _poses() -> tuple[Array, Array]:
-    """Poses near the circle, and joints that close nothing."""
+    """Poses near the circle, and joints that close no loop."""
     rng = np.random.default_rng(2)
     return rng.uniform(-0.08, 0.08, size=(6, 3)), rng.normal(size=(6, 6))
 

@@ -1,4 +1,4 @@
-"""Small collections as the site reads them, with what foreign models may hold."""
+"""Small collections in the form read by the site, with contents of foreign models."""
 
 import json
 import math
@@ -20,7 +20,7 @@ VERSIONS = {"python": "3.11.7", "mujoco": "4.0.1", "pybullet": "3.2.7"}
 
 
 def model(name: str, **values: Any) -> Mapping[str, Any]:
-    """A row of the table of models, by default of one that was not run."""
+    """A row of the table of models, by default of a model without a run."""
     empty = {column: math.nan if spec.kind is float else "" for column, spec in MODELS.columns.items()}
     return {**empty, "id": name, "verdict": "not run", **values}
 
@@ -42,10 +42,10 @@ def loss(robot: str, engine: str, note: str, **values: Any) -> Mapping[str, Any]
 
 
 def write_collection(folder: Path, **rows: list[Mapping[str, Any]]) -> None:
-    """Write a collection whose robots have no titles.
+    """Write a collection of robots without titles.
 
     Args:
-        folder: Where.
+        folder: Output folder.
         rows: Of its tables, by name; a table without rows is written too.
     """
     folder.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""What the site takes from tables: numbers as they are, one name a robot, and nothing of the machine they come from."""
+"""Contents of the site from tables: numbers unchanged, a single name per robot, no trace of the machine."""
 
 import csv
 import json
@@ -91,7 +91,7 @@ def test_a_robot_that_is_gone_is_gone_from_the_site(files: Path, tmp_path: Path)
 
 @pytest.mark.parametrize(("thickness", "has_axes"), [(0.05, True), (0.3, False)])
 def test_what_stands_still_is_drawn_flat_if_it_is_thin(thickness: float, has_axes: bool) -> None:
-    """Without a motion nothing else tells what is planar; seen askew, the axes would be the paper's."""
+    """Without a motion no other data shows the plane of a robot; seen askew, the axes would be the paper's."""
     corners = [(0.0, 0.0, 0.0), (0.0, 1.0, thickness), (1.0, 1.0, 0.0)]
     rows = [{"t": 0.0, "body": "b", "point": f"p{k}", "x": x, "y": y, "z": z} for k, (x, y, z) in enumerate(corners)]
     assert ("matplotlib.axis" in str(linkage_figure(pd.DataFrame(rows)))) == has_axes
@@ -149,7 +149,7 @@ def test_a_note_is_kept_once_and_shown_with_all_its_rows(tmp_path: Path) -> None
 
 
 def test_what_is_kept_of_a_source_says_what_all_its_rows_say(tmp_path: Path) -> None:
-    """Of a run with every kind of verdict, errors that are not known, scales of nothing, and notes of one actuator."""
+    """A run with every kind of verdict, NaN errors, zero scales, and notes of a single actuator."""
     rng = np.random.default_rng(23)
     rows = [
         comparison(
@@ -203,7 +203,7 @@ def test_what_is_kept_says_nothing_of_where_it_was_made(tmp_path: Path) -> None:
 
 
 def test_the_gallery_shows_the_robots_that_are_here() -> None:
-    """As they are: a model that was changed since is computed again before its results are shown."""
+    """Unmodified models: a model changed since its run is computed again before its results are shown."""
     with (DOCS / "catalogue" / "atlas.csv").open(encoding="utf-8", newline="") as file:
         models = {row["id"]: row["sha256"] for row in csv.DictReader(file)}
     paths = {name: load(name).folder / load(name).mjcf for name in names()}

@@ -1,4 +1,4 @@
-"""Outputs and pictures in README.md are those of kept results, all of one commit."""
+"""Outputs and pictures in README.md are those of kept results, all of the same commit."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The site in a real browser, as wide as a phone and a desk: it fits, loads nothing from elsewhere, can be searched."""
+"""The site in a real browser, as wide as a phone and a desktop: it fits, loads no foreign content, can be searched."""
 
 import sys
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(params=[PHONE, DESK])
 def page(chromium: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """A page as wide as asked for; what it complains of fails the test, and so does what it asks a server for."""
+    """A page of a given width; its errors and its requests to a server fail the test."""
     context = chromium.new_context(viewport={"width": request.param, "height": 844})
     complaints: list[str] = []
     context.on("console", lambda message: complaints.append(message.text))

@@ -14,7 +14,7 @@ ANSWER = re.compile(r"\b(?:exit status \d+|disagrees?|agrees?|not comparable|not
 
 
 def test_every_command_shows_its_exit_status() -> None:
-    """Of loopcheck: each such block has an output that ends with it."""
+    """Commands of loopcheck: each such block has an output that ends with it."""
     blocks = [step for step in STEPS if "loopcheck " in step.text and step.kind == "sh"]
     assert len(blocks) > 6
     for step in blocks:

@@ -1,4 +1,4 @@
-"""Mechanisms that ask of an engine what no robot of the catalogue does, and what its routes are held against.
+"""Mechanisms with demands on engines beyond the catalogue, and the limits of their routes.
 
 In the drawings: @ motor, o hinge, U two hinges, O ball or point closure, [ ] slide, # ground.
 """
@@ -143,7 +143,7 @@ _OBLIQUE = (
     ('body1="coupler" body2="rocker" anchor="0.1538 0 -0.3484"', 'site1="here" site2="there"'),
 )
 OPEN_FOUR_BAR = reduce(lambda text, change: text.replace(*change), _OBLIQUE, PLAIN_FOUR_BAR)
-"""Closed only so far, as a CAD model: a hinge 50 nm beside the plane of the four-bar, which lies oblique in space."""
+"""Closed with a small gap, as a CAD model: a hinge 50 nm beside the plane of the four-bar, oblique in space."""
 
 # Three equal cranks: the planar loops are redundant, and two motors drive one degree of freedom.
 #
@@ -223,13 +223,13 @@ CLOSED = 1e-9
 
 
 class Own(Protocol):
-    """Makes a case of one of the models above, or of any text."""
+    """Makes a case of a model above, or of any text."""
 
     def __call__(self, name: str, text: str = "") -> Case: ...
 
 
 class Moving(Protocol):
-    """One of the models above and its motion, made once for all tests of a process."""
+    """A model above and its motion, made once for all tests of a process."""
 
     def __call__(self, name: str) -> tuple[Case, Motion]: ...
 
@@ -249,7 +249,7 @@ def _over_own_peaks(effort: Array, case: Case, motion: Motion) -> float:
 
 
 def want_right(name: str, case: Case, motion: Motion) -> None:
-    """A simulation, and single precision, keep within registered limits; what takes the state is exact to round-off."""
+    """A simulation, and single precision, keep within registered limits; inverse dynamics is exact to round-off."""
     history = sources.load(name).compute_efforts(case, motion)
     engine = sources.engine_of(name)
     if sources.simulates(name) or (engine and engines.engine(engine).single_precision):

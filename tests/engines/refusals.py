@@ -1,4 +1,4 @@
-"""What routes cannot carry of the zoo and of our own mechanisms, by route and mechanism: what they must say of it."""
+"""Refusals of test mechanisms, by route and mechanism, with the required message."""
 
 _TENDON = "pinocchio: not supported: armature of tendon 'both' .rotors only on single degrees of freedom"
 _ROTORS = "pybullet: not supported: armature of tendon 'both'"

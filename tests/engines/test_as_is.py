@@ -1,4 +1,4 @@
-"""Robots stepped as their users do: the effort that acted over a step is what changed the momentum, and no reading."""
+"""Unmodified simulations: the effort that acted over a step is the change of the momentum, not a reading."""
 
 import hashlib
 import re
@@ -31,7 +31,7 @@ from tests.conftest import MODELS, CaseMaker
 mujoco = pytest.importorskip("mujoco")
 
 INERTIA = 0.4
-"""Of the flywheel about its axis [kg m²]."""
+"""Inertia of the flywheel about its axis [kg m²]."""
 KINDS = {
     "motor": '<motor {on} gear="3"/>',
     "position": '<position {on} kp="40" kv="3" gear="2"/>',
@@ -50,7 +50,7 @@ INTEGRATORS = ("Euler", "implicit", "implicitfast", "discrete")
 
 
 def flywheels(folder: Path, kinds: Sequence[str], integrator: str = "Euler", step: float = 4e-3) -> Path:
-    """Wheels, each with an actuator of its own kind on its axis and nothing else that acts on it."""
+    """Wheels, each with an actuator of its own kind on its axis as the only load."""
     wheel = """<body name="{0}"><joint name="{0}" axis="0 0 1"{2}/>
         <inertial pos="0 0 0" mass="1" diaginertia="1 1 {1}"/></body>"""
     limits = {"on_limited_joint": ' actuatorfrcrange="-1 1"'}
@@ -76,7 +76,7 @@ def run(make: CaseMaker, path: Path, *, width: float = 20.0) -> tuple[Case, Moti
 
 
 def momentum_errors(record: Record, case: Case) -> tuple[Array, Array]:
-    """How far efforts that acted, and those reported, are from what changed the momentum, over its peak [-], (na,)."""
+    """Distance of acting and of reported efforts from the change of momentum, over its peak [-], (na,)."""
     torque = INERTIA * np.diff(record.qd, axis=0) / record.step
     acted, reported = (
         np.abs(effort[:-1] @ case.mechanism.selection - torque).max(axis=0) / np.abs(torque).max(axis=0)
@@ -127,7 +127,7 @@ def test_loops_that_are_not_soft_do_not_slow_the_controller() -> None:
 
 @pytest.mark.slow
 def test_pybullet_holds_a_robot_that_would_fall() -> None:
-    """Four bars upright, two seconds of slow motion: what damping takes away would throw them off by half a stroke."""
+    """Four bars upright, two seconds of slow motion: neglected damping would shift them by half a stroke."""
     pytest.importorskip("pybullet")
     case = next(c for c in cases_of([load("four_bar").folder / "four_bar.xml"]) if c.configuration == "vertical")
     history = engines.load("pybullet/as_is").compute_efforts(case, prescribe(case))
@@ -136,7 +136,7 @@ def test_pybullet_holds_a_robot_that_would_fall() -> None:
 
 
 def test_a_servo_is_commanded_in_its_own_units(model_case: CaseMaker, tmp_path: Path) -> None:
-    """A gripper that counts 0 to 255 gets counts, not radians: where it rests is where the motion wants it."""
+    """A gripper with commands from 0 to 255 gets counts, not radians: it rests at the prescribed position."""
     path = flywheels(tmp_path, ["motor"])
     counts = '<general joint="motor" biastype="affine" gainprm="0.314" biasprm="0 -80 -9" ctrlrange="-255 255"/>'
     _replace(path, "<motor.*?/>", counts)
@@ -184,7 +184,7 @@ def digest(model: Any) -> str:
 
 
 def test_nothing_of_the_file_is_changed_before_a_run_or_after_it(model_case: CaseMaker, tmp_path: Path) -> None:
-    """With friction, damping, a limit and an own solver in the file; the case's gravity alone is another one."""
+    """With friction, damping, a limit and a solver setting in the file; only the case's gravity differs."""
     text = (MODELS / "four_bar.xml").read_text(encoding="utf-8")
     own = '<option iterations="7" tolerance="1e-5" cone="elliptic" impratio="3"/><worldbody>'
     text = text.replace("<worldbody>", own).replace("<joint ", '<joint frictionloss="0.03" range="-170 170" ')
@@ -223,13 +223,13 @@ def test_the_time_constant_of_the_loops_is_the_one_in_force(
 
 
 def test_a_step_with_nothing_to_solve_costs_one_too(model_case: CaseMaker, tmp_path: Path) -> None:
-    """Or robots without constraints would cost nothing, whatever their step."""
+    """Otherwise robots without constraints would have no cost, at any step."""
     assert run(model_case, flywheels(tmp_path, ["motor"]))[2].iterations == 1
     assert run(model_case, flywheels(tmp_path, ["motor"], integrator="RK4"))[2].iterations == 4
 
 
 def test_a_joint_limit_that_pushes_is_logged_as_the_effort_it_stands_for(model_case: CaseMaker, tmp_path: Path) -> None:
-    """A wheel that runs against its stop: what acted and what the stop did together change its momentum."""
+    """A wheel against its stop: actuator and stop together change its momentum."""
     path = flywheels(tmp_path, ["motor"])
     _replace(path, 'axis="0 0 1"', 'axis="0 0 1" limited="true" range="-9 0.2"')
     _, _, record = run(model_case, path, width=10.0)
@@ -257,7 +257,7 @@ def test_a_motion_of_a_few_steps_is_refused(name: str, prr: Case, prr_motion: Mo
 
 
 def test_a_drive_that_stands_still_has_no_stroke() -> None:
-    """A law through equal samples moves by their last digits: these are nothing to keep to."""
+    """A law through equal samples moves by their last digits, which are not a motion to follow."""
     t = np.linspace(0, 1, 101)
     still = np.full(101, 0.7)
     rounded = still + np.spacing(still) * (np.arange(101) % 3)
@@ -281,7 +281,7 @@ def test_a_step_that_outlasts_the_motion_is_refused(prr: Case, prr_motion: Motio
 
 
 def test_drives_that_lose_a_degree_of_freedom_are_refused(prr: Case, prr_motion: Motion) -> None:
-    """As redundant ones do at a dead centre: what is left of them cannot hold the motion."""
+    """As redundant drives at a dead centre: the remaining drives cannot hold the motion."""
     demands = [Demand(effort=np.zeros(3), per_acceleration=np.eye(3)) for _ in prr_motion.t]
     demands[7] = Demand(effort=np.zeros(3), per_acceleration=np.eye(3)[:, :2])
     with pytest.raises(NotRepresentableError, match=r"held drives must move \d degrees of freedom .* got 2 at 0\.07 s"):
@@ -289,7 +289,7 @@ def test_drives_that_lose_a_degree_of_freedom_are_refused(prr: Case, prr_motion:
 
 
 def test_a_law_that_may_close_loops_is_asked_at_the_samples_alone() -> None:
-    """Redundant drives follow from the others; between samples they do what they would, to the eighth digit."""
+    """Redundant drives follow from the others; between samples they agree to the eighth digit."""
     case = representative_case(load("2pur2rpu"))
     motion = prescribe(case)
     between = (motion.t[40:50] + motion.t[41:51]) / 2

@@ -1,4 +1,4 @@
-"""Robots of one batch: efforts that a motion needs accelerate each as the motion does, in every engine that has any."""
+"""Robots of a batch: required efforts accelerate each robot by its motion, in every engine with batches."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,7 +19,7 @@ WITH_BATCHES = [name for name in engines.engine_names() if engines.provides(name
 
 
 def is_loaded(case: Case) -> Case:
-    """The same with a wrench on its platform that is stronger than what the motion needs."""
+    """The same with a wrench on its platform that exceeds the required efforts."""
     body = next(k for k, body in enumerate(case.mechanism.bodies) if body.name == "platform")
     wrench = Wrench(
         body=body, point=np.array([0.05, -0.03, 0.0]), force=np.array([90.0, -60.0, 0.0]), moment=np.array([0, 0, 9.0])
@@ -32,9 +32,9 @@ def is_loaded(case: Case) -> Case:
     "name", [name if name == "mujoco" else pytest.param(name, marks=pytest.mark.slow) for name in WITH_BATCHES]
 )
 def test_efforts_accelerate_each_world_as_its_motion_does(name: str, of_case: Callable[[Case], Case]) -> None:
-    """Held at what they are in the middle of the steps; the robots are in states of their own.
+    """Held at their values in the middle of the steps; each robot has its own state.
 
-    Loops that are soft swing at first: efforts that are twice or none miss the motion by far more than they do.
+    Soft loops swing at first: doubled or missing efforts miss the motion by far more.
     """
     if not engines.installed(name):
         pytest.skip(f"{name} is not installed")
@@ -77,7 +77,7 @@ def test_mujoco_warp_computes_on_a_gpu_where_there_is_one(monkeypatch: pytest.Mo
 
 
 def test_newton_computes_on_a_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """MuJoCo's C library cannot: its port does then, and the settings of a run say so."""
+    """MuJoCo's C library cannot: its port does then, and the settings of a run state it."""
     pytest.importorskip("newton")
     from loopcheck.engines.newton import _newton, _stepping
 

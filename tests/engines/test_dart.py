@@ -1,4 +1,4 @@
-"""What is DART's own: first-order steps, rotors of drives, rotations that are counted from aside, and silence."""
+"""Properties of DART: first-order steps, rotors of drives, offsets of rotations, and suppressed output."""
 
 from itertools import pairwise
 from typing import Any
@@ -79,7 +79,7 @@ def test_loads_act_on_both_bodies(name: str, own: Own) -> None:
 
 
 def test_a_start_with_unactuated_dofs_has_velocities_of_half_a_step_earlier(own: Own) -> None:
-    """With those of its own time, half of the first step's force would be missing."""
+    """With forces of its own time, half of the first step's force would be missing."""
     from loopcheck.engines.dart.routes.forward import DartForward, Settings
 
     case = own("cart", CART)
@@ -91,7 +91,7 @@ def test_a_start_with_unactuated_dofs_has_velocities_of_half_a_step_earlier(own:
 
 
 def test_a_rotor_is_carried_where_a_motion_drives_it(own: Own) -> None:
-    """And nowhere else: what a rotor takes is known where its acceleration is prescribed."""
+    """And only there: the torque of a rotor is determined by its prescribed acceleration."""
     driven = own("driven", OWN["five_bar"].replace('pos="-0.01 0 0" armature="0.003"', 'pos="-0.01 0 0"'))
     assert any(driven.mechanism.joints[j].armature for j in driven.mechanism.actuated_joints)
     motion = prescribe(driven)
@@ -120,7 +120,7 @@ def test_what_dart_raises_becomes_an_engine_error() -> None:
 
 
 def test_dart_prints_nothing(own: Own, capfd: pytest.CaptureFixture[str]) -> None:
-    """It warns of bodies without mass, of which a hinge after a hinge makes one."""
+    """It warns of bodies without mass, as between two hinges in sequence."""
     case = own("spatial")
     motion = prescribe(case)
     for route in ("kkt", "forward"):

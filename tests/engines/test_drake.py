@@ -1,4 +1,4 @@
-"""What is Drake's own: steps of first order, a start that lasts, angles of frames, and silence."""
+"""Properties of Drake: first-order steps, a lasting start, angles of frames, and suppressed output."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -96,7 +96,7 @@ def test_a_start_lasts_for_some_steps_however_short(prr: Case, prr_motion: Motio
 
 
 def test_a_moment_acts_in_a_simulation(own: Own) -> None:
-    """The motor of the crank, with a gear of 2, holds the part of the moment along its axis, which stands in space."""
+    """The motor of the crank, with a gear of 2, holds the part of the moment along its axis, fixed in space."""
     case = own("spatial")
     crank = [body.name for body in case.mechanism.bodies].index("crank")
     moment = np.array([3.0, -5.0, 4.0])
@@ -111,7 +111,7 @@ def test_a_moment_acts_in_a_simulation(own: Own) -> None:
 
 
 def test_a_start_with_unactuated_dofs_has_velocities_of_half_a_step_earlier(own: Own) -> None:
-    """With those of its own time, half of the first step's force would be missing."""
+    """With forces of its own time, half of the first step's force would be missing."""
     case = own("cart", CART)
     motion = prescribe(case)
     assert (motion.q[0] == 0).all()

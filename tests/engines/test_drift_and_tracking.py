@@ -1,6 +1,6 @@
-"""What a simulation reports of itself: how far its loops are open, and how far it is from the motion.
+"""Quality of a simulation: the gap of its loops, and its distance from the motion.
 
-The engines' figures are held against forward kinematics of a state that was spoilt by a known amount.
+The engines' figures are compared with forward kinematics of a state with a known disturbance.
 """
 
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def route(name: str) -> Source:
 
 
 def displaced(motion: Motion, place: int) -> Motion:
-    """The motion with one joint beside it, also where a simulation starts from."""
+    """The motion with a displaced joint, also at the start of a simulation."""
 
     def assemble(t: Array) -> Motion:
         right = motion.assemble(t)
@@ -58,7 +58,7 @@ def displaced(motion: Motion, place: int) -> Motion:
 
 
 def opening(mechanism: Mechanism, q: Array) -> Deviation:
-    """How far the widest loop is open in a pose, by forward kinematics."""
+    """Gap of the widest loop in a pose, by forward kinematics."""
     residual, widths = closure_residual(mechanism, poses(mechanism, q[None]), q[None])[0], []
     for closure in mechanism.closures:
         rows, residual = np.split(residual, [6 if isinstance(closure, WeldClosure) else 3])
@@ -81,7 +81,7 @@ def short(prr_motion: Motion) -> Motion:
     ],
 )
 def test_a_displaced_start_is_reported(name: str, joint: str, prr: Case, prr_motion: Motion) -> None:
-    """Of a slider of a leg that closes both loops, the first or the last; the constraints draw it back, if at all."""
+    """Disturbed slider of a leg that closes both loops, the first or the last; the constraints may draw it back."""
     names = [each.name for each in prr.mechanism.joints]
     samples = 14 if name.endswith("as_is") else 12  # a log of its second half has samples enough
     motion = prr_motion.assemble(prr_motion.t[:samples])
@@ -105,7 +105,7 @@ def welded(model_case: CaseMaker) -> tuple[Case, Motion]:
 @pytest.mark.parametrize("joint", ["crank", "foot"])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_weld_that_is_open_is_reported(engine: str, joint: str, welded: tuple[Case, Motion]) -> None:
-    """One joint moves its end in the plane and turns it, the other turns it alone."""
+    """One joint moves its end in the plane and turns it, the second turns it alone."""
     case, motion = welded
     names = [each.name for each in case.mechanism.joints]
     spoilt = displaced(motion, names.index(joint))
@@ -158,7 +158,7 @@ def test_drift_of_mujoco_is_that_of_its_compliance(prr: Case, prr_motion: Motion
 
 @pytest.mark.parametrize("name", ["dart/kkt", "drake/kkt", "mujoco/kkt", "pinocchio/kkt", "simbody/kkt"])
 def test_a_state_that_does_not_close_is_reported(name: str, prr: Case, short: Motion) -> None:
-    """At one sample, along the axis of the first slider."""
+    """At a sample, along the axis of the first slider."""
     spoilt = np.array(short.q)
     spoilt[3, 0] += SHIFT
     history = route(name).compute_efforts(prr, replace(short, q=spoilt))

@@ -1,4 +1,4 @@
-"""Exudyn's route against the reference on all sorts of mechanisms, and what it cannot carry."""
+"""Exudyn's route against the reference on many kinds of mechanisms, and its limits."""
 
 import os
 import subprocess
@@ -40,7 +40,7 @@ def at_steps(case: Case, motion: Motion, parts: Sequence[int]) -> EffortHistory:
 @pytest.mark.slow
 @pytest.mark.parametrize("robot", ["3prr", "2t1r"])
 def test_steps_are_of_second_order(robot: str) -> None:
-    """Seen against the reference and, without one, in the changes from step to step."""
+    """Against the reference and, without it, in the changes from step to step."""
     case = make_case(load(robot), variant="default", mode={"3prr": "plus"}.get(robot, "home"), configuration="vertical")
     motion = prescribe(case)
     wanted = reference(case, motion)
@@ -52,7 +52,7 @@ def test_steps_are_of_second_order(robot: str) -> None:
 
 
 def test_extrapolation_takes_away_the_square_of_the_step(prr: Case, prr_motion: Motion) -> None:
-    """Two steps leave an error of fourth order at least, far below that of the finer one."""
+    """Two steps leave an error of at least fourth order, far below that of the finer step."""
     wanted = reference(prr, prr_motion)
     histories = [at_steps(prr, prr_motion, parts) for parts in ((1, 2), (2, 4))]
     left = [np.abs(history.effort - wanted).max() for history in histories]
@@ -84,7 +84,7 @@ def test_mass_matrix_and_forces_are_those_of_the_joints(own: Own) -> None:
 
 @pytest.mark.slow
 def test_a_slide_on_a_moving_body_has_a_rotor(own: Own) -> None:
-    """Heavier than the robot, so that the effort is almost its own; one hinge has one too, and a body before it."""
+    """Heavier than the robot, so that it dominates the effort; a hinge has a rotor too, and a body before it."""
     text = TO_WORLD.replace('<joint name="slide"', '<joint name="slide" armature="20"')
     case = own("rotors", text.replace('<joint name="b"', '<joint name="b" armature="0.3"'))
     assert [joint.armature for joint in case.mechanism.joints] == [0, 0.3, 20, 0]

@@ -1,4 +1,4 @@
-"""What is Genesis' own: its refusals, the rotors it fills in, its reading; all but the first part asks for Genesis."""
+"""Properties of Genesis: its refusals, its default rotors, its reading; all but the first part need Genesis."""
 
 from dataclasses import replace
 from functools import cache

@@ -1,4 +1,4 @@
-"""What routes that take the state as given must do: find passive rates by themselves, whatever the gears and scales."""
+"""Requirements on inverse-dynamics routes: they compute passive rates themselves, for any gears and scales."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -106,13 +106,13 @@ def test_a_rate_dropped_on_undriven_dofs_is_seen(without_rate: None, model_case:
 
 
 def test_a_chain_of_equal_links_cannot_show_the_rate(without_rate: None) -> None:
-    """Its bars only translate and all cranks turn as the driven one: J̇q̇ opens no loop that a passive joint closes."""
+    """Its bars only translate and all cranks turn as the driven crank: J̇q̇ opens no loop closed by a passive joint."""
     case = make_case(load("n_four_bar_2"), variant="default", mode="home", configuration="vertical")
     assert error("analytic/lagrange", case, prescribe(case)) < ROUND_OFF
 
 
 def test_motions_of_drives_are_not_mixed() -> None:
-    """Two loops that share nothing, one a million times as heavy: to the last digit neither sees the other."""
+    """Two independent loops, with a mass ratio of a million: the last digit of each is independent of the other."""
     random = np.random.default_rng(1)
     J = np.zeros((6, 10))
     J[::2, ::2], J[1::2, 1::2] = random.normal(size=(3, 5)), 0.01 * random.normal(size=(3, 5))
@@ -158,7 +158,7 @@ def test_rates_that_nothing_drives_come_from_the_motion() -> None:
 def test_efforts_do_not_hang_on_how_the_plane_of_a_loop_stands_in_the_world(name: str, own: Own) -> None:
     """Nearly square to an axis, the row along it is short and follows from the others as far as hinges are parallel.
 
-    At length one it decided: a hinge 1e-12 rad out of line, in a plane tilted by 4e-4 rad, was 2e-10 of the effort.
+    At length one it dominated: a hinge 1e-12 rad out of line, in a plane tilted by 4e-4 rad, was 2e-10 of the effort.
     """
     flat = PLAIN_FOUR_BAR.replace('name="rocker" axis="0 1 0"', 'name="rocker" axis="1e-12 1 0"')
     tilt = Rotation.from_euler("XYZ", (0.02, 0, 0.01), degrees=True)

@@ -1,4 +1,4 @@
-"""Every entry of the ledger is measured again: one that no longer reproduces fails here."""
+"""Every known issue is measured again: an issue that no longer reproduces fails here."""
 
 import re
 import subprocess
@@ -46,7 +46,7 @@ LINK = """<robot name="link">
 
 ROOT = Path(__file__).parents[2]
 REPORTS = ROOT / "docs" / "reports"
-"""Texts for the authors of engines, each with a file that shows what it says."""
+"""Texts for the authors of engines, each with a script that reproduces the finding."""
 
 BALL = """
 import sys
@@ -70,7 +70,7 @@ Simulator(plant).AdvanceTo(0.01)
 
 @pytest.fixture
 def error(prr: Case, prr_motion: Motion) -> Callable[..., float]:
-    """Effort error of a source, on the 3-PRR unless told otherwise."""
+    """Effort error of a source, by default on the 3-PRR."""
 
     def measure(source: str | Source, case: Case = prr, motion: Motion = prr_motion) -> float:
         route = engines.load(source) if isinstance(source, str) else source
@@ -147,7 +147,7 @@ def test_a_known_issue_reproduces(
 
 
 def test_a_report_is_an_entry_with_a_short_file() -> None:
-    """Whose text says the version of the entry and its figure; the page of findings leads to it."""
+    """Each text states the version of the entry and its figure; the page of findings links to it."""
     issues = {issue.key: issue for issue in known_issues()}
     texts = [path for path in REPORTS.glob("*.md") if path.stem != "README"]
     assert {path.stem for path in texts} == {path.stem for path in REPORTS.glob("*.py")}
@@ -195,7 +195,7 @@ def _compliance_floor(prr: Case, motion: Motion) -> float:
 
 
 def _reading_off(prr: Case, motion: Motion) -> float:
-    """Of servos in place of the motors; soft ones, so that they stay behind and the motion remains smooth."""
+    """Servos in place of the motors; soft, so that they lag and the motion remains smooth."""
     mujoco = pytest.importorskip("mujoco")
     from loopcheck.engines.mujoco import as_is
     from loopcheck.engines.mujoco.stepper import MujocoStepper
@@ -256,7 +256,7 @@ def _tumbled(dt: float) -> Array:
 
 
 def _accelerations(prr: Case, motion: Motion, proximal: Any) -> Array:
-    """Of the closed loop, its drives held, at a sample of the motion."""
+    """Of the closed loop with held drives, at a sample of the motion."""
     from loopcheck.engines.pinocchio._simulation import Simulation, Solver
 
     k, mechanism = 37, prr.mechanism
@@ -450,7 +450,7 @@ def _start_left(prr: Case, motion: Motion) -> float:
 
 
 def _last_number(report: str) -> float:
-    """What the file of a report prints last: in a process of its own, as whoever is sent it runs it."""
+    """Last output of a report's script, run in a process of its own as by its recipient."""
     command = [sys.executable, "-W", "ignore", str(REPORTS / f"{report}.py")]
     return float(subprocess.run(command, capture_output=True, check=True, text=True).stdout.split()[-1])
 

@@ -23,7 +23,7 @@ ROUTES = ("mujoco/as_is", pytest.param("mujoco_warp/as_is", marks=pytest.mark.sl
 
 
 def with_rotors(mechanism: Mechanism) -> Mechanism:
-    """What a rotor takes is in the effort of its motor, and not in the reaction of its joint."""
+    """The torque of a rotor is in the effort of its motor, and not in the reaction of its joint."""
     driven = [mechanism.joints[j] for j in mechanism.actuated_joints]
     armature = {joint.name: {"armature": 0.02 if joint.kind == "hinge" else 2.0} for joint in driven}
     return with_overrides(mechanism, {"joint": armature})

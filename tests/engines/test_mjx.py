@@ -93,7 +93,7 @@ def test_forward_is_of_fourth_order() -> None:
 
 
 def test_a_displaced_start_is_reported() -> None:
-    """Of a slider of the second leg: by how much, and how far that opens its loop, by forward kinematics."""
+    """Displacement of a slider of the second leg, and the resulting gap of its loop, by forward kinematics."""
     case, motion, _ = prr()
     place = [joint.name for joint in case.mechanism.joints].index("q2")
     spoilt = np.array(motion.q)
@@ -104,7 +104,7 @@ def test_a_displaced_start_is_reported() -> None:
 
 
 def test_the_audit_names_what_mjx_leaves_out() -> None:
-    """J̇v in the reference accelerations of the loops, and nothing else."""
+    """J̇v in the reference accelerations of the loops, without other terms."""
     case, motion, _ = prr()
     rows = audit(case, expected_terms(case, motion), "mjx")
     wrong = [row for row in rows if row["verdict"] != "agree"]
@@ -118,7 +118,7 @@ def test_the_audit_names_what_mjx_leaves_out() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["lift_and_finger", "spinning_rod", "geared_pair"])
 def test_matrices_give_the_efforts_over_own_peaks(name: str, model_case: CaseMaker) -> None:
-    """Scales far apart, dofs that nothing drives, and a polynomial, whose curvature MJX's solver leaves out."""
+    """Scales far apart, unactuated dofs, and a polynomial with curvature that MJX's solver leaves out."""
     case = model_case(MODELS / f"{name}.xml", configuration="vertical", amplitude=0.1, duration=0.5)
     motion = prescribe(case)
     assert error_over_own_peaks("mjx/kkt", case, motion) < ROUND_OFF
@@ -133,7 +133,7 @@ def test_a_rate_of_the_jacobian_dropped_in_the_reference_is_seen(without_rate: N
 
 @pytest.mark.slow
 def test_ball_joints(model_case: CaseMaker) -> None:
-    """What turns freely is where conventions differ; a simulation meets them all."""
+    """Free rotations, with differences of convention; a simulation meets all of them."""
     case = model_case(MODELS / "ball_and_universal.xml", configuration="vertical", amplitude=0.1, duration=0.5)
     motion = prescribe(case)
     reference = Noc().compute_efforts(case, motion).effort
@@ -205,7 +205,7 @@ def four_bar() -> tuple[Case, Motion]:
 
 @pytest.mark.slow
 def test_as_it_is_it_errs_as_mujoco_would_without_the_velocity_term() -> None:
-    """The same file, controller and step in another program, whose one difference is known."""
+    """The same file, controller and step in another program, with a single known difference."""
     mujoco = pytest.importorskip("mujoco")
     from loopcheck.engines.mujoco.as_is import compiled, driven
     from loopcheck.engines.mujoco.faults import forward_without_velocity_term
@@ -284,7 +284,7 @@ def test_options_that_mjx_would_drop_in_silence_are_refused(option: str, says: s
 
 
 def test_what_is_tuned_has_no_implicit_step_and_the_choices_no_code_of_their_own() -> None:
-    """What MJX lacks, and what would be compiled anew for each."""
+    """Elements that MJX lacks, and elements that would need another compilation."""
     from loopcheck.engines.mjx import batch, tuning
     from loopcheck.engines.mujoco import batch as of_mujoco
 

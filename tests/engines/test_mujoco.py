@@ -105,9 +105,9 @@ def test_an_ordinary_robot_keeps_the_compliances(prr_forward: EffortHistory) -> 
 
 @pytest.mark.parametrize("truncation", [97, 1.9e3])
 def test_a_step_that_is_too_long_is_not_taken_for_soft_constraints(truncation: float) -> None:
-    """An error of the step grows with the hardness: at the coarsest steps softer ones change the efforts less.
+    """An error of the step grows with the stiffness: at the coarsest steps softer loops change the efforts less.
 
-    The first figures are those of a humanoid of the atlas, whose drives were chosen too soft to follow the motion.
+    The first figures are those of a humanoid of the atlas with drives too soft to follow the motion.
     """
 
     def simulated(dt: float, compliance: float) -> Run:
@@ -140,7 +140,7 @@ def test_finer_steps_are_added_until_the_efforts_are_settled(prr: Case, prr_moti
 
 @pytest.mark.slow
 def test_loops_that_the_model_closes_only_so_far_are_named(own: Own) -> None:
-    """A hinge out of line by 2e-6 rad: two points of the coupler cannot both be where they are to be."""
+    """A hinge out of line by 2e-6 rad: two points of the coupler cannot both reach their places."""
     text = PLAIN_FOUR_BAR.replace('pos="0.566 0 0"', 'pos="0.566 0 0" euler="1e-4 0 1e-4"')
     beside = '<connect name="beside" body1="coupler" body2="rocker" anchor="0.1538 0.1 -0.3484"/></equality>'
     case = own("crooked", text.replace("</equality>", beside))
@@ -153,7 +153,7 @@ def test_loops_that_the_model_closes_only_so_far_are_named(own: Own) -> None:
 
 @pytest.mark.parametrize("integrator", forward.MJ_STEP)
 def test_the_integrators_are_those_of_mj_step(integrator: str) -> None:
-    """A forward computation and what the table names go on exactly as `mj_step` does."""
+    """A forward computation and the quantities in the table continue exactly as `mj_step`."""
     robot = load("3prr")
     model = mujoco.MjModel.from_xml_path(str(robot.folder / robot.mjcf))
     model.opt.gravity[:] = (0, -9.81, 0)
@@ -301,7 +301,7 @@ def test_no_effort_moves_the_clock(model_case: CaseMaker, tmp_path: Path) -> Non
 
 
 def test_the_clock_leaves_the_solver_its_tolerance(prr: Case, prr_motion: Motion) -> None:
-    """MuJoCo's is relative to the inertia of what moves, to which the clock adds more than all else."""
+    """MuJoCo's tolerance is relative to the inertia of the moving bodies, dominated by the clock."""
     reference = Noc().compute_efforts(prr, prr_motion).effort
     coarse = MujocoForward(Settings(tolerance=1e-8, steps=(5e-3,))).compute_efforts(prr, prr_motion)
     assert relative_error(coarse.effort, reference) < 1e-7

@@ -1,4 +1,4 @@
-"""MuJoCo Warp where it is installed: the user's file in single precision, read back, stepped and told from MuJoCo."""
+"""MuJoCo Warp, if installed: the user's file in single precision, read back, stepped, compared with MuJoCo."""
 
 from dataclasses import replace
 from functools import cache
@@ -20,7 +20,7 @@ from tests.conftest import CaseMaker
 
 pytest.importorskip("mujoco_warp")
 SAME = 0.05
-"""How near errors of one file in MuJoCo and in its port are, where the loops are soft [-]."""
+"""Largest ratio of a file's errors in MuJoCo and in its port, for soft loops [-]."""
 
 
 @cache
@@ -68,7 +68,7 @@ def test_all_readings_are_logged() -> None:
 
 @pytest.mark.slow
 def test_the_audit_names_the_velocity_term_and_nothing_else() -> None:
-    """Constraints are made before the velocities: in a first step their J̇v is none."""
+    """Constraints are made before the velocities: in a first step their J̇v is zero."""
     case, motion = four_bar()
     rows = audit(case, expected_terms(case, motion), "mujoco_warp")
     wrong = [row for row in rows if row["verdict"] != "agree"]

@@ -1,4 +1,4 @@
-"""What is Newton's own: its refusals, its readings and what its model holds; all but the first part asks for Newton."""
+"""Properties of Newton: its refusals, its readings and its model; all but the first part need Newton."""
 
 import warnings
 from dataclasses import replace
@@ -34,7 +34,7 @@ from tests.errors import relative_error
 
 
 class Zoo(Protocol):
-    """One of the small mechanisms and its motion, made once for all tests of a process."""
+    """A small mechanism and its motion, made once for all tests of a process."""
 
     def __call__(self, name: str) -> tuple[Case, Motion]: ...
 
@@ -100,7 +100,7 @@ def test_free_and_ball_joints_are_carried(name: str, solver: str, model_case: Ca
 
 
 def test_a_ball_beside_other_joints_is_refused(model_case: CaseMaker) -> None:
-    """One joint of Newton's slides and turns about axes, or is a ball."""
+    """A joint of Newton slides and turns about axes, or is a ball."""
     mechanism = model_case(MODELS / "ball_and_universal.xml", amplitude=0.02).mechanism
     ball = next(joint for joint in mechanism.joints if joint.kind == "ball")
     joints = [replace(joint, body=ball.body) if joint.name == "slide" else joint for joint in mechanism.joints]
@@ -139,7 +139,7 @@ def test_what_is_simulated_is_the_model(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["ball_and_universal", "six_legs", "spinning_rod"])
 def test_free_and_ball_joints_are_the_model(name: str, zoo: Zoo) -> None:
-    """What stands in Newton, and its mass matrix, velocity terms and Jacobians in our positions and velocities."""
+    """Newton's model, and its mass matrix, velocity terms and Jacobians in our positions and velocities."""
     pytest.importorskip("newton")
     case, motion = zoo(name)
     rows = audit(case, expected_terms(case, motion), "newton")
@@ -160,7 +160,7 @@ def test_free_and_ball_joints_are_the_model(name: str, zoo: Zoo) -> None:
     ],
 )
 def test_undriven_free_and_ball_joints_are_simulated(route: str, name: str, limit: float, zoo: Zoo) -> None:
-    """Springs of joints by MuJoCo alone; others leave them out."""
+    """Springs of joints under MuJoCo alone; other solvers leave them out."""
     pytest.importorskip("newton")
     pytest.importorskip("mujoco_warp")
     case, motion = zoo(name)
@@ -177,7 +177,7 @@ def test_undriven_free_and_ball_joints_are_simulated(route: str, name: str, limi
 @pytest.mark.slow
 @pytest.mark.parametrize("solver", ["steel", "mujoco_warp", "kamino"])
 def test_a_body_that_floats_keeps_its_angular_momentum(solver: str, tmp_path: Path) -> None:
-    """And its mass centre falls freely: Steel would damp its turning by 1 % in this time, had it not been told."""
+    """And its mass centre falls freely: by default Steel would damp its rotation by 1 % in this time."""
     pytest.importorskip("newton")
     pytest.importorskip("mujoco_warp")
     from loopcheck.engines.newton import batch
@@ -234,7 +234,7 @@ def left_of(case: Case, history: EffortHistory) -> Settled:
     [("as_is_steel", "four_bar", 5e-3), ("as_is_steel", "3prr", 5e-3), ("as_is_mujoco", "3prr", 5e-3)],
 )
 def test_the_law_at_the_end_of_the_step_is_the_effort(route: str, name: str, limit: float) -> None:
-    """What else is taken for it is off by more than the floor; Steel's reaction is it, as no joint has a rotor."""
+    """Other readings are off by more than the floor; Steel's reaction is the effort, as no joint has a rotor."""
     pytest.importorskip("newton")
     pytest.importorskip("mujoco_warp")
     case, history = ran(route, name)
@@ -268,7 +268,7 @@ def test_a_reaction_lacks_what_a_rotor_takes() -> None:
 
 @pytest.mark.slow
 def test_kamino_says_in_how_many_steps_it_stopped_early() -> None:
-    """With one iteration in none of its steps it has found what it looks for; its multiplier is the effort."""
+    """It converges with a single iteration in no step; its multiplier is the effort."""
     pytest.importorskip("newton")
     from loopcheck.engines.newton._as_is import held_by_drives
     from loopcheck.engines.newton._stepping import Stepping
@@ -314,7 +314,7 @@ def test_a_script_of_settings_sets_what_was_tried() -> None:
 
 @pytest.mark.slow
 def test_kamino_shuts_a_loop_as_slowly_as_it_is_told() -> None:
-    """By a hundredth of its opening a step: half of the motion of the four-bar is less than one time constant."""
+    """By a hundredth of its opening a step: half of the motion of the four-bar is less than a time constant."""
     pytest.importorskip("newton")
     from loopcheck.engines.newton import _as_is
     from loopcheck.engines.newton._stepping import Stepping
@@ -333,7 +333,7 @@ def test_kamino_shuts_a_loop_as_slowly_as_it_is_told() -> None:
 
 
 def test_the_libraries_beside_newton_are_named_where_it_would_warn() -> None:
-    """As Newton itself says once in a process, where nobody looks."""
+    """As Newton's own warning, which is printed once in a process and easily missed."""
     newton = pytest.importorskip("newton")
     pytest.importorskip("mujoco_warp")
     from loopcheck.engines.newton._companions import LIBRARIES, companions

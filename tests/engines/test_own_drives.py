@@ -1,4 +1,4 @@
-"""A robot held by an engine's own drives: the law where the step ends is what changed the momentum."""
+"""A robot held by an engine's own drives: the law at the end of the step equals the change of momentum."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -88,7 +88,7 @@ def test_what_changed_the_momentum_is_the_law_at_the_end_of_the_step(case: Case,
 @pytest.mark.parametrize("stiffness", [0.0, 4e3])
 @pytest.mark.parametrize("step", [STEP, 0.7 * STEP])
 def test_the_last_step_is_like_those_before(case: Case, model_case: CaseMaker, stiffness: float, step: float) -> None:
-    """The motion ends at speed, at the end of a step or within one: the drives go on with it."""
+    """The motion ends at speed, at the end of a step or within a step: the drives continue with it."""
     motion = prescribe(model_case(case.mechanism.model.path, amplitude=0.3, duration=0.8))
     assert np.abs(motion.qd[-1]) > 0.3 * np.abs(motion.qd).max()
     gains = replace(Gains.of_velocity(case.mechanism, motion, step), stiffness=np.full(1, stiffness))

@@ -1,4 +1,4 @@
-"""What is PhysX's own: its readings, what it fills in, and what it loses; all but the first part asks for SAPIEN."""
+"""Properties of PhysX: its readings, its defaults, and its losses; all but the first part need SAPIEN."""
 
 import runpy
 from dataclasses import replace
@@ -82,7 +82,7 @@ def left_of(case: Case, history: EffortHistory) -> Settled:
 @pytest.mark.parametrize("name", FULLY_ACTUATED)
 @pytest.mark.parametrize("route", ["as_is", "as_is_tgs"])
 def test_the_force_that_a_joint_passes_on_is_the_effort(route: str, name: str) -> None:
-    """By both solvers; what else is taken for it is off by more than the floor."""
+    """By both solvers; other readings are off by more than the floor."""
     pytest.importorskip("sapien")
     case, history = ran(route, name)
     sound = left_of(case, history)
@@ -111,7 +111,7 @@ class Ran(Source):
 
 @pytest.mark.parametrize("name", ["welded_four_bar", "spatial"])
 def test_welds_and_bodies_without_mass_are_what_they_should(name: str, own: Own) -> None:
-    """SAPIEN's joints hold no turns, so that a weld is three points; PhysX gives 1 kg to what has no mass."""
+    """SAPIEN's joints hold no rotations, so that a weld is three points; PhysX gives 1 kg to massless bodies."""
     pytest.importorskip("sapien")
     case = own(name, "" if name in OWN else (MODELS / f"{name}.xml").read_text(encoding="utf-8"))
     rows = audit(case, expected_terms(case, prescribe(case)), "physx")
@@ -139,7 +139,7 @@ def test_a_free_root_is_the_model(model_case: CaseMaker) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("route", ["as_is", "as_is_tgs"])
 def test_legs_carry_a_free_root(route: str, model_case: CaseMaker) -> None:
-    """All loops end on the world, so that a joint passes on what its drive does."""
+    """All loops end on the world, so that a joint passes on its drive's effort."""
     pytest.importorskip("sapien")
     case = model_case(MODELS / "six_legs.xml", configuration="vertical", amplitude=AMPLITUDES["six_legs"])
     left = left_of(case, engines.load(f"physx/{route}").compute_efforts(case, prescribe(case)))
@@ -148,7 +148,7 @@ def test_legs_carry_a_free_root(route: str, model_case: CaseMaker) -> None:
 
 @pytest.mark.parametrize("tgs", [False, True])
 def test_a_body_that_floats_keeps_its_angular_momentum(tgs: bool, tmp_path: Path) -> None:
-    """PhysX moves its mass centre, which lies beside the origin of the body: both fall as they must."""
+    """PhysX moves its mass centre, which lies beside the origin of the body: both must fall correctly."""
     pytest.importorskip("sapien")
     from loopcheck.engines.physx._articulation import Stepping, build
 
@@ -195,7 +195,7 @@ def test_friction_that_is_filled_in_is_seen() -> None:
 @pytest.mark.parametrize("name", ROTORS)
 @pytest.mark.parametrize("route", ["as_is", "as_is_tgs"])
 def test_a_reaction_is_seen_where_rotors_take_a_part(route: str, name: str) -> None:
-    """What they take is put to it; the law of the drive is no effort on the Stewart platform."""
+    """The torque of the rotors is added to it; the law of the drive is not the effort on the Stewart platform."""
     pytest.importorskip("sapien")
     case = case_of(name)
     case = replace(case, mechanism=with_rotors(case.mechanism, ROTORS[name]))
@@ -218,7 +218,7 @@ def test_a_reaction_is_seen_where_rotors_take_a_part(route: str, name: str) -> N
 
 @pytest.mark.slow
 def test_an_error_is_taken_apart() -> None:
-    """Steps make most of it, last digits little; what is left is less than a tenth."""
+    """Steps cause most of it, last digits little; the remainder is less than a tenth."""
     pytest.importorskip("sapien")
     rows = {row["part"]: row for row in budget(case_of("four_bar"), "physx/as_is")}
     shares = {name: row["share"] for name, row in rows.items() if row.get("share") is not None and name != "all"}
@@ -261,7 +261,7 @@ def test_what_is_simulated_is_the_model(name: str) -> None:
 
 
 def test_friction_that_is_filled_in_is_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As SAPIEN's builder leaves it: the audit says that it is another robot."""
+    """As SAPIEN's builder leaves it: the audit detects another robot."""
     pytest.importorskip("sapien")
     from loopcheck.engines.physx import audit as module
     from loopcheck.engines.physx._articulation import Stepping

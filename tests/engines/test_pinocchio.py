@@ -31,7 +31,7 @@ def run(route: str, case: Case, motion: Motion) -> EffortHistory:
 
 
 def want_right(route: str, case: Case, motion: Motion) -> None:
-    """Within the registered limits; the gap that `kkt` sees in the state it is given has none."""
+    """Within the registered limits; the gap that `kkt` sees in the given state is absent here."""
     history = run(route, case, motion)
     if route == "kkt":
         assert (history.closure_drift or Deviation()).largest < 1e-9
@@ -71,7 +71,7 @@ def test_euler_is_of_first_order(prr: Case, prr_motion: Motion) -> None:
 
 
 def test_a_regularised_constraint_gives_way_in_proportion(prr: Case, prr_motion: Motion) -> None:
-    """What is left of mu after one iteration, and nothing after some: the constraints are the solver's own."""
+    """Remainder of mu after an iteration, and zero after some: the constraints are the solver's own."""
     from loopcheck.engines.pinocchio._simulation import Solver
     from loopcheck.engines.pinocchio.routes.forward import PinocchioForward, Settings
 

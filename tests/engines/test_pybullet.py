@@ -47,7 +47,7 @@ def run(route: str, case: Case, motion: Motion) -> EffortHistory:
 def test_a_run_as_it_comes_changes_no_setting_of_solver_or_links(
     pybullet: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """But for the report of the iterations; before every step, settings are those of a new connection."""
+    """Except for the report of the iterations; before every step, settings are those of a new connection."""
     fresh = pybullet.connect(pybullet.DIRECT)
     defaults = pybullet.getPhysicsEngineParameters(physicsClientId=fresh)
     pybullet.disconnect(fresh)
@@ -104,7 +104,7 @@ def test_a_joint_held_at_a_constant_is_held(own: Own, route: str) -> None:
 
 @pytest.mark.parametrize("rate", [0.0, 1e-323, 1e-170])
 def test_a_velocity_whose_square_is_no_number_has_no_bias(rate: float) -> None:
-    """As that of a start at rest which is moved by two units in the last place."""
+    """As for a start at rest, displaced by two units in the last place."""
     case, motion = case_3prr(("default", "plus", "vertical"))
     with opened(case.mechanism) as world:
         bias = closure_bias(world, motion.q[0], np.full(case.mechanism.nv, rate))

@@ -1,4 +1,4 @@
-"""Refusals name all that is lost, in one line: what a user mends is mended once."""
+"""Refusals name all missing elements in a single line, so that a user repairs the file once."""
 
 import pytest
 

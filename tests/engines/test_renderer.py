@@ -1,4 +1,4 @@
-"""MuJoCo's pictures show the whole robot as it moves, and where there is no renderer one line says so."""
+"""MuJoCo's pictures show the whole robot as it moves; without a renderer a line reports it."""
 
 import sys
 from pathlib import Path
@@ -21,7 +21,7 @@ NOTHING = np.zeros((0, 3))
 
 @pytest.fixture(scope="module")
 def graphics() -> None:
-    """What OpenGL needs; a test that finds it must pass."""
+    """Requirement of OpenGL; a test that finds it must pass."""
     try:
         renderer._graphics()(8, 8).free()
     except Exception as error:
@@ -30,7 +30,7 @@ def graphics() -> None:
 
 @pytest.fixture(scope="module")
 def bricard() -> tuple[Mechanism, Array]:
-    """Bricard's mechanism, whose rods have shapes, in three poses of its motion."""
+    """Bricard's mechanism with shapes on its rods, in three poses of its motion."""
     case = make_case(load("bricard"), variant="default", mode="home", configuration="horizontal")
     return case.mechanism, prescribe(case).q[:21:10]
 
@@ -43,7 +43,7 @@ def drawn(mechanism: Mechanism, q: Array, trace: str | None = None) -> AnyArray:
 
 
 def shapes(pictures: AnyArray) -> AnyArray:
-    """Where there is something else than background."""
+    """Mask of the pixels beside the background."""
     return np.abs(pictures - 255 * np.array(BACKGROUND)).max(axis=-1) > 10
 
 

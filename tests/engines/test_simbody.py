@@ -1,4 +1,4 @@
-"""What is Simbody's own: angles of its frames, what it takes for open loops, stand-in rotors, and silence."""
+"""Properties of Simbody: angles of its frames, its tolerance of open loops, substitute rotors, suppressed output."""
 
 from itertools import pairwise
 from pathlib import Path

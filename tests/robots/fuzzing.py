@@ -1,4 +1,4 @@
-"""Reads many models, a line of what came of each on stdout. Runs in a process that MuJoCo's parser may bring down."""
+"""Reads many models, a result line each on stdout. Runs in a process that MuJoCo's parser may crash."""
 
 import sys
 from pathlib import Path
@@ -12,7 +12,7 @@ from loopcheck.robots.model_file import ModelFile
 
 
 def main(paths: list[str]) -> None:
-    """Print `read`, `refused` or what is wrong with the answer, for each of the models."""
+    """Print `read`, `refused` or the fault of the answer, for each of the models."""
     for path in paths:
         try:
             mechanism = read_mechanism(ModelFile(path=Path(path)))

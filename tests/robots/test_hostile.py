@@ -96,7 +96,7 @@ def test_mutants_are_read_or_refused_in_one_line(tmp_path: Path) -> None:
     ],
 )
 def test_hostile_text_is_one_line(tmp_path: Path, text: str | bytes, message: str) -> None:
-    """An empty message: the model is sound but for what is not used, and read."""
+    """An empty message: the model is sound apart from unused elements, and read."""
     path = tmp_path / "model.xml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     if not message:
@@ -161,7 +161,7 @@ def test_what_is_not_a_file_is_not_opened(tmp_path: Path, name: str) -> None:
 
 
 def _mutant(text: str, rng: np.random.Generator) -> str:
-    """The text after one to three changes: a piece cut out, doubled or moved, a value or a name replaced."""
+    """The text after one to three changes: a piece removed, doubled or moved, a value or a name replaced."""
     for _ in range(rng.integers(1, 4)):
         values = list(re.finditer(r'(\w+)="([^"]*)"', text))
         tags = list(re.finditer(r"<[^<>]*>", text))

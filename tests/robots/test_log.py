@@ -1,4 +1,4 @@
-"""The type of a log: what it takes, and in which line it says what is wrong."""
+"""The type of a log: its valid contents, and the place of a fault in messages."""
 
 from typing import Any
 

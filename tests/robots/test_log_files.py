@@ -1,4 +1,4 @@
-"""Logs as files: what is written is read, other units and names are converted, and a bad file gets one line."""
+"""Logs as files: written data is read back, other units and names are converted, and an invalid file gets one line."""
 
 from dataclasses import replace
 from pathlib import Path

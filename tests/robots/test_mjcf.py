@@ -1,4 +1,4 @@
-"""What is wrong with a model is said in one line; what is not carried is refused by name, never dropped."""
+"""Faults of a model are reported in a single line; unsupported elements are refused by name, never dropped."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -81,7 +81,7 @@ WRAPPING = """
 
 
 def test_a_tendon_that_acts_on_nothing_may_wrap(tmp_path: Path) -> None:
-    """It is measured or drawn alone; one with a spring is refused as before."""
+    """It is measured or drawn alone; a tendon with a spring is refused as before."""
     path = tmp_path / "cable.xml"
     path.write_text(MODEL.replace("</worldbody>", WRAPPING.format("")), encoding="utf-8")
     mechanism = read_mechanism(ModelFile(path=path))
@@ -100,7 +100,7 @@ PID = """<actuator><plugin name="p" plugin="mujoco.pid" joint="j"><config key="k
 
 
 def test_plugins_are_refused_where_they_act(tmp_path: Path) -> None:
-    """Those of sensors do not."""
+    """Names of sensors do not."""
     path = tmp_path / "plugin.xml"
 
     def write(name: str, after: str) -> None:

@@ -1,4 +1,4 @@
-"""Attributes set in an MJCF: MuJoCo reads what was meant, and all else of the text is what it was."""
+"""Attributes set in an MJCF: MuJoCo reads the intended values, and all other text stays."""
 
 import re
 from pathlib import Path
@@ -128,7 +128,7 @@ def test_equalities_in_included_files_are_set_there(tmp_path: Path) -> None:
 
 
 def test_equalities_that_stand_nowhere_are_refused(tmp_path: Path) -> None:
-    """Those of a replicated body come from one element."""
+    """The instances of a replicated body come from a single element."""
     text = """<mujoco><worldbody><replicate count="2" offset="1 0 0">
       <body name="a"><joint name="j"/><geom size=".1"/></body></replicate></worldbody>
       <equality><joint joint1="j0" name="e"/></equality></mujoco>"""

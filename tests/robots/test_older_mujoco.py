@@ -1,4 +1,4 @@
-"""Models as an older MuJoCo compiles them: what it does not know of is read as not there."""
+"""Models as an older MuJoCo compiles them: unknown elements are read as absent."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from loopcheck.robots.mujoco_compat import ABSENT, CompatibleModel
 from loopcheck.robots.robot import load
 
 PLAIN = [name for name in names() if name != "n_four_bar_40"]
-"""Robots with nothing that an older MuJoCo does not know."""
+"""Robots without elements that an older MuJoCo lacks."""
 
 
 class Older:

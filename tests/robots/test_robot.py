@@ -78,7 +78,7 @@ def test_where_every_mode_is_expected_to_be_singular_the_first_stands_for_it() -
 
 
 def test_a_mode_of_which_something_is_expected_is_known() -> None:
-    """A misspelt one would count as a disagreement that nobody expects."""
+    """A misspelt source would count as an unexpected disagreement."""
     robot = load("3prr").model_copy(update={"expected": {"pluss": "not comparable"}})
     with pytest.raises(
         NotFoundError, match=r"mode in \[expected\] of 3prr: 'pluss'. Did you mean 'plus'. Known: plus, minus"

@@ -1,4 +1,4 @@
-"""A bare repository with models, and with what a hostile one may hold; and the manifest of it."""
+"""A bare repository with models, with contents of a hostile repository, and with its manifest."""
 
 import hashlib
 import json
@@ -53,10 +53,10 @@ def write_manifest(folder: Path, commit: str, models: Mapping[str, Sequence[str]
     """Write a manifest of some models of the repository.
 
     Args:
-        folder: Where it goes; made.
+        folder: Output folder; made.
         commit: Of the repository.
-        models: Paths of an MJCF and what it needs besides, by its name.
-        digests: SHA-256 of some paths, instead of the true one.
+        models: Paths of an MJCF and of its further files, by its name.
+        digests: SHA-256 of some paths, instead of the true digest.
 
     Returns:
         The folder.
@@ -74,7 +74,7 @@ def write_manifest(folder: Path, commit: str, models: Mapping[str, Sequence[str]
 
 
 def _stream() -> str:
-    """What `git fast-import` makes a commit of, with links and a submodule in it."""
+    """Input of `git fast-import` for a commit with links and a submodule."""
     lines = ["commit refs/heads/main", "committer nobody <> 0 +0000", "data 0"]
     for path, text in TEXTS.items():
         lines += [f"M 100644 inline {json.dumps(path)}", f"data {len(text.encode())}", text]

@@ -15,7 +15,7 @@ def linkage(lengths: tuple[float, float, float, float], drives: tuple[str, ...] 
     """An MJCF of a planar four-bar drawn flat.
 
     Args:
-        lengths: Crank, coupler, rocker and ground, signed, along x; they close where the first three add up to the
+        lengths: Crank, coupler, rocker and ground, signed, along x; they close if the first three add up to the
             last [m].
         drives: Joints with motors.
     """
@@ -58,7 +58,7 @@ def _joint_kind(draw: st.DrawFn, *, is_base: bool) -> str:
 
 
 def _body(draw: st.DrawFn, k: int, kind: str) -> str:
-    """The element of a body, left open for those that hang on it."""
+    """The element of a body, left open for its children."""
     place, centre, site = (draw(st.sampled_from(POINTS)) for _ in range(3))
     mass, axis = draw(st.sampled_from(MASSES)), draw(st.sampled_from(AXES))
     spring = draw(st.sampled_from(SPRINGS)) if kind != "free" else ""
@@ -69,7 +69,7 @@ def _body(draw: st.DrawFn, k: int, kind: str) -> str:
 
 
 def _closure(draw: st.DrawFn, k: int, joints: list[str]) -> str:
-    """A closure between two bodies, a body and the world, two joints, or one that holds a joint where it is."""
+    """A closure between two bodies, a body and the world, two joints, or a closure that holds a joint in place."""
     drivable = [j for j, kind in enumerate(joints) if kind in ("hinge", "slide")]
     kind = draw(st.sampled_from(("connect", "connect", "weld", *(("joint",) if drivable else ()))))
     among = drivable if kind == "joint" else range(len(joints))

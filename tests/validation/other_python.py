@@ -1,4 +1,4 @@
-"""An environment that stands for one of another Python: this interpreter, isolated, with the packages of this one."""
+"""An environment in the role of another Python: this interpreter, isolated, with the packages of this environment."""
 
 import platform
 import sysconfig
@@ -11,7 +11,7 @@ from loopcheck.validation.execution.environments import MARKER, Environment, int
 
 
 def share_packages(place: Path) -> None:
-    """A virtual environment with the packages of this one."""
+    """A virtual environment with the packages of this environment."""
     venv.create(place, symlinks=True, with_pip=False)
     (site,) = place.glob("lib/*/site-packages")
     (site / "packages.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")

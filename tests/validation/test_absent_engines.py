@@ -1,4 +1,4 @@
-"""An engine that is not installed is not asked for: a line says so; named, it reads `not run`."""
+"""An engine that is not installed is left out with a line; selected by name, it reads `not run`."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The accuracy of a user: one rule with three verdicts, over the largest effort that the motion requires."""
+"""The accuracy of a user: a rule with three verdicts, relative to the largest required effort of the motion."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -66,7 +66,7 @@ def row(verdict: str, note: str = "") -> dict[str, Any]:
 
 
 def test_an_idle_actuator_does_not_count_beside_a_judged_one() -> None:
-    """It needs less effort than the noise of the log, which nothing can be said about."""
+    """Its required effort is below the noise of the log, so no verdict is possible."""
     idle = required([1.0, 0.01], [1.0, 1.0]).judged(1, 0.03, 0.02, 0.1)
     assert idle.verdict == "not comparable"
     assert idle.note.startswith("idle, error at most 0.03 N m")
@@ -125,7 +125,7 @@ def log_of(t: Array, q: dict[str, Array], effort: dict[str, Array]) -> Log:
 
 @pytest.mark.parametrize("factor", [0.0, -1.0])
 def test_no_effort_and_a_flipped_one_disagree_where_weights_cancel(factor: float, beam: tuple[Case, Log]) -> None:
-    """The terms are hundreds of times the effort, which an accuracy over their sum would not see."""
+    """The terms are hundreds of times the effort; an accuracy over their sum would not notice it."""
     case, log = beam
     judged = judge_log(case, replace(log, effort=factor * log.effort))
     (residual,) = judged.residuals
@@ -172,7 +172,7 @@ def tense(tmp_path_factory: pytest.TempPathFactory) -> tuple[Case, Log, Array]:
 
 
 def test_an_internal_load_is_reported_and_beyond_the_peaks_not_comparable(tense: tuple[Case, Log, Array]) -> None:
-    """Equal cranks: opposite efforts of equal size move nothing."""
+    """Equal cranks: opposite efforts of equal size cause no motion."""
     case, log, pressing = tense
     peak = np.abs(log.effort).max()
     outcomes = {

@@ -1,4 +1,4 @@
-"""Simulations as they are: what is left of their error after the start is what a loop of the user's own shows too."""
+"""Unmodified simulations: their error in the settled window equals that of a user's own loop."""
 
 import re
 from collections.abc import Callable
@@ -96,7 +96,7 @@ def test_a_loop_of_the_users_own_shows_the_same(edits: tuple[Edit, ...], four_ba
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["3prr", "2t1r"])
 def test_and_so_it_does_of_robots_of_the_papers(name: str) -> None:
-    """Drives that feel each other's mass, and of 2t1r errors of which one is ten times the others."""
+    """Drives coupled by their masses, and errors of the 2t1r with a ratio of ten."""
     case = representative_case(load(name))
     assert_same_in_a_loop_of_the_users_own(case, prescribe(case), ())
 
@@ -163,7 +163,7 @@ def test_what_is_left_does_not_hang_on_the_gains(width: float, four_bar: tuple[C
 
 
 def test_the_start_is_off_by_what_the_impedance_lacks(four_bar: tuple[Case, Motion]) -> None:
-    """In proportion to 1 - dmin, whatever the time constant: nothing else of the settings enters."""
+    """In proportion to 1 - dmin, whatever the time constant: no other setting matters."""
     case, motion = four_bar
 
     def peak(dmin: float, timeconst: float) -> float:
@@ -197,7 +197,7 @@ def series(t: Array, *residuals: Array, chatter: float = 0.0) -> Series:
 
 @pytest.mark.parametrize("tau", [0.01, 0.05, 0.1])
 def test_a_start_is_seen_until_a_tenth_of_what_is_left(tau: float) -> None:
-    """Of a start that dies out as an exponential, the time is known."""
+    """Of an exponential initial transient, the time is known exactly."""
     t = np.arange(0, 2, 1e-3)
     error = 0.01 * np.ones(len(t))
     second = error[1000:] + 0.1 * np.exp(-(t[1000:] - 1) / tau)
@@ -217,7 +217,7 @@ def test_round_off_is_no_start() -> None:
 
 
 def test_noise_of_the_log_is_no_start() -> None:
-    """Of a few steps, too few to see what alternates."""
+    """Of a few steps, too few to detect alternation."""
     t = np.arange(0, 0.24, 5e-3)
     again = t[24:]
     start = 0.1 * np.exp(-(again - again[0]) / 0.01) + 5e-4 * (-1.0) ** np.arange(24)
@@ -258,7 +258,7 @@ def test_samples_before_a_given_time_are_not_judged(four_bar: tuple[Case, Motion
 
 
 def test_a_transient_that_is_not_separable_gives_both_figures(four_bar: tuple[Case, Motion]) -> None:
-    """A step of one run lacks convergence, and a later one of the other: is it a part of the start?"""
+    """A step of a run lacks convergence, and a later step of the other run: check of the transient."""
     case, motion = four_bar
     route = run(case, motion)
     usual = settled(case.mechanism, route)
@@ -286,7 +286,7 @@ def test_a_transient_that_is_not_separable_gives_both_figures(four_bar: tuple[Ca
 
 @pytest.mark.slow
 def test_steps_that_pybullet_does_not_solve_are_no_transient() -> None:
-    """Its iterations end early in some steps of the 3-PRR lying flat: no window of one step, and no longer one."""
+    """Its iterations end early in some steps of the 3-PRR lying flat: no window of any length."""
     own = make_case(load("3prr"), variant="default", mode="minus", configuration="horizontal")
     motion, case = random_motion(own.mechanism, prescribe(own)), random_case(own)
     outcome = evaluate(case, motion, "pybullet/as_is")
@@ -311,7 +311,7 @@ def test_a_start_that_does_not_die_out_is_never_over() -> None:
 
 
 def test_a_small_error_beside_a_large_one_is_waited_for() -> None:
-    """The start dies out alike in both, and is a tenth of the small error later; one that it never leaves is named."""
+    """The transient decays equally in both, and is a tenth of the small error later; an endless transient is named."""
     t, ones = np.arange(0, 2, 1e-3), np.ones(2000)
     start = 0.1 * np.exp(-(t[1000:] - 1) / 0.05)
     small = series(t, 0.01 * ones, 1e-3 * ones, 1e-5 * ones)
@@ -385,7 +385,7 @@ def test_a_robot_that_does_not_follow_reads_so(four_bar: tuple[Case, Motion]) ->
 
 @pytest.mark.slow
 def test_the_log_of_a_run_says_the_same_again(four_bar: tuple[Case, Motion], tmp_path: Path) -> None:
-    """On its own motion, and on the random one beside it, which has a mode, a reference and a motion of its own."""
+    """On its own motion, and on the random motion beside it, which has a mode, a reference and a motion of its own."""
     case, motion = four_bar
     result, _ = run_study(Check(cases=[case], sources=("mujoco/as_is",)), tmp_path, workers=ALONE)
     summary, motions = result.tables["summary"], result.tables["motion"]
@@ -408,7 +408,7 @@ def test_the_log_of_a_run_says_the_same_again(four_bar: tuple[Case, Motion], tmp
 
 
 def test_the_random_motion_is_judged_by_the_audit_of_the_other(four_bar: tuple[Case, Motion]) -> None:
-    """What an engine loses of a model it loses on every motion."""
+    """An element lost by an engine is lost on every motion."""
     case, motion = four_bar
     beside = random_case(case)
     outcomes = [evaluate(beside, motion, source) for source in ("analytic/noc", "mujoco/as_is")]
@@ -436,7 +436,7 @@ def test_a_robot_without_room_for_a_random_motion_says_so(
 
 
 def test_dry_friction_is_taken_as_the_engine_reports_it(four_bar: tuple[Case, Motion]) -> None:
-    """The equations have none: with the engine's own rows what is left is as small as without friction, and said."""
+    """The equations lack friction; with the engine's own rows the remainder is as small as without, and reported."""
     case, motion = four_bar
 
     def rough(spec: Any) -> None:
@@ -454,7 +454,7 @@ def test_dry_friction_is_taken_as_the_engine_reports_it(four_bar: tuple[Case, Mo
 
 
 def test_a_log_of_loops_that_are_open_by_a_millimetre_keeps_its_dofs() -> None:
-    """A row that is redundant where the loops are closed is none beside it."""
+    """A redundant row of closed loops is not redundant beside it."""
     from loopcheck.analytic.logs.closed_log import closed_log
 
     case = representative_case(load("2t1r"))
@@ -465,7 +465,7 @@ def test_a_log_of_loops_that_are_open_by_a_millimetre_keeps_its_dofs() -> None:
 
 @pytest.mark.slow
 def test_pybullet_is_stepped_as_it_comes(model_case: CaseMaker) -> None:
-    """A spatial loop with a ball joint, whose log is in the coordinates of the model."""
+    """A spatial loop with a ball joint and a log in the coordinates of the model."""
     case = model_case(MODELS / "ball_and_universal.xml", configuration="vertical", amplitude=0.1)
     outcome = evaluate(case, prescribe(case), "pybullet/as_is")
     assert outcome.history is not None

@@ -1,4 +1,4 @@
-"""The atlas: models are read as they compile, copies count once, and none holds up another."""
+"""The atlas: models are read as they compile, copies count once, and no model delays another."""
 
 from pathlib import Path
 from typing import Any
@@ -94,7 +94,7 @@ def test_a_model_that_names_a_file_outside_its_repository_is_refused(tmp_path: P
 
 
 def test_a_copy_does_not_stand_for_what_it_has_copied() -> None:
-    """Nor one whose licence nobody knows for one with a licence; what was not read is no copy."""
+    """Nor a model of unknown licence for a licensed model; an unread model is no copy."""
     pages = [_page("fork", copied_from="someone/else", licence="MIT"), _page("unknown"), _page("later", licence="MIT")]
     pages += [_page("last", licence="MIT"), _page("other", fingerprint="2"), _page("lost", fingerprint="")]
     let_one_stand_for_copies(pages)

@@ -1,4 +1,4 @@
-"""Models are fetched as the manifest says or not at all, and nothing of a repository runs."""
+"""Models are fetched as in the manifest or not at all, and no code of a repository runs."""
 
 import shutil
 import subprocess
@@ -14,14 +14,14 @@ from tests.validation.atlas_repository import NAME, SHELL, TEXTS, make_repositor
 
 @pytest.fixture(scope="module")
 def remotes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A folder of bare repositories whose server knows no filters, and the commit."""
+    """A folder of bare repositories on a server without filters, and the commit."""
     folder = tmp_path_factory.mktemp("remotes")
     return folder, make_repository(folder)
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's cache, empty; and where the process stands, to see what appears there."""
+    """The user's cache, empty; and the working folder of the process, to detect new files."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")

@@ -1,4 +1,4 @@
-"""Patches by rule: what they change, that nothing else changes, and that the manifest holds what they lead to."""
+"""Patches by rule: their changes, the unchanged rest, and the resulting digests in the manifest."""
 
 import hashlib
 from pathlib import Path

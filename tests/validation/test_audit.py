@@ -1,4 +1,4 @@
-"""The audit passes right engines, names what a wrong one has lost, and keeps it from being compared."""
+"""The audit passes right engines, names the losses of a wrong engine, and excludes it from the comparison."""
 
 import importlib
 from collections.abc import Callable
@@ -51,7 +51,7 @@ def wrong(rows: pd.DataFrame) -> list[tuple[str, str, str]]:
 
 
 OF_OPEN_LOOPS = {"simbody": {"forbidden directions", "closure acceleration"}}
-"""What engines take at another point where loops are open; the ledger says why."""
+"""Engines evaluate a point of open loops differently; see the known issue."""
 FAULTS = {
     ("geared_pair", "mujoco"): [("instantaneous", "closure acceleration in its solver", "cam")],
     ("floating_rotors", "pybullet"): [("static", "all", "robot")],  # it has no rotor of a tendon, and says so
@@ -69,7 +69,7 @@ FAULTS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_zoo_passes(engine: str, zoo_case: Case, zoo_motion: Motion) -> None:
-    """But for what is known to be wrong, which is named."""
+    """Except for known errors, which are named."""
     rows, faults = table_of(zoo_case, zoo_motion, engine), FAULTS.get((zoo_case.robot.name, engine), [])
     assert wrong(rows) == faults
     assert set(rows["tier"]) == {"static", "instantaneous"} or faults
@@ -286,7 +286,7 @@ PIN = """
 
 @pytest.mark.parametrize("damping", [1e-3, 1e-6])
 def test_round_off_of_a_heavy_robot_is_no_damping(damping: float, tmp_path: Path, model_case: CaseMaker) -> None:
-    """What the light link's damper does to the heavy ones is measured as the rest of their weights."""
+    """The effect of the light link's damper on the heavy links is measured as the remainder of their weights."""
     path = tmp_path / "pin.xml"
     path.write_text(PIN.replace('damping="1e-6"', f'damping="{damping:g}"'), encoding="utf-8")
     case = model_case(path, configuration="vertical", amplitude=0.1)
@@ -383,7 +383,7 @@ def test_a_loop_that_pinocchio_lost_is_named(prr: Case, prr_motion: Motion, monk
 def test_loops_that_accelerate_otherwise_are_not_compared(
     engine: str, prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where J̇q̇ of an engine is a millionth off, its efforts say nothing."""
+    """If J̇q̇ of an engine is off by a millionth, its efforts have no meaning."""
     if not engines.installed(engine):
         pytest.skip(f"{engine} is not installed")
     right = engines.matrices
@@ -446,7 +446,7 @@ def causes(rows: pd.DataFrame) -> list[str]:
 
 
 def spoil_mujoco(monkeypatch: pytest.MonkeyPatch, edit: Edit) -> None:
-    """Let the audit see a model that is not the one it was given."""
+    """Give the audit another model than the engine."""
     _audit = module("mujoco", "audit")
 
     right = _audit.build
@@ -470,7 +470,7 @@ LOCKED_LOOP = """<mujoco><worldbody><body name="base" pos="0 0 1"><freejoint nam
 
 
 def test_a_loop_that_its_links_lock_is_seen_beside_what_flies_with_it(tmp_path: Path) -> None:
-    """Its closure acceleration is round-off in every engine, which is no other robot."""
+    """Its closure acceleration is round-off in every engine, and no sign of another robot."""
     (tmp_path / "locked.xml").write_text(LOCKED_LOOP)
     case = cases_of([tmp_path / "locked.xml"])[0]
     rows = table_of(case, prescribe(case), "mujoco")

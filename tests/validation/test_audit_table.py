@@ -1,4 +1,4 @@
-"""The audit's table: every figure of its rows, where its verdicts flip, and what it says of an engine that fails."""
+"""The audit's table: every figure of its rows, the limits of its verdicts, and its rows for a failing engine."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -31,7 +31,7 @@ def want(prr: Case, prr_motion: Motion) -> ExpectedTerms:
 
 @pytest.fixture
 def right(want: ExpectedTerms, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, Any]:
-    """An engine that has what the model has, and what it was asked."""
+    """An engine with the true model, and its requested quantities."""
     terms = want.terms
     asked: dict[str, Any] = {}
 
@@ -55,7 +55,7 @@ def right(want: ExpectedTerms, monkeypatch: pytest.MonkeyPatch) -> Mapping[str, 
 
 
 def spoil(monkeypatch: pytest.MonkeyPatch, name: str, edit: Callable[[Any], Any]) -> None:
-    """Let what an engine gives be edited on its way."""
+    """Let the data of an engine be edited on its way."""
     original = getattr(engines, name)
     monkeypatch.setattr(engines, name, lambda *arguments: edit(original(*arguments)))
 
@@ -139,7 +139,7 @@ def test_an_error_as_large_as_the_limit_agrees(prr: Case, want: ExpectedTerms, m
 
 
 def heavier(factor: float) -> Callable[[Inventory], Inventory]:
-    """The platform, which has the largest mass, and nothing else."""
+    """The platform, which has the largest mass, alone."""
 
     def edit(inventory: Inventory) -> Inventory:
         mass = np.array(inventory.mass)

@@ -1,4 +1,4 @@
-"""What the bench measures must compute the right thing."""
+"""The measured functions of the bench must compute right results."""
 
 import sys
 from pathlib import Path
@@ -56,7 +56,7 @@ def test_a_robot_without_gravity_that_is_not_traced_is_measured_in_the_plain_ver
 
 
 def test_small_batches_are_measured_beside_a_loop_over_pinocchio(prr: Case) -> None:
-    """Speed is for the bench to tell; here, that each size is measured in both forms."""
+    """Speed is left to the bench; here, each size is measured in both forms."""
     pytest.importorskip("llvmlite")
     pytest.importorskip("loopcheck.engines.pinocchio.simple_loop", exc_type=ImportError)
     ratios = {(row["size"], row["quantity"]) for row in measure.few_rows(prr) if row["unit"] == "-"}
@@ -65,7 +65,7 @@ def test_small_batches_are_measured_beside_a_loop_over_pinocchio(prr: Case) -> N
 
 
 def test_figures_are_written_and_printed(loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A crash of one measurement leaves the others, and is told."""
+    """A crash of a measurement is reported and leaves the others intact."""
 
     def rows(subject: str) -> list[dict[str, Any]]:
         spread = {"lowest": 0.1, "median": 0.2, "highest": 0.3}

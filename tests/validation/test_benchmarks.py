@@ -1,4 +1,4 @@
-"""Published free motions: transcription, the benchmark's own equations, and the digits that others found."""
+"""Published free motions: transcription, the benchmark's own equations, and the published digits."""
 
 from pathlib import Path
 
@@ -165,7 +165,7 @@ def _simulated(start: Start, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _falling(N: int, t: np.ndarray) -> np.ndarray:
-    """Angle and rate of the uprights, which all turn as one pendulum."""
+    """Angle and rate of the uprights, which all turn as a single pendulum."""
     P, I = (N + 1) / 2 + N, (N + 1) / 3 + N
 
     def rate(_: float, y: np.ndarray) -> np.ndarray:

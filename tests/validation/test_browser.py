@@ -1,4 +1,4 @@
-"""The report in a real browser: nothing complains, links lead somewhere, controls work; printed and without script."""
+"""The report in a real browser: no errors, working links and controls; also printed and without script."""
 
 import base64
 import io
@@ -44,12 +44,12 @@ CONTRAST = """() => {
       return [`${each.tagName} ${each.className} ${each.textContent.slice(0, 30)}`, (bright + 0.05) / (dim + 0.05)];
     }));
 }"""
-"""Contrast of each text with what is behind it, as WCAG 2 defines it."""
+"""Contrast of each text with its background, as WCAG 2 defines it."""
 
 
 @pytest.fixture(scope="module")
 def results() -> Results:
-    """Of an engine that agrees and one whose verdict is informational."""
+    """Of an engine that agrees and an engine with an informational verdict."""
     return run(
         cases_of([MODELS / "four_bar.xml"])[1:],
         source_names=("mujoco/kkt", "mujoco/as_is"),
@@ -92,7 +92,7 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(chromium: Browser, report: str) -> Iterator[Page]:
-    """The report, open; whatever the page complains of fails the test, and so does anything it asks a server for."""
+    """The report, open; its errors and its requests to a server fail the test."""
     with _opened(chromium, report) as page:
         yield page
 
@@ -283,7 +283,7 @@ def test_without_script_the_first_picture_of_the_robot_is_there(chromium: Browse
 
 
 def _grey(picture: Locator) -> int:
-    """What is seen in the middle of a picture, 0 to 255."""
+    """Brightness in the middle of a picture, 0 to 255."""
     level: int = picture.evaluate("""async (picture) => {
       await picture.decode();
       const canvas = new OffscreenCanvas(1, 1).getContext("2d");

@@ -1,4 +1,4 @@
-"""What an error is made of: parts add up to it, and removing their causes leaves next to nothing."""
+"""Parts of an error: they add up to it, and without their causes almost no error remains."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -99,7 +99,7 @@ def test_the_rest_of_a_real_error_is_small_and_every_setting_is_tried(monkeypatc
 
 @pytest.mark.slow
 def test_the_last_digits_of_single_precision_are_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their size is known: noise of a known deviation in all runs but the one as it is, whose mean leaves its root."""
+    """Their size is known: noise of a known deviation in all runs except the unmodified run."""
     sigma, rng = 0.3, np.random.default_rng(0)
     motions = []
 
@@ -125,7 +125,7 @@ def test_the_last_digits_of_single_precision_are_a_part(monkeypatch: pytest.Monk
 def test_friction_is_a_part_where_there_is_some(
     model_case: CaseMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is taken as MuJoCo reports it, so that next to nothing of the error is its."""
+    """It is taken as MuJoCo reports it, so that almost no part of the error belongs to it."""
     monkeypatch.setattr(shared_tuning, "FINER", 2)
     text = (load("four_bar").folder / "four_bar.xml").read_text(encoding="utf-8")
     path = tmp_path / "rough.xml"

@@ -1,4 +1,4 @@
-"""What a certificate must contain, and what its verifier recomputes: nothing that a forger writes widens a limit."""
+"""Required contents of a certificate, and recomputation by its verifier: no forged value widens a limit."""
 
 import json
 import shutil
@@ -41,7 +41,7 @@ FOUND = Trial(
     cost=1000.0,
     ended=True,
 )
-"""What the verifier finds."""
+"""Findings of the verifier."""
 
 
 def certificate(**changes: Any) -> Certificate:
@@ -81,7 +81,7 @@ def test_a_claim_that_is_found_again_holds() -> None:
 @pytest.mark.parametrize("name", [name for name in Claim.model_fields if name != "purpose"])
 @pytest.mark.parametrize("value", [0.0, 1.3, np.inf, np.nan])
 def test_no_figure_of_a_claim_can_be_falsified(name: str, value: float) -> None:
-    """Of a floor, which may differ by itself, no value beyond twice the measured one holds."""
+    """Of a floor, which may differ by itself, no value beyond twice the measured value holds."""
     falsified = (3.0 + value if name == "floor" else value) * getattr(FOUND, name)
     claim = Claim.from_trial(FOUND).model_copy(update={name: falsified})
     assert verdicts(claim)[name] == "disagree"

@@ -32,7 +32,7 @@ EXACT = ("--source", "analytic/lagrange", "--source", "mujoco/kkt", "--jobs", "1
 def test_a_file_is_checked_with_a_motion_of_its_own(
     loopcheck: Command, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Movies are tried in `test_rendering`; one that fails would change nothing of what is wanted here."""
+    """Movies are tried in `test_rendering`; a failing movie would not change these results."""
     monkeypatch.setattr(stages, "movies", lambda *_: NO_MOVIES)
     status, out, err = loopcheck("check", MODELS / f"{name}.xml", *EXACT, "--out", tmp_path)
     assert status == 0, out + err
@@ -144,7 +144,7 @@ def test_a_recorded_motion_gives_the_efforts_of_the_law_it_samples(loopcheck: Co
 @pytest.mark.parametrize("digits", [17, 9])
 @pytest.mark.usefixtures("tables_only")
 def test_a_logged_state_is_taken_as_given(loopcheck: Command, tmp_path: Path, digits: int) -> None:
-    """Rounded ones too: passive rates that fit the closures to 1e-9 alone made all sources disagree by 4e-10."""
+    """Rounded logs too: passive rates that fit the closures to 1e-9 alone made all sources disagree by 4e-10."""
     case = make_case(load("3prr"), variant="default", mode="minus", configuration="vertical")
     motion = prescribe(case)
     _log(motion).to_csv(tmp_path / "log.csv", index=False, float_format=f"%.{digits}g")
@@ -157,7 +157,7 @@ def test_a_logged_state_is_taken_as_given(loopcheck: Command, tmp_path: Path, di
 @pytest.mark.slow
 @pytest.mark.usefixtures("tables_only")
 def test_a_log_that_gravity_would_not_make_is_not_simulated(loopcheck: Command, tmp_path: Path) -> None:
-    """What nothing drives swings as the log says in the one configuration; in the other it would go elsewhere."""
+    """Undriven dofs follow the log in its own configuration; in the other they would move differently."""
     model = MODELS / "spinning_rod.xml"
     motion = prescribe(cases_of([model])[0])
     _log(motion).to_csv(tmp_path / "log.csv", index=False, float_format="%.17g")

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: what it writes, what it prints, its exit status, and bad input in one line."""
+"""The command line for a user: its files, its output, its exit status, and bad input in a single line."""
 
 import json
 import shutil
@@ -24,7 +24,7 @@ FAST = ("--mode", "plus", "--variant", "default", "--configuration", "vertical",
 
 @pytest.fixture
 def own_robot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A catalogue of one robot, `mine`, a copy of the 3-PRR that a test may spoil."""
+    """A catalogue of a single robot, `mine`, a copy of the 3-PRR that a test may change."""
     shutil.copytree(CATALOGUE / "3prr", tmp_path / "robots" / "mine")
     monkeypatch.setattr("loopcheck.robots.catalogue.CATALOGUE", tmp_path / "robots")
     return tmp_path / "robots" / "mine"
@@ -54,7 +54,7 @@ def test_run_writes_tables_and_report(loopcheck: Command, tmp_path: Path) -> Non
 @pytest.mark.slow
 @pytest.mark.usefixtures("tables_only")
 def test_numbers_survive_the_tables(loopcheck: Command, tmp_path: Path) -> None:
-    """Seventeen digits: what is read back is what was computed, bit for bit."""
+    """Seventeen digits: values are read back bit for bit."""
     loopcheck("check", "3prr", *FAST, "--source", "mujoco/kkt", "--out", tmp_path)
     efforts = read(tmp_path).efforts
     pd.testing.assert_frame_equal(
@@ -85,7 +85,7 @@ def test_the_number_of_workers_does_not_matter(loopcheck: Command, tmp_path: Pat
 
 @pytest.mark.slow
 def test_a_limit_of_the_users_own_judges_and_is_recorded(loopcheck: Command, tmp_path: Path) -> None:
-    """Beyond a limit is exit status 1; what is informational is judged once it has one."""
+    """Beyond a limit is exit status 1; an informational row is judged once it has a limit."""
     limits = {"mujoco/kkt": 0.5, "mujoco/as_is": 1e-4}
     chosen = [part for source in limits for part in ("--source", source)]
     given = [part for source, limit in limits.items() for part in ("--tolerance", f"{source}={limit}")]
@@ -107,7 +107,7 @@ def test_a_limit_of_the_users_own_judges_and_is_recorded(loopcheck: Command, tmp
 
 @pytest.fixture
 def own_folder(tmp_path: Path) -> Path:
-    """A folder with one robot of the user's own, whose motion is a file beside it."""
+    """A folder with a robot of the user's own, with its motion in a file beside it."""
     folder = tmp_path / "my_robots" / "linkage"
     folder.mkdir(parents=True)
     shutil.copy(MODELS / "four_bar.xml", folder)
@@ -124,7 +124,7 @@ def own_folder(tmp_path: Path) -> Path:
 def test_robots_of_the_users_own(
     loopcheck: Command, own_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Listed with the catalogue, run alone, in two worker processes, the folder given relative to where one is."""
+    """Listed with the catalogue, run alone, in two worker processes, with the folder relative to the working folder."""
     monkeypatch.chdir(own_folder.parent)
     status, out, _ = loopcheck("list", "my_robots/linkage")
     assert (status, "3prr: " in out, "linkage: Four-bar" in out) == (0, False, True)

@@ -1,4 +1,4 @@
-"""What a worker of a cluster makes of a task that takes too long, dies, or has an error."""
+"""A cluster worker's handling of a task that takes too long, dies, or has an error."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""Faults in what the reference shares with routes: each is caught, and what a route shares it has declared."""
+"""Faults in inputs shared by the reference and routes: each is caught, and shared inputs are declared."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -45,7 +45,7 @@ QUANTITIES = {
     "model: wrench": "external moment",
     "model: gravity": "gravity",
 }
-"""What the files say otherwise of each fault of their numbers."""
+"""Values of the files for each fault of their numbers."""
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def test_every_number_of_the_files_has_a_fault() -> None:
     "source", ["analytic/lagrange", "analytic/paper", "mujoco/kkt", "mujoco/forward", "pinocchio/kkt", "pybullet/kkt"]
 )
 def test_a_route_notices_what_it_does_not_share(prepared: PreparedCase, source: str) -> None:
-    """And shares what it says: whoever declares too much shows in the table with a kill."""
+    """And shares its declared inputs: an excessive declaration shows in the table as a kill."""
     rows = results_of(prepared, source)
     for key, row in rows.items():
         if row["result"] == "not carried":
@@ -150,7 +150,7 @@ def test_the_model_file_is_a_judge_of_numbers_alone(prepared: PreparedCase) -> N
 
 
 def test_what_nobody_notices_survives(prepared: PreparedCase) -> None:
-    """A fault of what a route shares survives in it once the files are silent, and one it does not share at once."""
+    """A fault of a shared input survives without the files, and a fault of an unshared input does not."""
     seeded = prepared.common["model: gear"]
     assert isinstance(seeded, Seeded)
     silent = replace(prepared, common={"model: gear": replace(seeded, doubt="")})
@@ -164,7 +164,7 @@ def test_what_nobody_notices_survives(prepared: PreparedCase) -> None:
 
 @pytest.mark.slow
 def test_a_gear_of_a_motor_that_is_left_off_is_for_the_files() -> None:
-    """MuJoCo takes gears from its own file; but of redundant motors it drives as many as move, and q1 is not one."""
+    """MuJoCo takes gears from its own file; but of redundant motors it drives only independent motors, without q1."""
     gear = [FAULTS["model: gear"]]
     prepared = prepare(make_case(load("2pur2rpu"), variant="default", mode="home", configuration="vertical"), gear)
     seeded = prepared.common["model: gear"]

@@ -1,4 +1,4 @@
-"""Verdicts: where each of them begins and ends, to the last digit, and every figure of a row."""
+"""Verdicts: the limits of each, to the last digit, and every figure of a row."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -98,7 +98,7 @@ def verdicts(reference: Outcome, candidate: Outcome, evidence: Evidence = EVIDEN
 
 
 def test_a_row_has_every_figure(reference: Outcome, candidate: Outcome) -> None:
-    """An error that swings: its largest is at one sample, its mean over all."""
+    """An oscillating error: its largest is at a single sample, its mean over all."""
     swing = np.array([[0.0, 3.0, 0.0], [0.0, -4.0, 0.0], [0.0, 0.0, 0.0]]) * LIMIT
     swinging = with_history(candidate, effort=EXPECTED + swing)
     first, second, third = rows_of(reference, swinging)
@@ -318,7 +318,7 @@ def test_the_part_that_moves_the_robot_is_compared(reference: Outcome, candidate
 
 
 def test_where_nothing_acts_nothing_is_judged(reference: Outcome, candidate: Outcome) -> None:
-    """Nor is the effort of an actuator said to be wrong there, or right."""
+    """Nor is there a verdict on the effort of an actuator there."""
     unmoved = replace(reference, required=required(SCALE * [1, 1, 0]))
     rows = rows_of(unmoved, candidate)
     assert [row["verdict"] for row in rows] == ["agree", "agree", "not comparable"]
@@ -348,7 +348,7 @@ def test_an_error_below_three_resolutions_is_no_verdict(
 
 
 def test_only_efforts_beyond_their_limit_want_an_explanation(reference: Outcome, candidate: Outcome) -> None:
-    """Once for all actuators of a source; not for open loops, whose efforts agree, even to the last digit."""
+    """Once for all actuators of a source; not for open loops with agreeing efforts, even to the last digit."""
     found = with_history(candidate, effort=off_by(0, 1, 1))
     blocking_reasons = replace(EVIDENCE, blocking_reasons={(candidate.case.key, "mujoco"): "it lost a mass"})
     error = [0, 0, SCALE[2] * LIMIT]
@@ -382,7 +382,7 @@ def test_only_efforts_beyond_their_limit_want_an_explanation(reference: Outcome,
 def test_a_power_balance_is_judged_by_its_limit_and_by_what_is_resolved(
     resolved: float | None, verdict: str, note: str, reference: Outcome, candidate: Outcome
 ) -> None:
-    """Near a singular pose two units in the last place unbalance the reference: nothing can be held against it then."""
+    """Near a singular pose two units in the last place unbalance the reference: then it cannot judge a source."""
     evidence, unbalanced = EVIDENCE, replace(reference, power_imbalance=3e-13)
     assert unexplained(summarize([unbalanced, candidate], EVIDENCE)) == [(candidate.case.key, sources.REFERENCE)]
     if resolved is not None:
@@ -400,7 +400,7 @@ def test_a_power_balance_is_judged_by_its_limit_and_by_what_is_resolved(
 def test_what_is_resolved_is_asked_of_those_alone_whose_effort_is_beyond(
     reference: Outcome, candidate: Outcome, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And of the part that is compared; what was known before still holds."""
+    """And of the compared part; earlier results still hold."""
     asked: list[Any] = []
 
     def measured(*args: Any) -> Resolution:
@@ -436,7 +436,7 @@ def test_what_is_resolved_is_asked_of_those_alone_whose_effort_is_beyond(
 
 
 def test_a_limit_that_leaves_much_of_an_effort_open_says_so(reference: Outcome, candidate: Outcome) -> None:
-    """From one hundredth of the peak on; and what the effort is to the terms that cancel in it."""
+    """From one hundredth of the peak on; and the effort relative to its cancelling terms."""
     cancelling = replace(reference, required=required(np.array([4.0, 6.0, 0.5]) / LIMIT * [0.01, 0.95, 1e9]))
     quiet = replace(candidate, note="")
     notes = [row["note"] for row in rows_of(cancelling, quiet)]

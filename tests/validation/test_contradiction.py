@@ -54,7 +54,7 @@ def verdicts(case: Case, motion: Motion, simulated: Mechanism | None = None) -> 
 
 
 def test_what_closures_leave_open_is_no_disagreement(tmp_path: Path, model_case: CaseMaker) -> None:
-    """Exact routes solve what contradicts itself by least squares, each by its own weights; simulations tell less."""
+    """Exact routes solve contradictions by least squares, each by its own weights; simulations are less sensitive."""
     case, motion = moved(tmp_path, 1e-7, model_case)
     assert 1e-9 < contradiction(case.mechanism, motion.q) < 1e-7
     assert verdicts(case, motion) == {

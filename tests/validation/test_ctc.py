@@ -1,4 +1,4 @@
-"""The computed-torque study: its plant against the reference, its controllers, and what it keeps and reports."""
+"""The computed-torque study: its plant against the reference, its controllers, its journal and its report."""
 
 import shutil
 from collections.abc import Sequence
@@ -108,7 +108,7 @@ def test_kinds_part_the_parameters() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", REGULAR)
 def test_plant_against_the_reference(mode: str) -> None:
-    """A perturbed MJCF goes round the circle: the efforts of analytic/noc give the plant the accelerations wanted."""
+    """A perturbed MJCF goes round the circle: the efforts of analytic/noc give the plant the wanted accelerations."""
     case = _case(mode)
     robot = perturb(_nominal(), _templates()[0], 0.05, "all")
     model = ModelFile(path=case.mechanism.model.path, overrides=overrides(robot))
@@ -165,7 +165,7 @@ def test_on_the_nominal_robot_the_error_is_that_of_holding_the_torque(controller
 
 
 class OffTrack:
-    """A plant that is off the circle by what a function of time says, whatever the controller does."""
+    """A plant off the circle by a given function of time, whatever the controller does."""
 
     def __init__(self, wanted: Sequence[Reference], errors: Array) -> None:
         self.wanted, self.errors, self.k = wanted, errors, 0
@@ -192,7 +192,7 @@ def test_the_indices_are_the_integrals_that_they_are_called() -> None:
 
 
 class Idle(Controller):
-    """A controller that does nothing."""
+    """A controller without output."""
 
     def torque(self, reference: Reference, q: Array, qd: Array) -> Array:
         return np.zeros((len(q), 3))
@@ -254,7 +254,7 @@ def test_a_larger_study_computes_what_a_smaller_one_has_not(folder: Path, tmp_pa
 
 @pytest.mark.slow
 def test_runs_that_crash_take_no_others_along(tmp_path: Path) -> None:
-    """They are told, and tried again by the same command."""
+    """They are reported, and tried again by the same command."""
     small = replace(SMALL, kinds=("all",))
     with in_this_process() as patch:
         patch.setattr(study, "run_batch", _without_extended)
@@ -312,7 +312,7 @@ def test_the_report_says_what_the_tables_say(folder: Path, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("engine", ["mujoco", "pybullet"])
 def test_engines_rebuild_the_robot(engine: str, request: pytest.FixtureRequest) -> None:
-    """The rebuilt robot starts in the pose of the exact one, and leads to the same errors but for the engine's own."""
+    """The rebuilt robot starts in the pose of the exact robot, and gives the same errors up to the engine's own."""
     if not engines.installed(engine) and not request.config.getoption("--require-engines"):
         pytest.skip(f"{engine} is not installed")
     robot = perturb(_nominal(), _templates()[0], 0.05, "all")

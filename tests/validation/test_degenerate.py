@@ -1,4 +1,4 @@
-"""Locked, coincident and next to massless mechanisms: a verdict or one clear line, never an error of our own."""
+"""Locked, coincident and nearly massless mechanisms: a verdict or a clear line, never an internal error."""
 
 from collections.abc import Iterator
 from html import unescape
@@ -27,7 +27,7 @@ FOLDED = (0.2, -0.5, 0.2, -0.1)
 
 @pytest.fixture(autouse=True)
 def in_one_process() -> Iterator[None]:
-    """Nothing runs in a process of its own, which takes seconds to start."""
+    """No process is started, which would take seconds."""
     with in_this_process() as patch:
         for module in ("judge.targets", "new_robot"):
             patch.setattr(f"loopcheck.validation.{module}.want_readable", lambda *_: None)
@@ -163,7 +163,7 @@ def test_a_tip_that_comes_to_rest_at_once_is_followed(tmp_path: Path) -> None:
 
 
 def test_a_single_hinge_is_a_robot(tmp_path: Path) -> None:
-    """Pinocchio gives matrices of one column as vectors."""
+    """Pinocchio gives matrices of a single column as vectors."""
     body = '<body><joint name="j"/><inertial pos=".1 0 0" mass="1" diaginertia="1 1 1"/></body>'
     motor = '<actuator><motor name="m" joint="j"/></actuator>'
     (tmp_path / "hinge.xml").write_text(f"<mujoco><worldbody>{body}</worldbody>{motor}</mujoco>")
@@ -194,7 +194,7 @@ def _notes(results: Results) -> list[str]:
 
 
 def _results(path: Path) -> Results | HarnessError:
-    """What checking a file comes to, in this process."""
+    """Result of checking a file, in this process."""
     try:
         return run(cases_of([path]), source_names=EXACT, dt=0.1, workers=ALONE)
     except HarnessError as error:

@@ -1,4 +1,4 @@
-"""Ranges of the model that efforts exceed are named with how much is needed; the efforts stay what they are."""
+"""Ranges of the model exceeded by efforts are named with the required effort; the efforts stay unchanged."""
 
 from pathlib import Path
 

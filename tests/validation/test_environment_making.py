@@ -1,6 +1,6 @@
-"""`loopcheck engines`: environments made, listed, renewed and removed; what fails says the command that mends it.
+"""`loopcheck engines`: environments made, listed, renewed and removed; a failure names the command that repairs it.
 
-In place of uv stands what makes an environment of this interpreter and this one's packages, and notes what was asked.
+A substitute for uv makes an environment of this interpreter and its packages, and records its requests.
 """
 
 import importlib.metadata
@@ -34,7 +34,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """What uv was asked; it makes environments that share the packages of this one."""
+    """Requests to uv; it makes environments that share the packages of this environment."""
     commands: list[list[str]] = []
 
     def uv_stand_in(arguments: Sequence[str], folder: Path, standard_input: str = "") -> str:
@@ -51,7 +51,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 def test_an_environment_is_added_renewed_and_removed(
     place: Path, asked: list[list[str]], loopcheck: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The version of its name is that which is imported there, not that which was asked for."""
+    """The version in its name is the imported version, not the requested version."""
     monkeypatch.setattr(making, "_imported_in", lambda _, engine: making.imported(engine))  # without another process
     status, out, err = loopcheck("engines", "add", "mujoco")
     name = f"mujoco-{HERE}-py{sys.version_info.major}{sys.version_info.minor}"
@@ -89,7 +89,7 @@ def test_it_gets_what_its_engine_needs_and_does_not_ask_for() -> None:
 def test_only_what_comes_as_source_alone_is_built(
     engine: str, built: list[str], place: Path, asked: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Genesis needs one such package: without it none of its environments can be made."""
+    """Genesis needs such a package: without it none of its environments can be made."""
     monkeypatch.setattr(making, "_imported_in", lambda *_: ("1.0", "3.11.0", "2.4.0"))
     making.add(engine, python=sys.executable)
     (install,) = (command for command in asked if command[:2] == ["pip", "install"])
@@ -206,7 +206,7 @@ def test_without_uv_the_reason_is_that(place: Path, loopcheck: Command, monkeypa
 
 
 def test_a_python_is_chosen_that_the_engine_has_wheels_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """This one if it can; else one of this machine; else one that uv would bring; and none where there is none."""
+    """This interpreter if possible; then one of this machine; then one from uv; none without any."""
     wheels, machine = {"3.12", "3.13"}, {"3.13": "/usr/bin/python3.13"}
     monkeypatch.setattr(uv, "THIS", "3.11")
     monkeypatch.setattr(uv, "PYTHONS", ("3.11", "3.12", "3.13"))

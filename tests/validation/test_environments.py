@@ -1,4 +1,4 @@
-"""Engines in environments of their own: what crashes, hangs or prints there costs its own row and leaves no process."""
+"""Engines in environments of their own: crashes, hangs and prints there cost their own row and leave no process."""
 
 import ctypes
 import operator
@@ -63,7 +63,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def environment(place: Path) -> Iterator[Environment]:
-    """The environment of an engine that is taken for one that is not importable here."""
+    """The environment of an engine that counts as not importable here."""
     environment = make_environment(place, "mujoco")
     yield environment
     end(environment.interpreter)
@@ -152,7 +152,7 @@ def test_what_takes_too_long_is_killed_with_all_that_it_started(python: Path) ->
 
 @pytest.mark.slow
 def test_a_hang_ends_with_a_killed_parent(python: Path) -> None:
-    """Also where it is in C, and never looks whether the parent is there."""
+    """Also in C code that never checks for the parent."""
     program = (
         "import os, re\n"
         "from pathlib import Path\n"
@@ -181,7 +181,7 @@ def test_a_python_that_cannot_be_started_is_a_reason(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_packages_beside_our_own_are_not_taken_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where we are installed, those of another Python lie beside us."""
+    """In our installation, environments of other Pythons lie beside ours."""
     python = make_environment(tmp_path, "mujoco").interpreter
     (tmp_path / "numpy").mkdir()
     (tmp_path / "numpy" / "__init__.py").write_text("raise SystemExit('of another Python')", encoding="utf-8")
@@ -195,7 +195,7 @@ def test_packages_beside_our_own_are_not_taken_along(tmp_path: Path, monkeypatch
 
 @pytest.mark.slow
 def test_tasks_of_an_engine_run_where_the_engine_is(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of one that is importable here, here; a crash or a hang there takes no other along."""
+    """An engine importable here runs here; a crash or a hang there has no effect on others."""
     tasks = [
         Task(sysconfig.get_path, SCRIPTS),
         Task(sysconfig.get_path, SCRIPTS, engine="mujoco"),

@@ -1,4 +1,4 @@
-"""What an outcome says of a source besides its efforts."""
+"""Figures of an outcome besides its efforts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What follows from a table of verdicts: the worst of the actuators, the worst of the cases, and the exit status."""
+"""Conclusions from a table of verdicts: the worst of the actuators, the worst of the cases, and the exit status."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -39,7 +39,7 @@ def finding_of(*rows: Mapping[str, Any], expected: str = "") -> CaseVerdict:
 
 
 FROM_WORST = ("disagree", "not run", "not comparable", "not supported", "agree", "informational", "reference")
-"""What is known to be wrong is worse than what is not known, and this worse than what is right or not judged."""
+"""A known error is worse than an unknown result, and this worse than a right or unjudged result."""
 
 
 @pytest.mark.parametrize(("first", "second"), [*product(FROM_WORST, repeat=2)])
@@ -69,7 +69,7 @@ WORST_OF_CASES = (
 
 @pytest.mark.parametrize(("first", "second"), [*product(WORST_OF_CASES, repeat=2)])
 def test_cases_together_are_as_bad_as_the_worst(first: str, second: str) -> None:
-    """With the tolerance and the note of that one, and the largest error of all."""
+    """With the tolerance and the note of that row, and the largest error of all."""
     ranks = sorted((first, second), key=WORST_OF_CASES.index)
     small, large = CaseVerdict(first, 0.125, 1.0, first), CaseVerdict(second, 0.5, 2.0, second)
     together = worst([small, large])
@@ -78,7 +78,7 @@ def test_cases_together_are_as_bad_as_the_worst(first: str, second: str) -> None
 
 
 def test_the_gravest_has_the_error_of_those_that_are_as_bad() -> None:
-    """Not that of a verdict less bad, which may be larger: it belongs to another limit."""
+    """Not that of a better verdict, which may be larger: it belongs to another limit."""
     cases = [CaseVerdict("agree", 9.0, 10.0, "fine")]
     cases += [CaseVerdict("disagree", error, 0.1, "off") for error in (0.25, 0.5, np.nan)]
     cases += [CaseVerdict("informational", 7.0, np.nan, "shown")]
@@ -105,7 +105,7 @@ def test_a_finding_has_the_largest_error_and_the_tightest_limit() -> None:
 
 
 def test_an_actuator_without_an_effort_leaves_no_error() -> None:
-    """But one on which nothing acts has none to leave."""
+    """But an unloaded actuator has no remainder."""
     rows = [summary_row("a/kkt", "agree", 0.125), summary_row("a/kkt", "not comparable", actuator="m2")]
     assert np.isnan(finding_of(*rows).error)
     assert finding_of(rows[0], {**rows[1], "scale": 0.0}).error == 0.125
@@ -164,7 +164,7 @@ def test_sources_of_a_case_stand_together() -> None:
     ],
 )
 def test_the_exit_status_is_that_of_the_worst(verdicts: list[str], status: int) -> None:
-    """What was not judged is no pass, and what is wrong counts before what is not known."""
+    """An unjudged row is no pass, and an error counts before an unknown result."""
     assert exit_status(results_of(*(summary_row(f"a/{k}", verdict) for k, verdict in enumerate(verdicts)))) == status
 
 

@@ -1,4 +1,4 @@
-"""What a verdict rests on: one lineage never reads as two."""
+"""Independence of the sources of a verdict: a single code base never counts as two."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ CASE = ("bar", "default", "up", "vertical")
 
 
 def results(**verdict: str) -> Results:
-    """A run of one case with a verdict for each source, written with two underscores for the slash."""
+    """A run of a case with a verdict for each source, written with two underscores for the slash."""
     rows = [summary_row("analytic/noc", "reference")]
     rows += [summary_row(source.replace("__", "/"), read, 1e-12) for source, read in verdict.items()]
     return replace(EMPTY, summary=table("summary", rows), run={"lineages": LINEAGES})

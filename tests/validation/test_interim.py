@@ -1,4 +1,4 @@
-"""What a run says while it computes: the table so far, the answer before the page, and a line where no terminal is."""
+"""Output of a run in progress: the table so far, the answer before the page, and a line without a terminal."""
 
 import io
 import random
@@ -85,7 +85,7 @@ def test_an_error_beyond_the_limit_is_in_question_until_it_is_resolved(prr: Case
 
 
 class Watched(Bars):
-    """A terminal that remembers what was shown above the bars."""
+    """A terminal that records all output above the bars."""
 
     def __init__(self) -> None:
         super().__init__(console=Console(file=io.StringIO()))

@@ -1,4 +1,4 @@
-"""Engines that crash, hang, flood the terminal or return nonsense take nothing else along; nor does a kill."""
+"""Engines that crash, hang, flood the terminal or return nonsense have no effect on others; nor does a kill."""
 
 import os
 import random
@@ -28,7 +28,7 @@ from tests.validation.conftest import Command
 
 TIMES = ["wall_time"]
 LIMIT = 8
-"""How long a call may take where some hang [s]."""
+"""Time limit of a call for hanging routes [s]."""
 SEED = 20261121
 FAST = ("3prr", "--mode", "plus", "--variant", "default", "--configuration", "vertical", "--dt", "0.05")
 ROUTE = '''

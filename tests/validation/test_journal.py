@@ -1,4 +1,4 @@
-"""What the result of a task is known by, and what is kept of it: read by the user alone who has written it."""
+"""The key of a task's result, and its storage: readable only by its user."""
 
 import pickle
 import shutil
@@ -51,7 +51,7 @@ def crash(reason: str) -> None:
 
 @pytest.mark.parametrize("module", COMPUTING)
 def test_how_results_are_shown_does_not_matter_to_them(module: str) -> None:
-    """A touched page computes nothing anew, a touched comparison does."""
+    """A change of the page recomputes no result, a change of the comparison does."""
     imported = journals._imported(module)
     assert module in imported
     assert not imported & SHOWING
@@ -115,7 +115,7 @@ def test_a_result_that_says_what_failed_is_computed_again(tmp_path: Path) -> Non
 
 
 def test_a_journal_is_made_smaller_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was used longest ago goes; while a command computes, nothing does."""
+    """The least recently used result is deleted; never during a command."""
     monkeypatch.setattr(journals, "SIZE_LIMIT", 2**21)
     with journal_in(tmp_path) as journal:
         for k in range(60):
@@ -142,7 +142,7 @@ def test_a_file_that_is_no_journal_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_an_edited_model_is_computed_anew(tmp_path: Path) -> None:
-    """What an engine reads of a file, and we do not, is part of what a result is known by."""
+    """Data of a file used by an engine, and not by us, is part of the key of a result."""
     model = tmp_path / "four_bar.xml"
     shutil.copy(MODELS / "four_bar.xml", model)
     computed = []
@@ -172,7 +172,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def kept(folder: Path, key: str) -> list[Any]:
-    """What the next command knows under a key, if anything."""
+    """The next command's result under a key, if any."""
     with journal_in(folder) as journal:
         return [result for _, result in journal.known([key])]
 

@@ -1,4 +1,4 @@
-"""`loopcheck judge`: the verdict on logs whose truth is known, in the tables and the exit status of a run."""
+"""`loopcheck judge`: the verdict on logs with known truth, in the tables and the exit status of a run."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -204,7 +204,7 @@ def test_shipped_logs_are_judged_as_their_truth_is(case: Case) -> None:
 
 @pytest.mark.parametrize("engine", ["exudyn", "pinocchio"])
 def test_runs_of_other_engines_are_judged_as_logs(engine: str, case: Case, tmp_path: Path) -> None:
-    """What an engine's own simulation needed for the motion, written to a file and read again."""
+    """The efforts of an engine's own simulation of the motion, written to a file and read again."""
     if not engines.installed(engine):
         pytest.skip(f"{engine} is not installed")
     motion = prescribe(case)
@@ -252,7 +252,7 @@ def test_tables_as_adams_writes_them_are_judged(mass: float, verdict: str, tmp_p
     """Tabs, seven digits, a title behind #, and the reaction's sign: a pendulum on a spring, integrated by scipy.
 
     Adams' own files of it in Project Chrono (data/testing/joints/rotspring_force, BSD) leave 1.7e-6 of the scale, and
-    those of the free pendulum beside it 2.8e-5, which is what their digits are good for.
+    those of the free pendulum beside it 2.8e-5, the accuracy of their digits.
     """
 
     def motion(_: float, state: Array) -> Array:
@@ -304,7 +304,7 @@ def test_tables_of_long_logs_are_thinned_and_all_of_it_judged(
 
 
 def test_a_spike_disagrees_though_the_mean_is_small(case: Case, exact: Log) -> None:
-    """One sample of 51 a tenth of the peak off: the largest residual decides."""
+    """A single sample of 51 a tenth of the peak off: the largest residual decides."""
     effort = exact.effort.copy()
     effort[25] += 0.1 * np.abs(effort).max()
     judged = judge_log(case, replace(exact, effort=effort))
@@ -324,7 +324,7 @@ def test_a_spike_disagrees_though_the_mean_is_small(case: Case, exact: Log) -> N
 def test_right_efforts_do_not_agree_in_a_log_with_a_defect(
     change: Callable[[Log], Log], defect: str, case: Case, tmp_path: Path, loopcheck: Command
 ) -> None:
-    """The velocities are not used, and the hold is taken as one step, but a warning never agrees."""
+    """The velocities are not used, and the hold is taken as a single step, but a warning never agrees."""
     log = planar_four_bar.held_log(1e-3, 100)
     assert said(judge_log(case, log))[0] == "agree"
     verdict, note = said(judge_log(case, change(log)))
@@ -356,7 +356,7 @@ def test_an_unexplained_force_at_an_unactuated_joint_is_no_agreement(
 
 
 def test_a_verdict_that_depends_on_the_time_of_the_efforts_asks_for_it(case: Case, tmp_path: Path) -> None:
-    """Efforts held over 20 ms are right as held, and wrong as those of one time."""
+    """Efforts held over 20 ms are right as held efforts, and wrong as instantaneous efforts."""
     log = replace(planar_four_bar.held_log(0.02, 51), effort_time=None)
     assert said(judge_log(case, replace(log, effort_time=Held(0.02))), 0.02)[0] == "agree"
     assert said(judge_log(case, replace(log, effort_time=Instantaneous())), 0.02)[0] == "disagree"

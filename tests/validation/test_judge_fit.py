@@ -54,7 +54,7 @@ def judged(case: Case, efforts: Array, *fitted: str) -> tuple[str, str, tuple[Es
 
 
 def test_a_negative_mass_does_not_explain_efforts_of_zero(case: Case) -> None:
-    """Without bounds the arm of 0.4 kg weighs -0.7 kg, and both bodies together nothing."""
+    """Without bounds the arm of 0.4 kg weighs -0.7 kg, and the sum of both bodies is zero."""
     verdict, _, (arm,) = judged(case, np.zeros_like(T), "mass:arm")
     assert arm.value == -ARM
     assert arm.unbounded == pytest.approx(-ARM - TOOL, rel=1e-6)

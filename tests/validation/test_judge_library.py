@@ -21,7 +21,7 @@ MODEL = Path(__file__).parents[2] / "robots/four_bar/four_bar.xml"
 
 @pytest.fixture(scope="module")
 def columns() -> dict[str, np.ndarray]:
-    """What somebody's own simulation of the four-bar has kept in arrays."""
+    """Arrays kept by a user's own simulation of the four-bar."""
     log = planar_four_bar.exact_log(0.02, 51)
     return {"t": log.t, "crank.q": log.q[:, 0], "crank.effort": log.effort[:, 0]}
 
@@ -135,7 +135,7 @@ def test_bad_logs_raise_one_line(columns: dict[str, np.ndarray]) -> None:
     ],
 )
 def test_bad_options_raise_one_line(options: dict[str, Any], line: str, columns: dict[str, np.ndarray]) -> None:
-    """An accuracy that nothing can miss would agree with a log that is 10 % off."""
+    """An accuracy that cannot be missed would agree with a log that is 10 % off."""
     wrong = {**columns, "crank.effort": 1.1 * columns["crank.effort"]}
     with pytest.raises(HarnessError, match=line):
         judge(MODEL, wrong, **{"configuration": "vertical", "effort_time": "instantaneous", **options})

@@ -1,4 +1,4 @@
-"""JUnit files: the one of the command, and that of the validation suite. Figures are properties of the test cases."""
+"""JUnit files: that of the command, and that of the validation suite. Figures are properties of the test cases."""
 
 import shutil
 import subprocess
@@ -52,7 +52,7 @@ def written(results: Results, tmp_path: Path) -> ElementTree.Element:
 def test_the_file_passes_when_the_run_does(
     verdicts: list[str], expected: str, lost: Mapping[str, list[str]], tmp_path: Path
 ) -> None:
-    """Also where something is lost of which no verdict tells: an audit of what is never judged."""
+    """Also for a loss without a verdict: an audit of an engine that is never judged."""
     results = results_of({f"engine/{k}": verdict for k, verdict in enumerate(verdicts)}, expected)
     results = replace(results, run={**results.run, **lost})
     xml = written(results, tmp_path)
@@ -90,7 +90,7 @@ def test_each_verdict_has_its_result(tmp_path: Path) -> None:
 
 
 def test_a_case_has_every_figure(tmp_path: Path) -> None:
-    """Of two actuators, the second the worse and with neither a drift nor a time known."""
+    """Of two actuators, the second the worse and with neither a drift nor a time recorded."""
     notes = {"note": "a\x00b"}
     rows = [
         summary_row("a/forward", "agree", 0.125, closure_drift=2e-6, tracking_error=3e-6, wall_time=1.5, **notes),
@@ -144,7 +144,7 @@ def test_a_case_has_every_figure(tmp_path: Path) -> None:
 
 
 def test_a_figure_that_is_missing_is_no_failure_of_the_file(tmp_path: Path) -> None:
-    """A drift that is off without any error of the effort; the reference, whose note alone is shown."""
+    """An excessive drift without any error of the effort; the reference, with its note alone."""
     rows = [
         summary_row(REFERENCE, "reference", note="power balance fine"),
         summary_row("a/forward", "disagree", np.nan, note="loops open"),

@@ -1,4 +1,4 @@
-"""`loopcheck ladder`: orders and verdicts, what it advises, and that it goes on where it stopped."""
+"""`loopcheck ladder`: orders and verdicts, its advice, and its continuation after an interruption."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -57,7 +57,7 @@ def test_a_power_law_has_its_order_and_its_index(order: int, ratio: float) -> No
 
 
 def test_an_order_that_is_not_plausible_is_replaced_by_theory() -> None:
-    """First order where fourth is wanted: the factor is 3."""
+    """First order instead of fourth: the factor is 3."""
     efforts = [np.array([[1 + h]]) for h in (0.4, 0.2, 0.1)]
     found = refinements([0.4, 0.2, 0.1], efforts, np.ones(1), 4)
     assert found["order"].iloc[-1] == pytest.approx(1)
@@ -176,7 +176,7 @@ def test_soft_constraints_stall_though_the_changes_fall(prepared: PreparedCase, 
 
 
 def test_a_solver_that_gives_up_stalls(prepared: PreparedCase) -> None:
-    """One iteration of PGS at every step."""
+    """A single iteration of PGS at every step."""
     forward = pytest.importorskip("loopcheck.engines.mujoco.routes.forward")
     lame = forward.Settings(compliances=(1e-3,), integrator="Euler", solver="PGS", iterations=1)
     ladder = _first_levels(prepared.motion, "mujoco/forward", "mj_step Euler", 3)
@@ -227,7 +227,7 @@ def test_advice_is_the_cheapest_that_meets_the_target_in_every_case() -> None:
 
 
 def test_advice_counts_neither_luck_nor_a_failed_case() -> None:
-    """The dearer ladder meets the target at its first level by chance; the cheapest failed in one case."""
+    """The expensive ladder meets the target at its first level by chance; the cheapest failed in a case."""
     rows = _rows()
     lucky = rows[rows["ladder"] == "plain"].assign(ladder="lucky", wall_time=1e-3)
     lucky["relative_error"] = lucky["value"].map({1.0: 1e-9, 0.5: 0.5, 0.25: 0.5, 0.125: 0.5})
@@ -285,7 +285,7 @@ def test_what_is_advised_is_what_a_user_types_and_reaches_its_target(monkeypatch
 @pytest.mark.slow
 @pytest.mark.usefixtures("few")
 def test_a_study_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Interrupted, it writes what is there; the same study computes the rest, and then nothing."""
+    """Interrupted, it writes its results so far; the same study computes the rest, and then finds all done."""
     done: list[str] = []
 
     @wraps(simulate_levels)  # the name is part of what a result is known by
@@ -357,13 +357,13 @@ def _first_levels(motion: Motion, route: str, name: str, count: int) -> Ladder:
 
 
 def _summary(levels: pd.DataFrame) -> pd.DataFrame:
-    """By ladder, against the registered tolerance; any change tells an order."""
+    """By ladder, against the registered tolerance; any change determines an order."""
     targets = {route: registered()[route].relative_error or nan for route in levels["route"].unique()}
     return summary(levels, targets, dict.fromkeys(targets, 1e-9)).set_index("ladder")
 
 
 def _rows() -> pd.DataFrame:
-    """Two cases; a first-order ladder of plain steps and a fourth-order one of an integrator of one's own."""
+    """Two cases; a first-order ladder of plain steps and a fourth-order ladder of a custom integrator."""
     values: Sequence[float] = (1.0, 0.5, 0.25, 0.125)
     rows = [
         {

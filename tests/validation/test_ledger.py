@@ -1,4 +1,4 @@
-"""The ledger of explained differences: well formed, told to those whom it concerns, and nobody else."""
+"""Known issues: well formed, and reported exactly to the affected users."""
 
 import re
 from pathlib import Path

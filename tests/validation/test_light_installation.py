@@ -1,4 +1,4 @@
-"""Without the extras `parquet` and `interactive`: every table is CSV, every figure is SVG, and nothing is lost."""
+"""Without the extras `parquet` and `interactive`: every table is CSV, every figure is SVG, and no data is lost."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Files that are missing: a model is read without them where no inertia depends on them, and refused where one does."""
+"""Missing files: a model is read without them if no inertia depends on them, and refused otherwise."""
 
 from pathlib import Path
 
@@ -57,7 +57,7 @@ def _write(path: Path, *, compiler: str = "", assets: str = FILES, crank: str = 
 
 
 def _add_meshes(folder: Path) -> None:
-    """Put a wedge where the model looks for its meshes."""
+    """Put a wedge at the paths of the model's meshes."""
     (folder / "meshes" / "parts").mkdir(parents=True)
     p = np.array([[0, 0, 0], [3, 0, 0], [0, 2, 0], [0, 0, 1.0]])
     faces = [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]
@@ -73,7 +73,7 @@ def _add_meshes(folder: Path) -> None:
 
 
 def _without_pictures(path: Path) -> Path:
-    """Take out of a model what names files that are no meshes."""
+    """Remove from a model the elements with files that are not meshes."""
     text = path.read_text(encoding="utf-8").replace(SKIN, "").replace('<geom type="hfield" hfield="hills"/>', "")
     assets = text[text.index("<texture") : text.index("</asset>")]
     path.write_text(text.replace(assets, ""), encoding="utf-8")
@@ -101,7 +101,7 @@ def test_the_report_names_what_is_left_out(tmp_path: Path) -> None:
 
 
 BOX_AND_MESH = '<geom size="0.1 0.1 0.2" type="box"/><geom class="eye"/>'
-"""Inertia from geoms: of both, or of the box alone where the group of the mesh is out of range."""
+"""Inertia from geoms: of both, or of the box alone if the group of the mesh is out of range."""
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Seeded faults are caught or explained, and the study that says so can itself fail."""
+"""Seeded faults are caught or explained, and the study itself can fail."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -113,7 +113,7 @@ def test_a_fault_ends_with_its_context(prepared: PreparedCase) -> None:
 
 
 def test_a_fault_that_does_nothing_agrees(prepared: PreparedCase) -> None:
-    """The way by which inertias are changed leaves those that are not changed as they were."""
+    """Changed inertias leave all other inertias as they were."""
 
     def same(mechanism: Mechanism) -> Mechanism:
         return with_overrides(mechanism, {"body": {body.name: inertial(body) for body in mechanism.bodies}})
@@ -223,7 +223,7 @@ def test_what_a_route_shares_is_for_the_files_to_catch() -> None:
 
 @pytest.mark.parametrize("name", names())
 def test_every_robot_has_a_place_for_every_fault_of_its_model(name: str) -> None:
-    """Nothing is computed: the wrong models compile, and differ from the right ones in the efforts they belong to."""
+    """No route runs: the wrong models compile, and differ from the right models in the efforts they belong to."""
     robot = load(name)
     mechanism = robot.mechanism()
     heaviest = max(mechanism.bodies, key=lambda body: body.mass)

@@ -51,7 +51,8 @@ def test_what_is_larger_than_the_error_of_the_route_is_caught(case: Case) -> Non
 
 
 def test_the_effect_is_what_the_efforts_change_by(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tenth less changes them by a fifth of what a half does, and the error is the change where it is far larger."""
+    """A reduction by a tenth changes them by a fifth of that by a half, and the error is the change if it is far
+    larger."""
     rows = rows_of(case, monkeypatch, half=misread(scaled(0.5)), tenth=misread(scaled(0.9)))
     assert rows["half"]["effect"] == pytest.approx(5 * rows["tenth"]["effect"], rel=1e-9)
     assert rows["half"]["relative_error"] == pytest.approx(rows["half"]["effect"], rel=0.05)

@@ -109,7 +109,7 @@ def test_a_source_that_fails_is_a_result(
 
 
 def _verdicts(wrong: Compute, route: str, case: Case, motion: Motion) -> pd.Series:
-    """Verdicts of a wrong version of a route on the upright 3-PRR, where gravity acts in the plane."""
+    """Verdicts of a wrong version of a route on the upright 3-PRR, with gravity in the plane."""
     for engine in ("pinocchio", "pybullet"):
         if route.startswith(engine):
             pytest.importorskip(engine)

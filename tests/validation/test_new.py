@@ -1,4 +1,4 @@
-"""`loopcheck new`: a model becomes a robot of the catalogue, or is refused and leaves nothing behind."""
+"""`loopcheck new`: a model becomes a robot of the catalogue, or is refused without leaving files."""
 
 import shutil
 import subprocess

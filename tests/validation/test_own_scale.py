@@ -34,20 +34,20 @@ def case_of(model: str) -> tuple[Case, Motion]:
 
 @cache
 def reference(model: str) -> Outcome:
-    """What the reference computes of a model."""
+    """Result of the reference for a model."""
     return evaluate(*case_of(model), sources.REFERENCE)
 
 
 @cache
 def at_rest(model: str) -> tuple[Motion, Outcome]:
-    """The start of a model's motion held, and what the reference computes there."""
+    """The start of a model's motion, held, and the result of the reference there."""
     case, motion = case_of(model)
     pose = still(motion)
     return pose, evaluate(case, pose, sources.REFERENCE)
 
 
 def rows_of(source: str, effort: Array, model: str) -> pd.DataFrame:
-    """The verdicts on some efforts, given as those of a source that keeps to the motion."""
+    """The verdicts on some efforts, as results of a source that follows the motion."""
     expected = reference(model)
     assert expected.history is not None
     history = replace(
@@ -146,7 +146,7 @@ def test_a_held_pose_has_efforts_and_no_balance(model: str, source: str) -> None
 
 @pytest.mark.parametrize("factor", [1.0, 1e-2, 1e-4, 1e-6])
 def test_a_beam_that_balances_and_creeps_keeps_its_reference(factor: float) -> None:
-    """What the motor puts in is a millionth of what the two weights exchange."""
+    """The motor's power is a millionth of the power exchanged by the two weights."""
     case, motion = case_of("counterbalanced_beam")
     summary = summarize([evaluate(case, slow(motion, factor), name) for name in (sources.REFERENCE, "mujoco/kkt")])
     assert set(summary["verdict"]) == {"reference", "agree"}, f"\n{summary[['source', 'relative_error', 'note']]}"

@@ -1,4 +1,4 @@
-"""Which number is the effort: readings that are often taken for it are told from it, and from each other."""
+"""Which number is the effort: wrong readings are distinguished from it, and from each other."""
 
 from dataclasses import replace
 from typing import Any
@@ -34,13 +34,13 @@ pytest.importorskip("mujoco")
 
 @pytest.fixture(scope="module")
 def case(model_case: CaseMaker) -> Case:
-    """A four-bar whose motor has a gear, on a joint with rotor and damper."""
+    """A four-bar with a geared motor on a joint with rotor and damper."""
     return model_case(MODELS / "four_bar.xml", configuration="vertical", amplitude=0.3)
 
 
 @pytest.fixture(scope="module")
 def log(case: Case) -> Log:
-    """Of the engine, with loops so hard and steps so short that its own errors hide nothing."""
+    """Settings of the engine with loops so hard and steps so short that its own errors are negligible."""
 
     def stiffened(spec: Any) -> None:
         spec.option.timestep = 1e-3
@@ -54,7 +54,7 @@ def log(case: Case) -> Log:
 
 
 def spoilt(log: Log, fault: str, gear: float) -> Log:
-    """The log with another number in place of its effort; the reaction is that which the engine reports."""
+    """The log with another number in place of its effort; the reaction is the engine's own."""
     effort = {
         EFFORT: log.effort,
         TWICE: log.effort / 2,
@@ -79,7 +79,7 @@ FAULTS = (EFFORT, TWICE, LATE, GEARED, OTHER_SIDE, REACTION)
 @pytest.mark.parametrize("every", [1, 10])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_reading_is_told_wherever_it_matters(fault: str, every: int, case: Case, log: Log) -> None:
-    """Wherever its effect is more than three floors; where it is less, the effort is among what it may be."""
+    """For effects of more than three floors; below, the effort is among the possible readings."""
     (actuator,) = case.mechanism.actuators
     whole = spoilt(log, fault, actuator.gear)
     few = replace(whole, t=whole.t[::every], q=whole.q[::every], qd=_every(whole, every), effort=whole.effort[::every])

@@ -1,4 +1,4 @@
-"""All commands behave alike: after a kill they go on, what a worker takes along reads not run, and is tried again."""
+"""All commands behave alike: they resume after a kill; tasks of a lost worker read not run, and are tried again."""
 
 import json
 import os
@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[2]
 SEED = 20261122
 TIMES = {"wall_time", "wall_time_ratio"}
 CHOSEN_BY_TIMES = {"refinement_advice.csv"}
-"""Tables of what is cheapest, which follow from the rungs and their wall times."""
+"""Tables of the cheapest settings, which follow from the levels and their wall times."""
 FOUR_BAR = ROOT / "robots/four_bar"
 ATLAS = Path(tempfile.mkdtemp(prefix="loopcheck-atlas-"))
 """A repository of models and its manifest, made before the first test."""
@@ -88,9 +88,9 @@ def test_all_commands_behave_alike(
     small_studies: pytest.MonkeyPatch,
     pytestconfig: pytest.Config,
 ) -> None:
-    """After lost workers all is written, and the status is 3; the same command then computes what a whole one does.
+    """After lost workers all is written, and the status is 3; the same command then computes the same as a whole run.
 
-    After a kill the same command goes on: the tables are the same, and nothing that was there is computed again.
+    After a kill the same command resumes: the tables are the same, and finished results are not computed again.
     """
     command = [*name.split(), *COMMANDS[name], "--out"]
     _lose_all(name, small_studies, WorkerFailure("its process died: SIGSEGV"))
@@ -123,7 +123,7 @@ def test_all_commands_behave_alike(
 def test_an_error_of_our_own_is_70_after_all_is_written(
     name: str, loopcheck: Command, tmp_path: Path, small_studies: pytest.MonkeyPatch
 ) -> None:
-    """Of versions too, where it is one of the run's; there it is the reason why a version did not run."""
+    """Of versions too, if it is one of the run's; there it is the reason for a missing version."""
     line = "internal error: ValueError: a slip; traceback: in a file"
     _lose_all(name, small_studies, WorkerFailure(line))
     status, out, err = loopcheck(*name.split(), *COMMANDS[name], "--out", tmp_path)
@@ -159,7 +159,7 @@ def _record(folder: Path) -> dict[str, Any]:
 
 
 def _kept(folder: Path) -> int:
-    """How many results the journal of a killed command holds."""
+    """Number of results in the journal of a killed command."""
     if not (folder / JOURNAL).exists():
         return 0
     with Cache(str(folder / JOURNAL)) as cache:
@@ -180,7 +180,7 @@ def _want_same_tables(folder: Path, whole: Path) -> None:
 
 
 def _read(path: Path) -> pd.DataFrame:
-    """A table, the numbers of a CSV as they are written, without those that tell times."""
+    """A table without its times, with the numbers of a CSV as written."""
     frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, dtype=str)
     return frame.drop(columns=TIMES & set(frame))
 
@@ -197,7 +197,7 @@ def test_every_command_locks_its_folder(name: str, loopcheck: Command, tmp_path:
 
 
 def test_a_disk_that_is_full_is_one_line_and_leaves_nothing_torn(loopcheck: Command, tmp_path: Path) -> None:
-    """A limit on the size of files stands for the disk: what is written beyond it fails as on a full one."""
+    """A limit on the size of files stands for the disk: writes beyond it fail as on a full disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     with in_this_process():
         resource.setrlimit(resource.RLIMIT_FSIZE, (2048, before[1]))
@@ -212,7 +212,7 @@ def test_a_disk_that_is_full_is_one_line_and_leaves_nothing_torn(loopcheck: Comm
 
 @pytest.mark.slow
 def test_calls_that_end_their_process_at_once_are_told_by_a_busy_one() -> None:
-    """Also with exit status 0, and though this process has hardly time to read which call they had taken."""
+    """Also with exit status 0, and with hardly any time to read the number of the call."""
     done = Event()
     busy = [Thread(target=_work, args=(done,), daemon=True) for _ in range(2)]
     for thread in busy:

@@ -1,4 +1,4 @@
-"""What crosses between two Pythons: equal on the other side, and named without a private module of either."""
+"""Data between two Pythons: equal on the other side, and without names of private modules of either."""
 
 import pickle
 import pickletools
@@ -53,7 +53,7 @@ def test_a_number_is_the_same_on_the_other_side(scalar: Any) -> None:
 
 
 def test_a_case_and_its_motion_cross_without_names_of_a_version(prr: Case, prr_motion: Motion) -> None:
-    """A plain pickle names `numpy._core`, which numpy 1.24 has not, and `pathlib`, which 3.13 calls otherwise."""
+    """A plain pickle names `numpy._core`, absent in numpy 1.24, and `pathlib`, which 3.13 has reorganized."""
     content = dumps((prr, prr_motion, [Path("a/b")], np.float64(1.0)))
     assert _modules(content) == set()
     assert _modules(pickle.dumps((prr, prr_motion), protocol=5)) == {"numpy", "numpy._core.numeric", "pathlib"}

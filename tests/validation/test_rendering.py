@@ -1,4 +1,4 @@
-"""Robots that move out of a plane are drawn; where they cannot be, the projection stays and nothing else is lost."""
+"""Robots that move out of a plane are drawn; without a renderer the projection stays and no data is lost."""
 
 import base64
 import io

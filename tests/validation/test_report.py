@@ -1,4 +1,4 @@
-"""The report says what the tables say, in HTML and in Markdown, and stands by itself."""
+"""The report contains the results of the tables, in HTML and in Markdown, without other files."""
 
 import html
 import os
@@ -38,7 +38,7 @@ EMPTY = Results(**{name: table(name, []) for name in TABLES}, run={})
 
 
 class Page(HTMLParser):
-    """What a reader of the page meets: rows of tables, attributes, headings."""
+    """Visible parts of the page: rows of tables, attributes, headings."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -230,7 +230,7 @@ def test_matrix_shows_the_worst_actuator_of_each_source(page: Page) -> None:
 
 
 def test_the_headline_is_the_first_closing_line(tmp_path: Path) -> None:
-    """The unmodified simulation, then what agrees and what does not, the same on the page and in Markdown."""
+    """The unmodified simulation, then agreement and disagreement, the same on the page and in Markdown."""
     rows = [
         summary_row(REFERENCE, "reference"),
         summary_row("x/kkt", "agree", 3e-15),
@@ -250,7 +250,7 @@ def test_the_headline_is_the_first_closing_line(tmp_path: Path) -> None:
 
 
 def test_the_headline_counts_no_error_that_is_expected(tmp_path: Path) -> None:
-    """A case whose robot says that it is not comparable tells nothing of how well a source agrees elsewhere."""
+    """A case marked as not comparable by its robot says nothing about a source's agreement elsewhere."""
     rows = [summary_row("x/kkt", "agree", 1e-12), summary_row("x/kkt", "not comparable", 0.5, mode="singular")]
     run = {"robots": {"bar": {"expected": {"singular": "not comparable"}}}}
     write_report(replace(only("summary", rows), run=run), tmp_path)
@@ -259,7 +259,7 @@ def test_the_headline_counts_no_error_that_is_expected(tmp_path: Path) -> None:
 
 
 def overview(**found: CaseVerdict) -> str:
-    """The picture of all sources, each with one finding."""
+    """The picture of all sources, each with a finding."""
     svg = figures.overview_figure({source: [finding] for source, finding in found.items()})
     assert svg is not None
     return svg
@@ -277,7 +277,7 @@ def test_the_overview_has_a_row_for_every_source(page: Page) -> None:
 
 
 def test_marks_of_the_overview_stand_at_errors_and_tolerances() -> None:
-    """An error at the tolerance stands on its stroke, a thousandfold of it as far to the right as the axis says."""
+    """An error at the tolerance stands on its line, a thousandfold error as far to the right as on the axis."""
     places = []
     for error in (1e-9, 1e-6, 1e-3):
         svg = overview(x=CaseVerdict("agree", error, 1e-6, ""))
@@ -289,7 +289,7 @@ def test_marks_of_the_overview_stand_at_errors_and_tolerances() -> None:
 
 
 def stroke_and_mark(svg: str) -> Iterator[float]:
-    """Where the tolerance and the error of the only row stand [pt]."""
+    """Places of the tolerance and the error of the only row [pt]."""
     (stroke,) = re.findall(
         r'<path d="M ([\d.]+) [\d.]+ \nL \1 [\d.]+ \n" clip-path="[^"]*" style="[^"]*stroke: #000000', svg
     )

@@ -1,4 +1,4 @@
-"""What a route resolves is measured where its error is beyond the limit, and excuses no fault."""
+"""The resolution of a route is measured for errors beyond the limit, and excuses no fault."""
 
 import re
 import subprocess
@@ -39,7 +39,7 @@ CHANGED = ("mass 1 %", "gravity turned", "joint damping", "one step late", "one 
 
 @dataclass(frozen=True)
 class Altered:
-    """A route and its variants, of which something is changed."""
+    """A route and its variants with a change."""
 
     source: Refinable
     compute: Callable[[Source, Case, Motion], EffortHistory]
@@ -157,7 +157,7 @@ def test_an_exact_route_resolves_round_off(prr: Case, prr_motion: Motion) -> Non
 
 @pytest.mark.slow
 def test_a_limit_below_the_resolution_leaves_nothing_to_compare(prr: Case) -> None:
-    """In the run itself, with workers: the rows say error, resolution and limit, and the seed is recorded."""
+    """In the run itself, with workers: the rows contain error, resolution and limit, and the seed is recorded."""
     results = run([prr], source_names=("mujoco/kkt",), own_limits={"mujoco/kkt": 1e-16})
     rows = results.summary[results.summary["source"] == "mujoco/kkt"]
     for verdict, note in rows[["verdict", "note"]].itertuples(index=False):
@@ -194,7 +194,7 @@ def test_nothing_is_measured_where_nothing_is_beyond(
 def test_no_fault_is_excused(
     name: str, fault: str, crank: tuple[Case, Motion], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A fault is in all variants of its route, so it stays where they are compared."""
+    """A fault is in all variants of its route, so it stays in their comparison."""
     case, motion = crank
     faulty = Altered(route_of(name), by_key(fault).compute)
     reference = evaluate(case, motion, sources.REFERENCE)
@@ -270,7 +270,7 @@ CHANGES = {"moved": 0.25, "tightened": 0.5, "refined": -1.0, "restarted": 2.0}
 
 @dataclass(frozen=True)
 class Brittle:
-    """A simulating source of which only some variants compute, each with efforts of its own."""
+    """A simulating source with some failing variants, each with efforts of its own."""
 
     effort: Array
     whole: tuple[str, ...]
@@ -357,7 +357,7 @@ def test_a_small_actuator_is_resolved_beside_a_large_one(name: str, configuratio
     "name", [name for name, of in registered().items() if of.relative_error is not None and "mjx" not in name]
 )
 def test_noise_is_registered_from_all_robots(name: str, crank: tuple[Case, Motion]) -> None:
-    """No noise exceeds the registered one; all robots: `python -m loopcheck.validation.judge.noise`."""
+    """No noise exceeds the registered noise; all robots: `python -m loopcheck.validation.judge.noise`."""
     case, _ = crank
     if name not in sources.names(case.robot):
         pytest.skip(f"{case.robot.name} has no {name}")
@@ -372,7 +372,7 @@ def test_noise_is_registered_from_all_robots(name: str, crank: tuple[Case, Motio
 
 @pytest.mark.slow
 def test_the_noise_of_a_robot_is_measured_by_its_command(tmp_path: Path) -> None:
-    """In workers, which know the functions of the module by its name."""
+    """In workers, which find the functions of the module by name."""
     table = tmp_path / "noise.csv"
     command = [
         sys.executable,

@@ -1,4 +1,4 @@
-"""`loopcheck serial`: errors before and after, limits against a search, and files that do what they say."""
+"""`loopcheck serial`: errors before and after, limits against a search, and files with the stated effect."""
 
 import ctypes
 import json
@@ -140,7 +140,7 @@ def test_no_constants_leave_less_than_is_said(ankle: Comparison) -> None:
 
 
 def test_links_of_a_file_that_computes_their_inertia_stay(tmp_path: Path) -> None:
-    """Angles in degrees too, in which the rest of a spring is written."""
+    """Angles in degrees too, in which the rest position of a spring is written."""
     text = KNEE[1].read_text(encoding="utf-8")
     serial = tmp_path / "knee_serial.xml"
     shank = '<inertial mass="2" pos="0 0 -0.18" diaginertia="0.02 0.02 0.004"/>'
@@ -306,7 +306,7 @@ def addresses(*arrays: Array) -> list[int]:
 
 
 def test_dropping_the_mass_of_rods_is_seen(tmp_path: Path) -> None:
-    """Beside the same mechanism, whose rod is as heavy, and one whose rod weighs next to nothing."""
+    """Beside the same mechanism with a rod as heavy, and with a rod of almost no weight."""
     light = tmp_path / "knee_light.xml"
     text = KNEE[0].read_text(encoding="utf-8")
     rod = 'mass="0.25" pos="0.005 0 -0.17" diaginertia="2.5e-3 2.5e-3 2e-5"'

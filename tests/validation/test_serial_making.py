@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_stand_in_is_the_tree_that_carries_most(tmp_path: Path) -> None:
-    """The knee's has shank and half of the rod at its joint, whose inertia a hand can compute, and all masses."""
+    """The knee's has shank and half of the rod at its joint, with an inertia computed by hand, and all masses."""
     path, notes = write_stand_in(case_of(KNEE[0]), (), (), tmp_path)
     made, closed = read(path), read(KNEE[0])
     assert [joint.name for joint in made.joints] == ["knee"]

@@ -55,7 +55,7 @@ WITHOUT_FILES = {
     "measure": "a benchmark of the catalogue",
     "compute_cases": "`Task.files` has the files of the target",
 }
-"""Functions of tasks whose arguments name no file of a user, with the reason."""
+"""Functions of tasks with arguments that name no file of a user, with the reason."""
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +88,7 @@ def keys_of(study: Study, folder: Path) -> set[str]:
 
 
 def functions_of_tasks() -> Iterator[tuple[str, Any]]:
-    """Name and function of every task that is written in the sources, with the module where it is."""
+    """Name and function of every task in the sources, with its module."""
     for path in sorted((ROOT / "validation").rglob("*.py")):
         module = None
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -131,7 +131,7 @@ def test_no_task_of_any_study_can_forget_the_files_of_its_model() -> None:
 
 
 def with_servo(folder: Path, gain: float) -> Path:
-    """A four-bar linkage whose motor is a servo; the analytic models contain nothing of its gain."""
+    """A four-bar linkage with a servo as motor; the analytic models do not contain its gain."""
     text = (FOUR_BAR / "four_bar.xml").read_text(encoding="utf-8")
     path = folder / "four_bar.xml"
     start = text.index("<actuator>")

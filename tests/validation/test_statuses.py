@@ -1,4 +1,4 @@
-"""One rule for the exit status of every command; an error of our own is one line, and its whole is in a file."""
+"""A common rule for the exit status of every command; an internal error is a line, its traceback in a file."""
 
 import ast
 import re
@@ -134,7 +134,7 @@ def test_a_figure_that_is_not_finite_never_passes(figure: float, tmp_path: Path)
 
 
 def test_no_study_compares_for_agreement_without_the_rule_for_figures_that_are_not_finite() -> None:
-    """`inf <= inf` is true: verdicts follow from `within`, or from a comparison above which the finite case is told."""
+    """`inf <= inf` is true: verdicts follow from `within`, or from a comparison after the finite case is decided."""
     for path in sorted((Path(verdicts.__file__).parents[1] / "studies").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.IfExp) and getattr(node.body, "value", "") in ("agree", verdicts.MEASURED):
@@ -149,6 +149,6 @@ def result_of(study: type[Study], table: pd.DataFrame, folder: Path) -> StudyRes
 
 
 def status_of(study: type[Study], table: pd.DataFrame, folder: Path) -> int:
-    """Exit status of a study of one table in which nothing was lost."""
+    """Exit status of a study with a single table without losses."""
     result = result_of(study, table, folder)
     return exit_status(study.conclude(result).verdicts, result.record)

@@ -1,4 +1,4 @@
-"""What all studies share: their record, where errors of our own are looked for, pages made again, the exit status."""
+"""Common parts of all studies: record, place of internal errors, pages made again, exit status."""
 
 import importlib.metadata
 import json
@@ -40,7 +40,7 @@ SLIP = "internal error: IndexError: {}; traceback: in a file"
 
 @dataclass(frozen=True, slots=True)
 class Halves(Study):
-    """Halves of some numbers, none of which is odd; it has the name of a study that there is."""
+    """Halves of some even numbers; it has the name of an existing study."""
 
     name: ClassVar[str] = "errata"
     page: ClassVar[str] = "halves"
@@ -65,7 +65,7 @@ class Halves(Study):
 
 
 class Bare(Halves):
-    """Without a page, and with nothing that follows."""
+    """Without a page, and without any follower."""
 
     page: ClassVar[str] = ""
 
@@ -113,7 +113,7 @@ def read(path: Path) -> dict[str, Any]:
     ],
 )
 def test_the_exit_status_follows_from_verdicts(verdicts: str, status: int) -> None:
-    """And from what was lost, which no verdict need tell of; an error of our own comes before all."""
+    """And from losses without a verdict; an internal error comes before all."""
     kinds = verdicts.split(", ")
     assert exit_status(iter(kinds), CLEAN) == status
     assert exit_status(kinds, {**CLEAN, "not_run": ["its process died"]}) == (status or 3)
@@ -158,7 +158,7 @@ def test_all_is_recorded(tmp_path: Path) -> None:
 
 
 def test_errors_of_our_own_are_found_in_notes_in_failures_and_in_tables(tmp_path: Path) -> None:
-    """A failure has its place in a table, whose row need not say so."""
+    """A failure has its place in a table, and its row need not repeat it."""
     record = run_study(Halves((8, 9, 8)), tmp_path, workers=Workers(1))[0].record
     said, failed, noted = record["internal_errors"]
     assert (said, noted) == (SLIP.format("said"), SLIP.format("noted"))

@@ -1,4 +1,4 @@
-"""`loopcheck sweep`: what it varies, what it finds, and that nothing is lost or counted twice whatever dies."""
+"""`loopcheck sweep`: its variations, its findings, and no row lost or counted twice after a kill."""
 
 import os
 import signal
@@ -54,7 +54,7 @@ def _case(name: str = "3prr", mode: str = "plus") -> Case:
 
 
 def _plain(mechanism: Mechanism, place: str) -> float:
-    """A length of the 3-PRR, read from where the bodies are."""
+    """A length of the 3-PRR, read from the positions of the bodies."""
     names = [body.name for body in mechanism.bodies]
     if place == "platform":
         return float(np.linalg.norm(mechanism.bodies[names.index("platform")].position))
@@ -68,7 +68,7 @@ def _rows(folder: Path, cases: int) -> pd.DataFrame:
 
 
 def test_each_parameter_is_multiplied_by_its_own_factor() -> None:
-    """Masses, tensors, mass centres and lengths, as MuJoCo compiles them; what stands in one plane stays there."""
+    """Masses, tensors, mass centres and lengths, as MuJoCo compiles them; planar robots stay planar."""
     mechanism = _case().mechanism
     varied = parameters(mechanism)
     change = np.random.default_rng(3).uniform(-0.05, 0.05, len(varied))
@@ -113,7 +113,7 @@ def test_samples_closed_at_once_are_those_closed_one_after_the_other() -> None:
 
 
 def test_a_robot_that_is_said_not_to_close_does_not() -> None:
-    """Least squares from many starts finds no pose of the robot either; the nominal one it closes."""
+    """Least squares from many starts finds no pose of the robot either, but closes the nominal robot."""
     wrong = replace(OWN, spread=5.0)
     refused = next(number for number in range(40) if _refusal(wrong, number))
     of = nominal(wrong)
@@ -168,7 +168,7 @@ def test_motions_are_what_they_are_said_to_be() -> None:
 
 
 def test_a_simulation_as_it_is_is_judged_by_the_motion_it_made() -> None:
-    """By `judge` on its log, which knows nothing of the sweep; against the prescribed motion it is twice as far."""
+    """By `judge` on its log, independent of the sweep; against the prescribed motion it is twice as far."""
     variation = replace(OWN, sources=("mujoco/as_is",))
     row = compute_cases(variation, (0,)).set_index("source").loc["mujoco/as_is"]
     case, motion = prepare(variation, 0)
@@ -181,7 +181,7 @@ def test_a_simulation_as_it_is_is_judged_by_the_motion_it_made() -> None:
 
 
 def test_an_engine_with_another_robot_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the engine gets the nominal robot, and the reference the perturbed one, errors are as large as that."""
+    """With the nominal robot for the engine, and the perturbed robot for the reference, errors are as large as that."""
     from loopcheck.engines.mujoco.routes.kkt import MujocoKkt
 
     right = MujocoKkt.compute_efforts
@@ -281,7 +281,7 @@ def test_a_larger_study_computes_what_a_smaller_one_has_not(whole: Path, tmp_pat
 def test_a_cluster_that_loses_a_worker_loses_nothing(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two worker processes, one killed after the first chunk: the data set is that of one process."""
+    """Two worker processes, one killed after the first chunk: the data set is that of a single process."""
     written: list[Path] = []
     with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
 
@@ -310,7 +310,7 @@ def test_a_scheduler_that_is_not_there_is_one_line(
 
 
 def test_chunks_are_the_same_for_more_cases() -> None:
-    """So that a larger study computes only what a smaller one has not; all cases are in one, and files stay few."""
+    """So that a larger study computes only the new cases; all cases are in a single data set, and files stay few."""
     million = chunks(1_000_000)
     for cases in (1, 29, 1000, 30_000):
         few = chunks(cases)
@@ -321,7 +321,7 @@ def test_chunks_are_the_same_for_more_cases() -> None:
 
 @pytest.mark.slow
 def test_the_page_and_the_command(loopcheck: Command, tmp_path: Path) -> None:
-    """The quantiles that are printed are those of the data set; a case alone gives the same error again."""
+    """The printed quantiles are those of the data set; a case alone gives the same error again."""
     options = ["--source", "mujoco/kkt", "--spread", "0.5"]
     status, out, err = loopcheck("study", "sweep", "3prr", "--cases", "40", "--jobs", "1", "--out", tmp_path, *options)
     assert (status, err) == (0, "")

@@ -50,7 +50,7 @@ def test_texts_are_read_back_as_they_were(tmp_path_factory: pytest.TempPathFacto
 
 
 def test_every_table_is_written_by_it() -> None:
-    """Only the one function of ours calls that of pandas."""
+    """Only our own function calls that of pandas."""
     root = Path(__file__).parents[2]
     callers = [path.name for path in (root / "validation").rglob("*.py") if ".to_csv(" in path.read_text("utf-8")]
     assert callers == ["tables.py"]

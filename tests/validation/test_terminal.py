@@ -37,7 +37,7 @@ class Ended:
 
     status: int
     lines: Sequence[str]
-    """Lines of the terminal, those that have left its screen included."""
+    """Lines of the terminal, including those above its screen."""
     bytes_written: bytes
     """Bytes that the terminal has received."""
     piped: bytes
@@ -59,7 +59,7 @@ def on_terminal(
     Args:
         arguments: Of the command.
         columns: Width of the terminal.
-        piped: `stdout` or `stderr`, if the command writes one of them into a pipe instead.
+        piped: `stdout` or `stderr`, if the command writes it into a pipe instead.
         program: Arguments of Python before those of the command.
         **environment: Variables besides those of the tests.
     """
@@ -106,7 +106,7 @@ def letters(lines: Iterable[str]) -> str:
 
 
 def want_intact(lines: Iterable[str]) -> None:
-    """Want no bar, and no row of a table that the terminal has broken."""
+    """Require no bar, and no row of a table that the terminal has broken."""
     for line in lines:
         assert not BAR.search(line)
         if line and line[0] in "┏┃┡│└":

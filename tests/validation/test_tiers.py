@@ -21,7 +21,7 @@ from tests.engines.mechanisms import FIVE_BAR
 ERROR = 1e-3
 """Seeded error [-]."""
 SAMPLE = 1
-"""At which of the states it is seeded."""
+"""State of the seeded fault."""
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def want(case: Case) -> ExpectedTerms:
 
 @pytest.fixture(scope="module")
 def right(want: ExpectedTerms) -> Matrices:
-    """Of an engine that computes what the model does."""
+    """Of an engine with the model's own results."""
     terms = want.terms
     rest = terms.gravity
     return Matrices(
@@ -145,7 +145,7 @@ def test_what_is_not_there_is_seen_beside_what_it_would_act_on(
 
 
 def test_places_and_springs_are_seen_beside_the_largest(want: ExpectedTerms) -> None:
-    """Not each beside its own: a body near the origin, a spring that rests near zero, an axis not of length one."""
+    """Not each beside its own: a body near the origin, a spring near its rest position, an axis not of length one."""
     own = replace(
         want.inventory,
         center=np.array([[0.01, 0, 0], [3, 0, 0], [0, 0, 0], [0, 0, 0]]),
@@ -168,7 +168,7 @@ def test_places_and_springs_are_seen_beside_the_largest(want: ExpectedTerms) -> 
 
 @pytest.mark.parametrize("share", [1e-2, -1e-9])
 def test_a_damper_that_is_a_little_wrong_is_named(share: float, want: ExpectedTerms) -> None:
-    """Off by a hundredth of itself, and by a billionth of the largest where there is to be none."""
+    """Off by a hundredth of itself, and by a billionth of the largest for a zero quantity."""
     place, own = ((1, 1), 0.05) if share > 0 else ((2, 2), -0.1)
     rows = static(want.inventory, spoilt(want.inventory, "damping", place, share * own), want.terms.M[0])
     limit = audits()["static"].relative_error or 0.0
@@ -183,7 +183,7 @@ def test_damping_of_what_rests_without_force_is_seen_beside_its_inertia(want: Ex
 
 
 def test_forces_and_moments_have_the_larger_of_their_scales(want: ExpectedTerms) -> None:
-    """A moment is also seen beside the forces at the robot's size, a force at rest beside what the robot needs."""
+    """A moment is also seen beside the forces at the robot's size, a force at rest beside the required efforts."""
     own = replace(want.inventory, moment=np.zeros((4, 3)))
     spoilt_moment = spoilt(own, "moment", (0, 0), ERROR * 3.0 * size(own))
     assert named([*static(own, spoilt_moment, want.terms.M[0])]) == [("external moment", "left", pytest.approx(ERROR))]
@@ -261,7 +261,7 @@ def test_what_is_lost_or_called_otherwise_is_named(
     missing: set[str],
     want: ExpectedTerms,
 ) -> None:
-    """And what belongs to it is not compared, for want of a partner."""
+    """And its dependents are not compared, as they lack a partner."""
     whole = {held.quantity: held for held in static(want.inventory, want.inventory, want.terms.M[0])}
     rows = {held.quantity: held for held in static(want.inventory, change(want.inventory), want.terms.M[0])}
     assert set(whole) - set(rows) == missing
@@ -298,7 +298,7 @@ def rigid(want: ExpectedTerms, J: Array, J_found: Array) -> dict[str, Any]:
 
 
 def test_constraints_are_counted_and_ranked(want: ExpectedTerms) -> None:
-    """Scaled, mixed or repeated rows forbid the same; what is missing or another direction is named."""
+    """Scaled, mixed or repeated rows forbid the same motions; a missing or another direction is named."""
     same = {"constraint rows": (2, 2), "rank of the constraints": (2, 2), "dof": (2, 2)}
     mixed = np.array([[3.0, 0.0], [1.0, -200.0]]) @ ROWS
     assert rigid(want, ROWS, mixed) == {**same, "beyond": (0, pytest.approx(0, abs=1e-14))}
@@ -343,7 +343,7 @@ SPOILT: dict[str, tuple[dict[str, tuple[int, ...]], str]] = {
     "weights, springs and loads": ({"bias": (MOVING, REST)}, "N or N m"),
     "dampers": ({"passive": (MOVING,)}, "N or N m"),
 }
-"""Where forces are spoilt, in motion or in rest or in both, for one quantity alone to be off; and its unit."""
+"""Forces to change, in motion or at rest or in both, for a single wrong quantity; and its unit."""
 
 
 @pytest.mark.parametrize("quantity", SPOILT)
@@ -358,7 +358,7 @@ def test_a_seeded_error_of_the_forces_is_named(quantity: str, case: Case, want: 
 
 
 def test_loads_are_no_dampers(case: Case, want: ExpectedTerms, right: Matrices) -> None:
-    """What springs and loads lack, in rest and in motion, is theirs alone."""
+    """Missing springs and loads, at rest and in motion, are named as such."""
     passive = np.array(right.passive)
     passive[[MOVING, REST], 0] -= ERROR * largest_force(want)
     rows = [*instantaneous(case.mechanism, want.terms, replace(right, passive=passive), (want.qd, want.qdd))]
@@ -414,7 +414,7 @@ def test_a_seeded_error_of_the_closure_is_named(case: Case, want: ExpectedTerms,
 
 
 def test_rows_that_are_not_the_models_have_a_number(case: Case, want: ExpectedTerms, right: Matrices) -> None:
-    """As an engine may close a loop by others."""
+    """As for an engine that closes a loop by other joints."""
     J, bias = (np.concatenate([rows, rows], axis=1) for rows in (right.J, right.closure_bias))
     twice = replace(right, J=J, closure_bias=bias)
     *_, held = instantaneous(case.mechanism, want.terms, twice, (want.qd, want.qdd))
@@ -424,7 +424,7 @@ def test_rows_that_are_not_the_models_have_a_number(case: Case, want: ExpectedTe
 
 
 def test_a_direction_that_is_lost_in_motion_is_named(case: Case, want: ExpectedTerms, right: Matrices) -> None:
-    """Where the engine is at rest it may have what it likes: the directions are those of the states."""
+    """The engine's rest position is free: the directions are those of the states."""
     J = np.array(right.J)
     J[SAMPLE, 0] = 0
     rows = [*instantaneous(case.mechanism, want.terms, replace(right, J=J), (want.qd, want.qdd))]

@@ -17,7 +17,7 @@ CONTRACT = {
     "drake/forward": UNFINISHED,
     **dict.fromkeys(("mjx/kkt_single", "newton/kkt_single"), SINGLE),
 }
-"""Limits of the effort error by the kind of route [-]; no result has ever been a reason to loosen one."""
+"""Limits of the effort error by the kind of route [-]; no result has ever been a reason to loosen a limit."""
 
 
 def test_no_limit_is_loosened() -> None:

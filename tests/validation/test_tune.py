@@ -1,4 +1,4 @@
-"""The cheapest settings that reach an accuracy: found as by trying all, right by a loop of one's own, and certified."""
+"""The cheapest settings for an accuracy: equal to a full search, right by an independent loop, and certified."""
 
 import json
 import shutil
@@ -51,7 +51,7 @@ FAMILIES = [*families(1, "first"), *families(4, "second")]
 
 
 def smooth(family: Family, step: float, stable: float = 0.011) -> float:
-    """Of first and second order; from some step on nothing is stable."""
+    """Of first and second order; unstable from some step on."""
     softer = 0.4 if family.stages == 1 and family.timeconst == 3 else 1.0
     size = 3 * step if family.stages == 1 else 40 * step**2
     return size * softer if step < stable else np.inf
@@ -94,7 +94,7 @@ def test_the_search_finds_what_trying_all_finds(target: float, stable: float) ->
 
 @pytest.mark.parametrize("target", [3e-2, 1e-2, 2e-3, 1e-4])
 def test_steps_that_are_leapt_over_are_looked_at(target: float) -> None:
-    """A leap goes by the error of a step so coarse that it tells too little of the finer ones."""
+    """A jump is based on the error of a step too coarse to predict the finer steps."""
     tried: list[Candidate] = []
     best = choice(list(cheapest(FAMILIES, Reach(1.0), target, tries(steep, tried))), target)
     every = [family.stages / step for family in FAMILIES for step in STEPS if step > 1 / 40_000]
@@ -151,7 +151,7 @@ def test_the_search_ends_where_a_start_lasts_at_every_step() -> None:
 
 
 def test_the_search_ends_where_everything_blows_up() -> None:
-    """From the step of the file on: a coarser one may do so because of its size."""
+    """From the step of the file on: a coarser step may succeed because of its size."""
     steps: list[float] = []
 
     def unstable(candidates: Sequence[Candidate], limit: float) -> list[Scored]:
@@ -163,7 +163,7 @@ def test_the_search_ends_where_everything_blows_up() -> None:
 
 
 def test_the_search_ends_where_an_error_falls_too_slowly() -> None:
-    """As the floor of a log does whose friction chatters: half of the error is left at a quarter of the step."""
+    """As the floor of a log with chattering friction: half of the error is left at a quarter of the step."""
     tried: list[Candidate] = []
     slow = list(cheapest(FAMILIES, Reach(1.0), 1e-3, tries(lambda _, step: 0.7 * (step / 0.02) ** 0.5, tried)))
     assert choice(slow, 1e-3) is None
@@ -188,7 +188,7 @@ def test_a_motion_that_motors_are_too_weak_for_is_seen_at_once(tmp_path: Path) -
 
 
 def test_euler_and_implicitfast_are_one_where_only_joints_are_damped(tmp_path: Path) -> None:
-    """They are not tried both then; a servo with a velocity gain tells them apart."""
+    """Then they are not both tried; a servo with a velocity gain distinguishes them."""
     damped = FOUR_BAR.read_text(encoding="utf-8").replace('type="hinge"', 'type="hinge" damping="0.3"')
     ends, methods = {}, {}
     for name, text in {
@@ -232,7 +232,7 @@ def test_of_equal_costs_the_fewest_changes_win() -> None:
 
 
 class Laws:
-    """Stands for what tries settings."""
+    """Replaces the trial of settings."""
 
     def __init__(self, law: Law) -> None:
         self.law, self.families = law, FAMILIES
@@ -243,7 +243,7 @@ class Laws:
 
 
 def test_where_nothing_is_found_finer_steps_than_the_best_are_tried_while_they_help() -> None:
-    """Down to what no step removes, and no finer than a budget leaves."""
+    """Down to the error that no step removes, and no finer than a budget permits."""
     begin = Scored(candidate=Candidate(family=FAMILIES[0], step=8e-3), error=8e-3 + 1e-4, cost=125.0)
 
     def law(family: Family, step: float) -> float:
@@ -271,7 +271,7 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_a_tuned_file_is_right_in_a_loop_of_ones_own(tuned: Path) -> None:
-    """Other gains, another start, and the start left out: within what was asked for, where the original is not."""
+    """Other gains, another start, and the start left out: within the accuracy, unlike the original."""
     case = case_of(FOUR_BAR)
     motion = prescribe(case)
     effort = Noc().compute_efforts(case, motion).effort
@@ -355,7 +355,7 @@ def test_what_is_no_number_is_never_reached(
 def test_a_target_is_lowered_only_where_the_search_has_seen_the_motion(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A motion that is missed for the first time takes part in the next search, which needs no margin for it."""
+    """A motion missed for the first time takes part in the next search, which needs no margin for it."""
     targets: list[float] = []
     seen: set[str] = set()
     fine = Trial(purpose="", settings={}, error=1e-9, rms=0, start=0, floor=0, window=0, gap=0, cost=1)
@@ -443,7 +443,7 @@ def test_a_figure_that_is_wrong_though_well_signed_is_found(tuned: Path, loopche
 
 
 def test_a_users_own_parts_are_never_overwritten(tmp_path: Path) -> None:
-    """What the model includes is changed too, so it is written elsewhere, or by --in-place, or not at all."""
+    """Included files are changed too, so the model is written elsewhere, or by --in-place, or not at all."""
     text = FOUR_BAR.read_text(encoding="utf-8")
     begin, end = text.index("<equality>"), text.index("</equality>") + len("</equality>")
     (tmp_path / "loops.xml").write_text(f"<mujocoinclude>{text[begin:end]}</mujocoinclude>")
@@ -461,7 +461,7 @@ def test_a_users_own_parts_are_never_overwritten(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_pybullet_gets_a_script_that_is_run_as_given(loopcheck: Command, tmp_path: Path) -> None:
-    """The script is part of what is certified."""
+    """The script is part of the certified files."""
     pytest.importorskip("pybullet")
     folder = tmp_path / "tuned"
     arguments = ("--accuracy", "0.02", "--source", "pybullet/as_is", "--out", folder, "--jobs", "1")
@@ -480,7 +480,7 @@ def test_pybullet_gets_a_script_that_is_run_as_given(loopcheck: Command, tmp_pat
 def test_what_cannot_be_reached_says_what_stands_in_the_way(
     loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a machine whose every step takes 2 µs, 0.5 µs per simulated millisecond leave steps of 4 ms."""
+    """On a machine that takes 2 µs for every step, 0.5 µs per simulated millisecond leave steps of 4 ms."""
     monkeypatch.setattr(AskedTuning, "seconds_per_step", lambda *_: 2e-6)  # workers are other processes
     arguments = ("--accuracy", "1e-5", "--max-cost", "0.5", "--out", tmp_path / "out", "--jobs", "1")
     status, out, err = loopcheck("tune", FOUR_BAR, *arguments)

@@ -1,4 +1,4 @@
-"""A robot in metres and the same one in millimetres or kilometres: what is said of one is true of the other."""
+"""A robot in metres and the same robot in millimetres or kilometres get the same results."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from tests.conftest import CaseMaker
 
 
 def four_bar(unit: float) -> str:
-    """A plain four-bar whose lengths, gravity and moments of inertia are given in a unit of length [1/m]."""
+    """A plain four-bar with lengths, gravity and moments of inertia in a unit of length [1/m]."""
     m, m2 = unit, unit**2
     return f"""
 <mujoco><compiler angle="radian"/><option gravity="0 {-9.81 * m:.17g} 0"/>
@@ -59,7 +59,7 @@ def slider_crank(unit: float) -> str:
 
 
 MECHANISMS = {"four_bar": (four_bar, 0.1, 0), "slider_crank": (slider_crank, 0.005, 1)}
-"""Model by its unit, half swing of its drive [rad or m], and by which power of the unit that grows."""
+"""Model by its unit, half swing of its drive [rad or m], and its power of the unit."""
 MILLIMETRES, METRES, KILOMETRES = 1e3, 1.0, 1e-3
 SOURCES = (
     *("analytic/noc", "analytic/lagrange", "mujoco/kkt", "mujoco/forward", "exudyn/forward"),

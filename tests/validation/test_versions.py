@@ -1,4 +1,4 @@
-"""`loopcheck versions`: results of several versions side by side, what changes, and what cannot be made."""
+"""`loopcheck versions`: results of several versions side by side, changes, and versions that cannot be made."""
 
 import importlib.metadata
 import re
@@ -213,7 +213,7 @@ def test_without_uv_the_reason_says_what_to_do(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_release_runs_in_a_python_that_it_has_wheels_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With what it needs beside it: here nothing in the versions of another Python."""
+    """With its dependencies: here none in the versions of another Python."""
     monkeypatch.setattr(uv, "program", lambda: "uv")
     monkeypatch.setattr(places, "_version_in", lambda *_: ("3.2.6", ""))
     monkeypatch.setattr(places, "chosen_python", lambda *_: "/usr/bin/python3.13")
@@ -235,7 +235,7 @@ def test_a_release_without_wheels_does_not_run_and_says_so(monkeypatch: pytest.M
 
 
 def test_the_rooms_stand_alone(tmp_path: Path) -> None:
-    """Nothing of this environment comes along: the interpreter without its packages finds ours, and no MuJoCo."""
+    """No package of this environment is used: the bare interpreter finds our code, and no MuJoCo."""
     with rooms(tmp_path) as place:
         assert {path.name for path in place.iterdir() if path.suffix != ".dist-info"} == {
             "loopcheck",
@@ -275,7 +275,7 @@ def test_bad_input_is_one_line(arguments: tuple[str, ...], complaint: str, loopc
 
 @pytest.mark.slow
 def test_the_older_mujoco_itself_gives_what_the_ledger_says(tmp_path: Path) -> None:
-    """An environment is made; skipped with the reason where it cannot be."""
+    """An environment is made; skipped with the reason if it cannot be."""
     try:
         old, here = environments("mujoco", ["3.6.0"], [])
     except HarnessError as error:

@@ -1,4 +1,4 @@
-"""What the process of a command does beside its workers."""
+"""Work of a command's process beside its workers."""
 
 import os
 import signal
@@ -27,11 +27,11 @@ except KeyboardInterrupt:
     print("interrupted")
 """
 PATIENCE = 30.0
-"""How long a task waits for a file [s]."""
+"""Time limit of a task that waits for a file [s]."""
 
 
 def awaited(path: Path) -> bool:
-    """Whether a file comes to be; runs in a worker."""
+    """Whether a file appears; runs in a worker."""
     end = time.monotonic() + PATIENCE
     while not path.exists() and time.monotonic() < end:
         time.sleep(0.01)
@@ -39,7 +39,7 @@ def awaited(path: Path) -> bool:
 
 
 def test_this_process_works_while_its_workers_do(tmp_path: Path) -> None:
-    """What is done meanwhile is begun when the tasks are, and may be what they wait for."""
+    """Concurrent work begins with the tasks, and may be their precondition."""
     with worker_pool(Workers(jobs=1)) as pool:
         results = pool.results([Task(awaited, (tmp_path / "file",))], "files", (tmp_path / "file").touch)
     assert results == [True]

@@ -1,4 +1,4 @@
-"""Worlds of a batch: those that do not agree are named, steps are counted, and nothing better is left out."""
+"""Worlds of a batch: disagreement is named, steps are counted, and no better choice is left out."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ def case() -> Case:
 
 @dataclass
 class Spoilt:
-    """A batch whose last world does something else."""
+    """A batch with a different result in its last world."""
 
     worlds: Any
     change: Callable[[Array], Array]
@@ -104,7 +104,7 @@ def test_worlds_begin_closed_and_each_in_a_state_of_its_own(case: Case) -> None:
 
 @dataclass
 class Clocked:
-    """A batch that takes a known time for a step, on a clock of its own."""
+    """A batch with a known time per step, on a clock of its own."""
 
     seconds: float
     now: float = 0.0
@@ -127,7 +127,7 @@ def test_steps_are_counted_over_all_worlds(seconds: float, monkeypatch: pytest.M
 
 
 def test_steps_are_as_long_as_those_of_the_file(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An engine with a step of its own is held beside others: four milliseconds are four steps of the file."""
+    """An engine with a step of its own is compared with others: four milliseconds are four steps of the file."""
     worlds = Clocked(1e-3)
     stand_in = SimpleNamespace(
         device=own.device,
@@ -173,7 +173,7 @@ def test_the_line_joins_what_nothing_is_better_than() -> None:
 
 
 def test_names_cover_neither_each_other_nor_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two engines whose choices lie close: each name beside its point alone would cover the next."""
+    """Two engines with choices close together: each name beside its own point would cover the other."""
     one = table(*((1e4 * 1.12**k, 1e-3 * 1.1**k) for k in range(6)))
     other = one.assign(engine="mjx", rate=1.05 * one["rate"], rms=0.97 * one["rms"])
     drawn: list[Axes] = []
