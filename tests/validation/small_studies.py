@@ -19,8 +19,8 @@ from loopcheck.validation.report import pages
 from loopcheck.validation.studies.budget import study as budget
 from loopcheck.validation.studies.budget.parts import missing
 from loopcheck.validation.studies.control import study as ctc
-from loopcheck.validation.studies.control.runs import Settings
-from loopcheck.validation.studies.control.simulate import Task
+from loopcheck.validation.studies.control.runs import ControlSettings
+from loopcheck.validation.studies.control.simulate import Circle
 from loopcheck.validation.studies.errata import costs
 from loopcheck.validation.studies.errata.costs import cases_of
 from loopcheck.validation.studies.evidence import study as evidence
@@ -46,7 +46,9 @@ def small() -> Iterator[pytest.MonkeyPatch]:
         patch.setattr(pages, "completed", lambda sections, _: sections)
         patch.setattr(loopcheck.engines.ladder, "ladders", _short)
         patch.setattr(tuned, "TARGETS", (0.1,))
-        patch.setattr(ctc, "Control", partial(ctc.Control, levels=(5.0,), settings=Settings(task=Task(dt=0.02))))
+        patch.setattr(
+            ctc, "Control", partial(ctc.Control, levels=(5.0,), settings=ControlSettings(task=Circle(dt=0.02)))
+        )
         patch.setattr(mutants, "compared_sources", lambda case: ["analytic/lagrange", "mujoco/kkt"])
         patch.setattr(misreadings, "routes", lambda case: [])
         patch.setattr(mutants, "FAULTS", (*MUTANTS[:2], COMMON_FAULTS[0]))

@@ -14,7 +14,7 @@ from loopcheck.robots.errors import ToleranceError
 from loopcheck.robots.log import Instantaneous, Log
 from loopcheck.robots.robot import Case, load, make_case
 from loopcheck.validation.judge.accuracy import Requirement, requirement
-from loopcheck.validation.judge.logs import Asked, judge_log, verdicts
+from loopcheck.validation.judge.logs import LogOptions, judge_log, verdicts
 from loopcheck.validation.judge.targets import case_of
 from loopcheck.validation.judge.verdicts import NO_LOAD, verdict_of
 from loopcheck.validation.studies.tune.purposes import OWN, Purpose, purpose_of
@@ -188,7 +188,7 @@ def test_an_internal_load_is_reported_and_beyond_the_peaks_not_comparable(tense:
     heavy = judge_log(case, replace(log, effort=log.effort + 100 * peak * pressing))
     assert [one.verdict for one in verdicts(heavy, 0.01, internal_load=200)] == ["agree", "agree"]
     with pytest.raises(ToleranceError, match="internal load must be at least 0, got -1"):
-        Asked(internal_load=-1)
+        LogOptions(internal_load=-1)
 
 
 def test_settings_are_judged_by_the_peak_of_the_prescribed_motion_with_its_start() -> None:

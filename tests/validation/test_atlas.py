@@ -11,9 +11,9 @@ from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.model_file import ModelFile
 from loopcheck.validation.execution.workers import ALONE
-from loopcheck.validation.studies.atlas.manifest import Entry, Model, Repository, entries
+from loopcheck.validation.studies.atlas.manifest import AtlasModel, Entry, Repository, entries
 from loopcheck.validation.studies.atlas.model_pages import Page, let_one_stand_for_copies
-from loopcheck.validation.studies.atlas.reading import Reading, read_model
+from loopcheck.validation.studies.atlas.reading import ReadModel, read_model
 from loopcheck.validation.studies.atlas.study import Atlas, sources_of
 from loopcheck.validation.studies.study import run_study
 from tests.validation.atlas_repository import TEXTS, make_repository, write_manifest
@@ -74,8 +74,8 @@ def test_a_pose_of_the_manifest_is_the_start(tmp_path: Path) -> None:
     path = tmp_path / "model.xml"
     path.write_text(TEXTS["four bar/four_bar.xml"], encoding="utf-8")
 
-    def start(**pose: tuple[float, ...]) -> Reading:
-        return read_model(Model(id="model", path="model.xml", pose=pose), path)
+    def start(**pose: tuple[float, ...]) -> ReadModel:
+        return read_model(AtlasModel(id="model", path="model.xml", pose=pose), path)
 
     case = start(rocker=(0.4,)).case
     assert case is not None
@@ -181,15 +181,15 @@ def test_sources_stand_beside_those_of_engines() -> None:
 
 
 def _page(name: str, *, copied_from: str = "", licence: str = "", fingerprint: str = "1") -> Page:
-    model = Model(id=name, path="model.xml", licence=licence)
+    model = AtlasModel(id=name, path="model.xml", licence=licence)
     files, commit = {"model.xml": "0" * 64}, "0" * 40
     place = Repository(repository="a/b", commit=commit, copied_from=copied_from, models=(model,), files=files)
-    reading = Reading(kind="loops", bodies=2, actuators=1, fingerprint=fingerprint)
+    reading = ReadModel(kind="loops", bodies=2, actuators=1, fingerprint=fingerprint)
     return Page(entry=Entry(repository=place, model=model), reading=reading if fingerprint else None)
 
 
-def _read(tmp_path: Path, text: str) -> Reading:
+def _read(tmp_path: Path, text: str) -> ReadModel:
     (tmp_path / "repository").mkdir(exist_ok=True)
     path = tmp_path / "repository/model.xml"
     path.write_text(text, encoding="utf-8")
-    return read_model(Model(id="model", path="model.xml"), path)
+    return read_model(AtlasModel(id="model", path="model.xml"), path)

@@ -9,7 +9,7 @@ from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.mjcf import compile_model
 from loopcheck.robots.model_file import ModelFile
 from loopcheck.validation.studies.atlas.fetching import FetchError, fetched
-from loopcheck.validation.studies.atlas.manifest import Entry, Model, Repository
+from loopcheck.validation.studies.atlas.manifest import AtlasModel, Entry, Repository
 from loopcheck.validation.studies.atlas.patching import Rule, patched_text
 from loopcheck.validation.studies.atlas.reading import read_model
 from tests.validation.atlas_repository import NAME
@@ -47,9 +47,9 @@ def test_rules_change_what_they_name_alone(path: Path) -> None:
 
 
 def test_a_model_that_was_refused_is_read_with_its_patches(path: Path) -> None:
-    assert "a medium" in read_model(Model(id="model", path="model.xml"), path).reason
+    assert "a medium" in read_model(AtlasModel(id="model", path="model.xml"), path).reason
     path.write_text(_text(path, VACUUM, GRIP, HOLD), encoding="utf-8")
-    assert read_model(Model(id="model", path="model.xml"), path).case is not None
+    assert read_model(AtlasModel(id="model", path="model.xml"), path).case is not None
 
 
 def test_a_rule_that_finds_nothing_is_refused(path: Path) -> None:
@@ -90,7 +90,7 @@ def test_the_cache_holds_the_patched_file_beside_the_other(
     text = _text(place / "model.xml", VACUUM).encode()
 
     def entry(digest: str) -> Entry:
-        model = Model(id="arm", path="model.xml", patches=(VACUUM,), patched_sha256=digest)
+        model = AtlasModel(id="arm", path="model.xml", patches=(VACUUM,), patched_sha256=digest)
         files = {"model.xml": hashlib.sha256(MEDIUM.encode()).hexdigest()}
         return Entry(repository=Repository(repository=NAME, commit=commit, models=(model,), files=files), model=model)
 
@@ -106,9 +106,9 @@ def test_the_cache_holds_the_patched_file_beside_the_other(
 
 def test_patches_and_their_hash_come_together() -> None:
     with pytest.raises(ValueError, match="'arm' must have both patches and the SHA-256"):
-        Model(id="arm", path="model.xml", patches=(VACUUM,))
+        AtlasModel(id="arm", path="model.xml", patches=(VACUUM,))
     with pytest.raises(ValueError, match="'arm' must have both patches and the SHA-256"):
-        Model(id="arm", path="model.xml", patched_sha256="1" * 64)
+        AtlasModel(id="arm", path="model.xml", patched_sha256="1" * 64)
 
 
 def _written(path: Path, name: str, text: str) -> Path:

@@ -33,15 +33,15 @@ from loopcheck.validation.studies.control.perturbation import (
     perturb,
 )
 from loopcheck.validation.studies.control.plant import ExactPlant
-from loopcheck.validation.studies.control.runs import CONTROLLERS, REGULAR, Batch, Settings, run_batch
-from loopcheck.validation.studies.control.simulate import DIVERGED, Runs, Task, references, simulate
+from loopcheck.validation.studies.control.runs import CONTROLLERS, REGULAR, ControlSettings, RunGroup, run_batch
+from loopcheck.validation.studies.control.simulate import DIVERGED, Circle, ControlledRuns, references, simulate
 from loopcheck.validation.studies.control.study import Control
 from loopcheck.validation.studies.study import exit_status, run_study, write_conclusion
 from tests.validation.conftest import Command, in_this_process
 
 G = 9.81
-COARSE = Task(dt=8e-3)
-SMALL = Control(levels=(5.0,), templates=2, settings=Settings(task=COARSE))
+COARSE = Circle(dt=8e-3)
+SMALL = Control(levels=(5.0,), templates=2, settings=ControlSettings(task=COARSE))
 
 
 @cache
@@ -62,7 +62,7 @@ def _templates() -> list[Template]:
     return make_templates(3, np.random.default_rng(0))
 
 
-def _run(controller: str, robots: list[paper.Parameters], task: Task, mode: str = "pmp") -> Runs:
+def _run(controller: str, robots: list[paper.Parameters], task: Circle, mode: str = "pmp") -> ControlledRuns:
     x, xd, _ = task.pose()
     start = np.repeat(x[:1], len(robots), axis=0), np.repeat(xd[:1], len(robots), axis=0)
     control = CONTROLLERS[controller](_nominal(), SMALL.settings.gains, g=G)
@@ -118,7 +118,7 @@ def test_plant_against_the_reference(mode: str) -> None:
         np.testing.assert_allclose(getattr(own, name), getattr(robot, name), rtol=1e-14, err_msg=name)
     motion = prescribe(case)
     tau = Noc().compute_efforts(case, motion).effort
-    x, xd, xdd = Task(dt=motion.dt).pose()
+    x, xd, xdd = Circle(dt=motion.dt).pose()
     plant = ExactPlant([robot] * len(x), _elbow(mode), x, xd, g=G)
     np.testing.assert_allclose(plant.acceleration(x, xd, tau), xdd, atol=1e-11)
     names = [joint.name for joint in case.mechanism.joints]
@@ -150,7 +150,7 @@ def test_on_the_nominal_robot_the_torque_is_that_of_inverse_dynamics(controller:
     motion = prescribe(_case(mode))
     wanted = Noc().compute_efforts(_case(mode), motion).effort
     control = CONTROLLERS[controller](_nominal(), SMALL.settings.gains, g=G)
-    for k, now in enumerate(references(_nominal(), _elbow(mode), Task(dt=motion.dt))):
+    for k, now in enumerate(references(_nominal(), _elbow(mode), Circle(dt=motion.dt))):
         tau = control.torque(now, now.q[None], now.qd[None])[0]
         np.testing.assert_allclose(tau, wanted[k], atol=1e-11)
 
@@ -159,7 +159,7 @@ def test_on_the_nominal_robot_the_torque_is_that_of_inverse_dynamics(controller:
 @pytest.mark.parametrize("controller", CONTROLLERS)
 def test_on_the_nominal_robot_the_error_is_that_of_holding_the_torque(controller: str) -> None:
     """It falls with the time between two control actions."""
-    errors = [_run(controller, [_nominal()], Task(dt=dt)).error.max() for dt in (8e-3, 4e-3)]
+    errors = [_run(controller, [_nominal()], Circle(dt=dt)).error.max() for dt in (8e-3, 4e-3)]
     assert errors[0] < 3e-4
     assert errors[1] < 0.6 * errors[0]
 
@@ -182,7 +182,7 @@ class OffTrack:
 
 def test_the_indices_are_the_integrals_that_they_are_called() -> None:
     """Of an error c t over a time T: ISE = c² T³/3, IAE = c T²/2 and ITAE = c T³/3."""
-    task, slope = Task(period=1.0), 0.05
+    task, slope = Circle(period=1.0), 0.05
     wanted = references(_nominal(), _elbow("ppm"), task)
     runs = simulate(Idle(_nominal(), SMALL.settings.gains, g=G), OffTrack(wanted, slope * task.t), wanted, task)
     assert runs.ISE[0] == pytest.approx(slope**2 / 3, rel=1e-5)
@@ -272,7 +272,7 @@ def test_runs_that_crash_take_no_others_along(tmp_path: Path) -> None:
 
 
 @wraps(run_batch)  # the name is part of what a result is known by
-def _without_extended(settings: Settings, batch: Batch) -> pd.DataFrame:
+def _without_extended(settings: ControlSettings, batch: RunGroup) -> pd.DataFrame:
     if batch.controller == "extended":
         raise ValueError("a slip")
     return run_batch(settings, batch)
@@ -316,7 +316,7 @@ def test_engines_rebuild_the_robot(engine: str, request: pytest.FixtureRequest) 
     if not engines.installed(engine) and not request.config.getoption("--require-engines"):
         pytest.skip(f"{engine} is not installed")
     robot = perturb(_nominal(), _templates()[0], 0.05, "all")
-    task = Task(dt=1e-3, period=2.0)
+    task = Circle(dt=1e-3, period=2.0)
     x, xd, _ = task.pose()
     exact = ExactPlant([robot], _elbow("pmp"), x[:1], xd[:1], g=G)
     with engine_plant(engine, _case("pmp"), [robot], x[:1], exact) as plant:
@@ -334,7 +334,7 @@ def test_engines_rebuild_the_robot(engine: str, request: pytest.FixtureRequest) 
 def test_wrong_lengths_can_carry_classical_control_through_a_singularity() -> None:
     """In mode ppm two percent suffice: the motors keep to their angles, and the true determinant changes its sign."""
     robot = perturb(_nominal(), make_templates(10, np.random.default_rng(0))[9], 0.02, "all")
-    task = Task(dt=4e-3)
+    task = Circle(dt=4e-3)
     lost = _run("classical", [robot], task, "ppm")
     k = int(np.searchsorted(task.t, lost.diverged_at[0]))
     determinant = paper.singularity_determinant(robot, lost.x[:k, 0], lost.q[:k, 0])

@@ -18,8 +18,8 @@ from loopcheck.robots.log_files import read_log, write_log
 from loopcheck.robots.robot import Case, load, make_case
 from loopcheck.validation.judge import sources
 from loopcheck.validation.judge.logs import (
-    Asked,
     JudgedLog,
+    LogOptions,
     fit_rows,
     judge_log,
     log_rows,
@@ -154,8 +154,8 @@ def test_logs_side_by_side_are_cases_of_the_tables_of_a_run(case: Case, exact: L
     found = []
     for name, log in (("good", exact), ("heavy", heavy)):
         write_log(log, tmp_path / f"{name}.csv")
-        found.append(judge_file(case, name, tmp_path / f"{name}.csv", Asked()))
-    results = results_of_logs(found, Asked())
+        found.append(judge_file(case, name, tmp_path / f"{name}.csv", LogOptions()))
+    results = results_of_logs(found, LogOptions())
     rows = results.summary.set_index(["mode", "source"])
     assert rows.loc[("good", "log/good"), "verdict"] == "agree"
     assert rows.loc[("heavy", "log/heavy"), "verdict"] == "disagree"
@@ -267,7 +267,7 @@ def test_tables_as_adams_writes_them_are_judged(mass: float, verdict: str, tmp_p
     (tmp_path / "spring.toml").write_text(DESCRIPTION, encoding="utf-8")
     (tmp_path / "pendulum.xml").write_text(PENDULUM.replace('mass="1"', f'mass="{mass}"'), encoding="utf-8")
     pendulum = case_of(tmp_path / "pendulum.xml")
-    found = judge_file(pendulum, "adams", tmp_path / "spring.tab", Asked())
+    found = judge_file(pendulum, "adams", tmp_path / "spring.tab", LogOptions())
     assert found.judged is not None
     assert said(found.judged, 1e-4)[0] == verdict
 
@@ -282,11 +282,11 @@ def test_bad_input_is_refused(tmp_path: Path, exact: Log) -> None:
         case_of(MODEL, mode="away")
     case = case_of(MODEL)
     with pytest.raises(HarnessError, match="the 1 logs must have different names, got a, b"):
-        judge_of_files(case, [path], asked=Asked(), names=("a", "b"))
+        judge_of_files(case, [path], asked=LogOptions(), names=("a", "b"))
     with pytest.raises(HarnessError, match="the 2 logs must have different names, got run, run"):
-        judge_of_files(case, [path, path], asked=Asked())
+        judge_of_files(case, [path, path], asked=LogOptions())
     with pytest.raises(HarnessError, match="accuracy must be positive and finite, got 0"):
-        Asked(accuracy=0)
+        LogOptions(accuracy=0)
     with pytest.raises(HarnessError, match="must have more samples from 9 s on, got 0: too few for every filter"):
         judge_log(make_case(load("four_bar"), variant="default", mode="home", configuration="vertical"), exact, start=9)
 
@@ -296,7 +296,7 @@ def test_tables_of_long_logs_are_thinned_and_all_of_it_judged(
 ) -> None:
     monkeypatch.setattr("loopcheck.validation.studies.judge.study.MOST_ROWS", 12)
     found = compared(judge_log(case, exact))
-    results = results_of_logs([found], Asked())
+    results = results_of_logs([found], LogOptions())
     assert results.efforts.groupby("source").size().max() <= 12
     assert found.judged is not None
     assert found.judged.residuals[0].floor.samples > 30
@@ -365,7 +365,7 @@ def test_a_verdict_that_depends_on_the_time_of_the_efforts_asks_for_it(case: Cas
     assert note.startswith("depends on the time of application of the efforts: state --effort-time")
     assert [row["assumed"] for row in log_rows(judge_log(case, log))][:2] == ["assumed", "other"]
     write_log(log, tmp_path / "run.csv")
-    stated = judge_file(case, "run", tmp_path / "run.csv", Asked(effort_time=Held(0.02))).judged
+    stated = judge_file(case, "run", tmp_path / "run.csv", LogOptions(effort_time=Held(0.02))).judged
     assert stated is not None
     assert said(stated, 0.02)[0] == "agree"
 
@@ -375,8 +375,8 @@ def test_options_of_the_command_reach_the_judge(case: Case, exact: Log, tmp_path
     late = replace(exact, effort=exact.effort * np.where(exact.t < 0.3, 1.5, 1.0)[:, None])
     write_log(late, tmp_path / "run.csv")
     for start, verdict in ((-np.inf, "disagree"), (0.4, "agree")):
-        found = judge_file(case, "run", tmp_path / "run.csv", Asked(start=start))
-        results = results_of_logs([found], Asked(start=start))
+        found = judge_file(case, "run", tmp_path / "run.csv", LogOptions(start=start))
+        results = results_of_logs([found], LogOptions(start=start))
         rows = results.summary.set_index("source")
         assert rows.loc["log/run", "verdict"] == verdict
         assert "noise floor" in str(rows.loc["log/run", "note"])

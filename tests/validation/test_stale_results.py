@@ -23,7 +23,7 @@ from loopcheck.validation.execution.progress import NoDisplay
 from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool, Workers, worker_pool
 from loopcheck.validation.judge import targets
 from loopcheck.validation.judge.evaluate import prescribe_or_error
-from loopcheck.validation.judge.logs import Asked
+from loopcheck.validation.judge.logs import LogOptions
 from loopcheck.validation.judge.targets import case_of
 from loopcheck.validation.studies.atlas.tuning import tuned_cost
 from loopcheck.validation.studies.judge.study import judge_of_files
@@ -141,7 +141,7 @@ def with_servo(folder: Path, gain: float) -> Path:
 
 
 STUDIES: Mapping[str, Callable[[Path], Study]] = {
-    "judge": lambda path: judge_of_files(case_of(path), [FOUR_BAR / "logs/clean.csv"], asked=Asked()),
+    "judge": lambda path: judge_of_files(case_of(path), [FOUR_BAR / "logs/clean.csv"], asked=LogOptions()),
     "throughput": lambda path: Throughput(case=case_of(path), engines=("mujoco",), worlds=(1, 3), steps=3),
     "sweep": lambda path: Sweep(variation=Variation(target=str(path), motions=("own",)), cases=3),
     "serial": lambda path: Serial(closed=case_of(path), serial=case_of(path)),
@@ -245,7 +245,7 @@ def test_a_log_and_its_description_are_part_of_the_key(suffix: str, tmp_path: Pa
     for file in (FOUR_BAR / "logs").glob("clean.*"):
         shutil.copy(file, tmp_path)
     edited = (tmp_path / "clean").with_suffix(suffix)
-    study = judge_of_files(case_of(FOUR_BAR / "four_bar.xml"), [tmp_path / "clean.csv"], asked=Asked())
+    study = judge_of_files(case_of(FOUR_BAR / "four_bar.xml"), [tmp_path / "clean.csv"], asked=LogOptions())
     before = keys_of(study, tmp_path)
     edited.write_text(edited.read_text(encoding="utf-8") + "\n" if edited.exists() else "", encoding="utf-8")
     assert not before & keys_of(study, tmp_path)

@@ -71,9 +71,9 @@ def _update(requirement: str) -> int:
       loopcheck engines update
     """
     from loopcheck.robots.errors import HarnessError
-    from loopcheck.validation.execution.environment_making import asked_for, update
+    from loopcheck.validation.execution.environment_making import environments_matching, update
 
-    chosen = asked_for(requirement)
+    chosen = environments_matching(requirement)
     for environment in chosen:
         name = update(environment).name
         click.echo(f"{environment.name}: updated{'' if name == environment.name else f', now {name}'}")

@@ -76,7 +76,7 @@ def remove(requirement: str) -> list[str]:
     """
     engine, version = parsed(requirement)
     with _locked():
-        folders = [environment.folder for environment in asked_for(requirement)]
+        folders = [environment.folder for environment in environments_matching(requirement)]
         folders += [path for path in broken_environments() if not version and engine_of_folder(path) == engine]
         if not folders:
             raise NotFoundError("environment", requirement, [_as_asked(one) for one in environments()])
@@ -85,7 +85,7 @@ def remove(requirement: str) -> list[str]:
     return [folder.name for folder in folders]
 
 
-def asked_for(requirement: str) -> list[Environment]:
+def environments_matching(requirement: str) -> list[Environment]:
     """The environments of an engine, or of one of its versions.
 
     Args:

@@ -51,7 +51,7 @@ KNOWN_GAINS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class LogOptions:
     """Options of the judgement of logs."""
 
     accuracy: float = ACCURACY
@@ -226,7 +226,7 @@ def verdicts(judged: JudgedLog, accuracy: float, internal_load: float = INTERNAL
     return of_actuators
 
 
-def summary_rows(judged: JudgedLog, asked: Asked) -> Iterator[Mapping[str, Any]]:
+def summary_rows(judged: JudgedLog, asked: LogOptions) -> Iterator[Mapping[str, Any]]:
     """Values of a log in its rows of the summary, by actuator."""
     for k, (verdict, note) in enumerate(verdicts(judged, asked.accuracy, asked.internal_load)):
         actuator = judged.case.mechanism.actuators[k].name

@@ -25,7 +25,7 @@ def is_inside(path: str) -> bool:
     return bool(parts) and not (path.startswith("/") or ".." in parts or hidden or UNWRITABLE.search(path))
 
 
-class Model(BaseModel):
+class AtlasModel(BaseModel):
     """An MJCF in a repository."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -63,7 +63,7 @@ class Model(BaseModel):
         return str(path.with_name(f"{self.id}.patched.xml")) if self.patches else self.path
 
     @model_validator(mode="after")
-    def _is_patched_as_said(self) -> "Model":
+    def _is_patched_as_said(self) -> "AtlasModel":
         if bool(self.patches) != bool(self.patched_sha256):
             raise ValueError(
                 f"'{self.id}' must have both patches and the SHA-256 of the patched file, or neither of them"
@@ -81,7 +81,7 @@ class Repository(BaseModel):
     commit: str = Field(pattern=r"^[0-9a-f]{40}$")
     copied_from: str = ""
     """OWNER/NAME of the repository of its models; empty for a local copy that represents them."""
-    models: tuple[Model, ...]
+    models: tuple[AtlasModel, ...]
     files: dict[str, str]
     """SHA-256 of every file of its models, by path."""
 
@@ -109,7 +109,7 @@ class Entry(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     repository: Repository
-    model: Model
+    model: AtlasModel
 
     @property
     def sha256(self) -> str:

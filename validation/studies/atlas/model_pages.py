@@ -15,7 +15,7 @@ from loopcheck.validation.execution.workers import WorkerFailure
 from loopcheck.validation.judge.verdicts import shown_errors
 from loopcheck.validation.studies.atlas.fetching import FOLDER
 from loopcheck.validation.studies.atlas.manifest import Entry
-from loopcheck.validation.studies.atlas.reading import Reading
+from loopcheck.validation.studies.atlas.reading import ReadModel
 from loopcheck.validation.studies.atlas.tuning import Cost
 
 AS_IS = "mujoco/as_is"
@@ -30,7 +30,7 @@ class Page:
     entry: Entry
     path: Path | None = None
     """Path of its MJCF in the cache; None if it could not be fetched."""
-    reading: Reading | None = None
+    reading: ReadModel | None = None
     """Its description; the case is stored only during its computation."""
     case: Case | None = None
     start: str = ""
@@ -68,7 +68,7 @@ class Page:
         self.verdict, self.case = verdict, None
         self.notes += [reason] if reason else []
 
-    def take(self, reading: Reading | HarnessError | WorkerFailure) -> None:
+    def take(self, reading: ReadModel | HarnessError | WorkerFailure) -> None:
         """Store the reading of the model, or the reason for its absence."""
         if isinstance(reading, WorkerFailure):
             self.stop("not run", reading.reason)

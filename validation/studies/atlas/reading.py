@@ -15,7 +15,7 @@ from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError
 from loopcheck.robots.mjcf import CONNECT, SITE, WELD, compile_model, equalities_enabled
 from loopcheck.robots.model_file import ModelFile, files_of
 from loopcheck.robots.robot import DEFAULT, GIVEN, Case, MotionSpec, Robot, make_case, modes
-from loopcheck.validation.studies.atlas.manifest import Model
+from loopcheck.validation.studies.atlas.manifest import AtlasModel
 
 POSE = "pose"
 """Mode of a model with an initial pose from the manifest."""
@@ -27,7 +27,7 @@ DIGITS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class ReadModel:
     """Properties of a model."""
 
     kind: str
@@ -44,7 +44,7 @@ class Reading:
     """Reason for a missing case."""
 
 
-def read_model(model: Model, path: Path) -> Reading:
+def read_model(model: AtlasModel, path: Path) -> ReadModel:
     """Properties of a model; runs in a worker process.
 
     Args:
@@ -57,7 +57,7 @@ def read_model(model: Model, path: Path) -> Reading:
     root = path.parents[model.path.count("/")]
     _want_inside(path, root)
     compiled = compile_model(ModelFile(path=path))
-    facts = Reading(
+    facts = ReadModel(
         kind=_kind(compiled),
         bodies=int(compiled.nbody) - 1,  # MuJoCo counts the world as body 0
         actuators=len(model.actuated) or int(compiled.nu),
@@ -70,7 +70,7 @@ def read_model(model: Model, path: Path) -> Reading:
     return replace(facts, loops=mobility(case.mechanism, case.guess).loops, case=case)
 
 
-def _case(model: Model, path: Path) -> Case:
+def _case(model: AtlasModel, path: Path) -> Case:
     robot = Robot(
         name=model.id,
         folder=path.parent,

@@ -23,9 +23,9 @@ from loopcheck.validation.judge.verdicts import Key
 from loopcheck.validation.report import terminal
 from loopcheck.validation.report.blocks import Section, digits, table
 from loopcheck.validation.studies.atlas.fetching import PUBLIC, fetched, want_remote
-from loopcheck.validation.studies.atlas.manifest import Entry, Model
+from loopcheck.validation.studies.atlas.manifest import AtlasModel, Entry
 from loopcheck.validation.studies.atlas.model_pages import COPY, VERDICTS, Page, let_one_stand_for_copies, without_cache
-from loopcheck.validation.studies.atlas.reading import CLASSES, Reading, read_model
+from loopcheck.validation.studies.atlas.reading import CLASSES, ReadModel, read_model
 from loopcheck.validation.studies.atlas.tuning import Cost, tuned_cost
 from loopcheck.validation.studies.check.study import Check
 from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
@@ -145,7 +145,7 @@ class Atlas(Study):
 STUDY = Atlas
 
 
-def read_or_error(model: Model, path: Path) -> Reading | HarnessError | WorkerFailure:
+def read_or_error(model: AtlasModel, path: Path) -> ReadModel | HarnessError | WorkerFailure:
     """Properties of a model, or the reason for their absence.
 
     Args:

@@ -14,7 +14,7 @@ from loopcheck.validation.studies.control.controllers import ClassicalCtc, Contr
 from loopcheck.validation.studies.control.engine_plant import engine_plant
 from loopcheck.validation.studies.control.perturbation import Kind, make_templates, perturb
 from loopcheck.validation.studies.control.plant import ExactPlant
-from loopcheck.validation.studies.control.simulate import Runs, Task, references, simulate
+from loopcheck.validation.studies.control.simulate import Circle, ControlledRuns, references, simulate
 
 CONTROLLERS: Mapping[str, type[Controller]] = {c.name: c for c in (ClassicalCtc, ExtendedCtc, TaskSpaceCtc)}
 EXACT = "exact"
@@ -59,7 +59,7 @@ HISTORIES = table_of(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ControlSettings:
     """Common settings of all runs."""
 
     configuration: str = "vertical"
@@ -67,7 +67,7 @@ class Settings:
     """Overshoot, a target of the tuned gains [-]."""
     peak_time: float = 0.1
     """Time of its peak [s]."""
-    task: Task = field(default_factory=Task)
+    task: Circle = field(default_factory=Circle)
 
     @property
     def gains(self) -> Gains:
@@ -79,7 +79,7 @@ class Settings:
         return make_case(load("3rrr"), variant="default", mode=mode, configuration=self.configuration)
 
 
-class Batch(NamedTuple):
+class RunGroup(NamedTuple):
     """Runs that are computed together."""
 
     plant: str
@@ -101,7 +101,7 @@ class Batch(NamedTuple):
         )
 
 
-def run_batch(settings: Settings, batch: Batch) -> pd.DataFrame:
+def run_batch(settings: ControlSettings, batch: RunGroup) -> pd.DataFrame:
     """Rows of the table of runs."""
     templates = make_templates(batch.templates, np.random.default_rng(batch.seed))
     nominal, rows = paper.parameters(settings.case(batch.mode).mechanism), batch.rows
@@ -116,13 +116,15 @@ def run_batch(settings: Settings, batch: Batch) -> pd.DataFrame:
     return RUNS.frame(rows.assign(**indices, max_error=peaks, diverged_at=runs.diverged_at, note=""))
 
 
-def not_run(batch: Batch, reason: str) -> pd.DataFrame:
+def not_run(batch: RunGroup, reason: str) -> pd.DataFrame:
     """Rows of runs that were not computed."""
     blank = dict.fromkeys((*INDICES, "max_error", "diverged_at"), np.nan)
     return RUNS.frame(batch.rows.assign(**blank, note=reason))
 
 
-def _runs(settings: Settings, plant: str, mode: str, controller: str, robots: Sequence[paper.Parameters]) -> Runs:
+def _runs(
+    settings: ControlSettings, plant: str, mode: str, controller: str, robots: Sequence[paper.Parameters]
+) -> ControlledRuns:
     case = settings.case(mode)
     nominal, elbow = paper.parameters(case.mechanism), np.sign(np.sin(paper.passive_guess(case)))
     g = -float(case.mechanism.gravity[1])
@@ -136,7 +138,7 @@ def _runs(settings: Settings, plant: str, mode: str, controller: str, robots: Se
         return simulate(control, rebuilt, path, settings.task)
 
 
-def history(settings: Settings, controller: str, mode: str, seed: int, level: float) -> pd.DataFrame:
+def history(settings: ControlSettings, controller: str, mode: str, seed: int, level: float) -> pd.DataFrame:
     """Error, pose and joints over time of the first template of a seed, on the exact plant.
 
     Args:

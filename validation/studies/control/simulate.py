@@ -15,7 +15,7 @@ DIVERGED = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class Circle:
     """The circle that the platform is to follow, turned about its centre once."""
 
     radius: float = 0.1
@@ -40,7 +40,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Runs:
+class ControlledRuns:
     """Results of robots that were run together; NaN after divergence."""
 
     ISE: Array
@@ -59,7 +59,7 @@ class Runs:
     """Measured joints [rad], shape (nt, n, 6)."""
 
 
-def references(nominal: paper.Parameters, elbow: Array, task: Task) -> list[Reference]:
+def references(nominal: paper.Parameters, elbow: Array, task: Circle) -> list[Reference]:
     """Reference at each control action: joints by the nominal inverse position problem, rates exactly.
 
     Args:
@@ -76,7 +76,7 @@ def references(nominal: paper.Parameters, elbow: Array, task: Task) -> list[Refe
     return [Reference(*rows) for rows in zip(x, xd, xdd, q, qd, qdd, strict=True)]
 
 
-def simulate(controller: Controller, plant: Plant, path: Sequence[Reference], task: Task) -> Runs:
+def simulate(controller: Controller, plant: Plant, path: Sequence[Reference], task: Circle) -> ControlledRuns:
     """Run a controller on all robots of a plant over the whole task.
 
     A diverged robot stands still from then on: the reference replaces its measurements, so that it does not disturb the
@@ -108,7 +108,7 @@ def simulate(controller: Controller, plant: Plant, path: Sequence[Reference], ta
     def integral(values: Array) -> Array:
         return np.asarray(np.trapezoid(values, t, axis=0), dtype=np.float64)
 
-    return Runs(
+    return ControlledRuns(
         ISE=integral(error**2),
         IAE=integral(error),
         ITAE=integral(t[:, None] * error),

@@ -23,8 +23,8 @@ from loopcheck.validation.studies.control.runs import (
     PLANTS,
     REGULAR,
     RUNS,
-    Batch,
-    Settings,
+    ControlSettings,
+    RunGroup,
     history,
     not_run,
     run_batch,
@@ -48,13 +48,13 @@ class Control(Study):
     """Errors of the parameters of the plant [%]."""
     templates: int = 10
     """Number of plants per level."""
-    settings: Settings = field(default_factory=Settings)
+    settings: ControlSettings = field(default_factory=ControlSettings)
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`."""
         _want_known(self)
         groups = product(self.plants, self.modes, self.seeds, self.kinds, CONTROLLERS)
-        batches = [Batch(*group, self.levels, self.templates) for group in groups]
+        batches = [RunGroup(*group, self.levels, self.templates) for group in groups]
         runs = pool.results(
             [
                 Task(run_batch, (self.settings, batch), partial(not_run, batch), engine=batch.plant)
@@ -103,7 +103,7 @@ def _varied(study: Control) -> dict[str, Any]:
     }
 
 
-def _held(settings: Settings) -> dict[str, Any]:
+def _held(settings: ControlSettings) -> dict[str, Any]:
     """Record of the common settings."""
     return {
         "configuration": settings.configuration,

@@ -88,9 +88,9 @@ def command(target: str, logs: tuple[Path, ...], execution: Execution, **options
     when = effort_time_of(options.pop("effort_time"), "--effort-time")
     case = case_of(target, **{name: options.pop(name) for name in ("mode", "configuration", "actuated")})
     execution.prepare()
-    from loopcheck.validation.judge.logs import Asked
+    from loopcheck.validation.judge.logs import LogOptions
     from loopcheck.validation.studies.judge.study import judge_of_files
 
     given = {name: options.pop(name) for name in ("accuracy", "internal_load", "start") if options[name] is not None}
-    asked = Asked(effort_time=when, fitted=options["fitted"], **given)
+    asked = LogOptions(effort_time=when, fitted=options["fitted"], **given)
     return execution.run(judge_of_files(case, logs, asked=asked, names=options["names"]))

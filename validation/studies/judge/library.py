@@ -15,7 +15,7 @@ from loopcheck.robots.log_description import effort_time_of
 from loopcheck.robots.log_files import log_of_frame, read_log
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.validation.judge.limits import ACCURACY, INTERNAL_LOAD
-from loopcheck.validation.judge.logs import Asked, JudgedLog, judge_log, log_rows, verdicts
+from loopcheck.validation.judge.logs import JudgedLog, LogOptions, judge_log, log_rows, verdicts
 from loopcheck.validation.judge.targets import case_of
 from loopcheck.validation.judge.verdicts import SEVERITY
 
@@ -122,10 +122,10 @@ def judge(
     )
 
 
-def _asked(options: Options) -> Asked:
+def _asked(options: Options) -> LogOptions:
     """Options of the judgement of a log, checked like the options of the command line."""
     fitted = options.get("fit", ())
-    return Asked(
+    return LogOptions(
         accuracy=options.get("accuracy", ACCURACY),
         internal_load=options.get("internal_load", INTERNAL_LOAD),
         effort_time=effort_time_of(options.get("effort_time", ""), "judge"),

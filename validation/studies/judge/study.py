@@ -20,7 +20,7 @@ from loopcheck.validation.execution.tables import TableSpec, number, table_of, t
 from loopcheck.validation.execution.workers import WorkerPool
 from loopcheck.validation.judge import sources
 from loopcheck.validation.judge.evaluate import Outcome, evaluate
-from loopcheck.validation.judge.logs import Asked, JudgedLog, fit_rows, judge_log, log_rows, summary_rows
+from loopcheck.validation.judge.logs import JudgedLog, LogOptions, fit_rows, judge_log, log_rows, summary_rows
 from loopcheck.validation.judge.results import TABLES, Results, table
 from loopcheck.validation.judge.tolerances import Tolerance, registered
 from loopcheck.validation.judge.verdicts import exit_verdicts
@@ -87,7 +87,7 @@ class Judge(Study):
     case: Case
     logs: Mapping[str, Path]
     """Files by names of the logs."""
-    asked: Asked = field(default_factory=Asked)
+    asked: LogOptions = field(default_factory=LogOptions)
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`; a log that does not fit the robot is bad input."""
@@ -132,7 +132,7 @@ def _sections(results: Results, logs: pd.DataFrame, fits: pd.DataFrame) -> Itera
     yield from sections(results, logs, fits)
 
 
-def judge_of_files(case: Case, logs: Sequence[Path], *, asked: Asked, names: Sequence[str] = ()) -> Judge:
+def judge_of_files(case: Case, logs: Sequence[Path], *, asked: LogOptions, names: Sequence[str] = ()) -> Judge:
     """The study of some log files.
 
     Args:
@@ -151,7 +151,7 @@ def judge_of_files(case: Case, logs: Sequence[Path], *, asked: Asked, names: Seq
     return Judge(case=case, logs=dict(zip(called, (path.absolute() for path in logs), strict=True)), asked=asked)
 
 
-def judge_file(case: Case, name: str, path: Path, asked: Asked) -> LogOutcome:
+def judge_file(case: Case, name: str, path: Path, asked: LogOptions) -> LogOutcome:
     """Read a log and judge it; runs in a worker process.
 
     Raises:
@@ -201,7 +201,7 @@ def _without_efforts(case: Case, name: str, verdict: str, note: str, judged: Jud
     return LogOutcome(case=case, judged=judged, reference=reference, candidate=candidate, motion=None)
 
 
-def results_of_logs(logs: Sequence[LogOutcome], asked: Asked) -> Results:
+def results_of_logs(logs: Sequence[LogOutcome], asked: LogOptions) -> Results:
     """The tables of judged logs: the tables of a check, with a case for each log.
 
     Args:
@@ -225,7 +225,7 @@ def results_of_logs(logs: Sequence[LogOutcome], asked: Asked) -> Results:
     return replace(results, summary=_with_residuals(results.summary, logs, asked))
 
 
-def _with_residuals(rows: pd.DataFrame, logs: Sequence[LogOutcome], asked: Asked) -> pd.DataFrame:
+def _with_residuals(rows: pd.DataFrame, logs: Sequence[LogOutcome], asked: LogOptions) -> pd.DataFrame:
     """The summary with the verdicts on the residuals of all samples."""
     by_source = {
         one.candidate.source: {row["actuator"]: row for row in summary_rows(one.judged, asked)}
