@@ -1,4 +1,4 @@
-"""Richardson's extrapolation: what efforts at several sizes of a step, or of a softness, say of size zero."""
+"""Limits at size zero: Richardson's extrapolation of efforts at several steps or compliances, and derivatives."""
 
 from collections.abc import Callable, Sequence
 from math import inf
@@ -12,6 +12,8 @@ IDLE = 1e-3
 """Fraction of the largest peak below which an actuator counts as idle; its changes are compared with that peak [-]."""
 LONGEST = 0.05
 """Longest time that is divided into equal steps [s]: a sample of the motion, or an equal part of a longer sample."""
+WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
+"""Weights of the differences between one to four steps ahead and as many behind [-]."""
 
 
 def divided(report: float) -> float:
@@ -95,3 +97,28 @@ def relative_change(efforts: EffortSeries, others: EffortSeries) -> float:
     size = np.maximum(peaks, IDLE * peaks.max(initial=0.0))
     change = np.abs(efforts - others).max(axis=0, initial=0.0)
     return float(np.divide(change, size, out=np.zeros_like(change), where=size > 0).max(initial=0.0))
+
+
+def slope_at_zero(function: Callable[[float], Array], step: float) -> Array:
+    """Derivative at zero by the central difference of order eight.
+
+    Args:
+        function: Of a number, and its values.
+        step: From one point to the next [the unit of the number].
+    """
+    ahead = [function(n * step) - function(-n * step) for n in range(1, len(WEIGHTS) + 1)]
+    return sum((weight / step * difference for weight, difference in zip(WEIGHTS, ahead, strict=True)), 0 * ahead[0])
+
+
+def slope_along(function: Callable[[Array], Array], velocity: Array, step: float) -> Array:
+    """How fast values change along a velocity, as J̇ q̇ of J q̇.
+
+    Args:
+        function: Of a small motion, and its values at rate `velocity`, in which they are linear.
+        velocity: The velocity [m/s or rad/s], shape (nv,); one whose square is no number any more changes nothing.
+        step: How far its fastest component moves from one point to the next [m or rad].
+    """
+    fastest = float(np.abs(velocity).max(initial=0.0))
+    if not (fastest**2):
+        return 0 * function(0 * velocity)
+    return slope_at_zero(lambda t: function(t * velocity), step / fastest)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from loopcheck.engines.dart._skeleton import BALL_OR_FREE, Tree, rotation
-from loopcheck.engines.wrenches import wrenches
+from loopcheck.engines.mechanics import wrenches
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.mechanism import WORLD, Wrench
 

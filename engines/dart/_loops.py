@@ -4,7 +4,7 @@ import numpy as np
 
 from loopcheck.engines.dart._loads import point_motion
 from loopcheck.engines.dart._skeleton import Tree
-from loopcheck.engines.openings import closure_rows, gap
+from loopcheck.engines.mechanics import closure_rows, gap
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.mechanism import WORLD

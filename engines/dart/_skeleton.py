@@ -7,23 +7,23 @@ those below 1e-3 rad short, which leaves 1e-10.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import dartpy
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from loopcheck.engines.dart._support import want_representable
-from loopcheck.engines.silence import silenced
+from loopcheck.engines.boundary import converted, coupled, silenced, want_representable
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
-from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import WORLD, Joint, Mechanism
 
 BALL_OR_FREE = ("ball", "free")
 ASIDE = Rotation.from_rotvec(np.ones(3) / np.sqrt(3))
 """Origin of the balls' coordinates."""
+guarded = partial(converted, errors=(ValueError, RuntimeError, TypeError))
+"""Converts the exceptions of the engine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ def build(mechanism: Mechanism) -> Tree:
     Raises:
         NotRepresentableError: If something of the mechanism has no counterpart.
     """
-    want_representable(mechanism)
+    want_carried(mechanism)
     with silenced():  # it warns of bodies without mass, of which a model may have some
         return _build(mechanism)
 
@@ -106,15 +106,6 @@ def _build(mechanism: Mechanism) -> Tree:
     for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
         armature[dofs] = joint.armature
     return Tree(mechanism=mechanism, skeleton=skeleton, bodies=tuple(bodies), joints=tuple(joints), armature=armature)
-
-
-@contextmanager
-def guarded(route: str) -> Iterator[None]:
-    """Turn what DART raises into an `EngineError`."""
-    try:
-        yield
-    except (ValueError, RuntimeError, TypeError) as error:
-        raise EngineError(f"{route}: {' '.join(str(error).split())[:300]}") from error
 
 
 def rotation(position: Array) -> Rotation:
@@ -186,3 +177,22 @@ def _spring(added: Any, joint: Joint, rest: Array) -> None:
 def _damper(added: Any, joint: Joint) -> None:
     for k in range(added.getNumDofs()):
         added.setDampingCoefficient(k, joint.damping)
+
+
+def want_carried(mechanism: Mechanism) -> None:
+    """Refuse a mechanism that would lose something.
+
+    Raises:
+        NotRepresentableError: If it has any such thing; the message names all of them.
+    """
+    couplers, tendons = "couplers cannot be set from Python", "motors, springs and rotors only on single joints"
+    reasons = (*coupled(mechanism, equality=couplers, tendon=tendons), *_rotors(mechanism))
+    want_representable("dart", reasons)
+
+
+def _rotors(mechanism: Mechanism) -> Iterator[str]:
+    """Inertia of rotors: of what a motion prescribes it is known what a rotor takes, of what follows it is not."""
+    driven = mechanism.actuated_joints
+    for j, joint in enumerate(mechanism.joints):
+        if joint.armature and j not in driven:
+            yield f"armature of the unactuated {joint.kind} joint '{joint.name}' (joints have no rotors)"

@@ -8,10 +8,10 @@ from typing import Any, assert_never
 import dartpy
 import numpy as np
 
+from loopcheck.engines.boundary import silenced
 from loopcheck.engines.dart._loads import apply_loads, point_motion
 from loopcheck.engines.dart._loops import opening
 from loopcheck.engines.dart._skeleton import Tree, build, guarded
-from loopcheck.engines.silence import silenced
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation, Rung, deviation_of
 from loopcheck.robots.errors import EngineError

@@ -8,7 +8,7 @@ from loopcheck.engines.dart._equations import equations
 from loopcheck.engines.dart._loads import ball_spring
 from loopcheck.engines.dart._skeleton import Tree, guarded, rotation
 from loopcheck.engines.equations import equation_fields, matrices_along, names_of
-from loopcheck.engines.wrenches import wrenches
+from loopcheck.engines.mechanics import wrenches
 from loopcheck.robots.arrays import Array, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.inventory import FREEDOM, Inventory, Matrices, off_axis
 from loopcheck.robots.mechanism import Mechanism

@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from loopcheck.engines.boundary import silenced
 from loopcheck.engines.contract import State
 from loopcheck.engines.dart._loads import apply_loads
 from loopcheck.engines.dart._skeleton import build, guarded
 from loopcheck.engines.dart._stepping import close_loops, world_with
-from loopcheck.engines.silence import silenced
 from loopcheck.robots.arrays import Array, Efforts
 from loopcheck.robots.mechanism import Mechanism
 

@@ -7,8 +7,7 @@ from typing import Any, assert_never
 import numpy as np
 
 from loopcheck.engines.drake._plant import Plant, build, trees, wrench_math
-from loopcheck.engines.openings import gap
-from loopcheck.engines.wrenches import wrenches
+from loopcheck.engines.mechanics import gap, wrenches
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation, deviation_of
 from loopcheck.robots.mechanism import WORLD, ConnectClosure, CoordinateClosure, Mechanism, RigidClosure, WeldClosure

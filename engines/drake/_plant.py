@@ -15,8 +15,7 @@ from typing import Any, assert_never
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from loopcheck.engines.drake._support import want_representable
-from loopcheck.engines.silence import silenced
+from loopcheck.engines.boundary import coupled, silenced, want_representable
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import WORLD, ConnectClosure, CoordinateClosure, Joint, Mechanism, WeldClosure
@@ -135,7 +134,7 @@ def build(
     Raises:
         NotRepresentableError: If something of the mechanism has no counterpart.
     """
-    want_representable(mechanism)
+    want_carried(mechanism)
     plant = plants.MultibodyPlant(time_step=step)
     plant.set_discrete_contact_approximation(plants.DiscreteContactApproximation.kSap)
     plant.mutable_gravity_field().set_gravity_vector(np.array(mechanism.gravity))
@@ -302,3 +301,44 @@ def _add_actuators(bare: Plant, gains: Mapping[int, float], strongest: float) ->
         if j in gains:
             actuators[j].set_controller_gains(trees.PdControllerGains(p=NEXT_TO_NOTHING, d=gains[j]))
     return actuators
+
+
+def want_carried(mechanism: Mechanism) -> None:
+    """Refuse a mechanism that would lose something.
+
+    Raises:
+        NotRepresentableError: If it has any such thing; the message names all of them.
+    """
+    want_representable("drake", (*_coupled(mechanism), *_on_joints(mechanism), *_between_points(mechanism)))
+
+
+def couples_joints(closure: CoordinateClosure) -> bool:
+    """Whether an equality makes one joint a linear function of another."""
+    linear = not closure.coefficients[2:].any()
+    return linear and closure.follower.is_joint and closure.leader is not None and closure.leader.is_joint
+
+
+def _coupled(mechanism: Mechanism) -> Iterator[str]:
+    """What acts on the coordinates of several joints."""
+    for closure in mechanism.coordinate_closures:
+        if not couples_joints(closure):
+            yield f"equality '{closure.name}' (couplers are linear, between 2 joints)"
+    yield from coupled(mechanism, tendon="motors, springs and rotors only on single joints")
+
+
+def _on_joints(mechanism: Mechanism) -> Iterator[str]:
+    for joint in mechanism.joints:
+        if joint.kind in ("hinge", "slide"):
+            continue
+        if joint.armature:
+            yield f"armature of {joint.kind} joint '{joint.name}' (rotors only on hinges and slides)"
+        if joint.stiffness:
+            yield f"spring of {joint.kind} joint '{joint.name}' (springs only on hinges and slides)"
+
+
+def _between_points(mechanism: Mechanism) -> Iterator[str]:
+    for spring in mechanism.point_springs:
+        if spring.rest[0] != spring.rest[1] and spring.stiffness:
+            yield f"slack of spring '{spring.name}' (springs have a single rest length)"
+        elif not spring.rest[0] and spring.stiffness:
+            yield f"spring '{spring.name}' with zero rest length (rest lengths must be above 0)"

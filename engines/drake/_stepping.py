@@ -7,8 +7,8 @@ import numpy as np
 
 from loopcheck.engines.drake._equations import DrakeEquations, opening
 from loopcheck.engines.drake._plant import Plant, build, guarded, plants, trees, values, wrench_math
+from loopcheck.engines.mechanics import wrenches
 from loopcheck.engines.projection import loop_motions
-from loopcheck.engines.wrenches import wrenches
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation, Rung, deviation_of
 from loopcheck.robots.errors import EngineError

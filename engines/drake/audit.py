@@ -7,7 +7,7 @@ import numpy as np
 from loopcheck.engines.drake._equations import equations
 from loopcheck.engines.drake._plant import Plant, guarded, trees
 from loopcheck.engines.equations import equation_fields, matrices_along, names_of
-from loopcheck.engines.wrenches import wrenches
+from loopcheck.engines.mechanics import wrenches
 from loopcheck.robots.arrays import Array, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.inventory import FREEDOM, Inventory, Matrices, off_axis
 from loopcheck.robots.mechanism import Mechanism

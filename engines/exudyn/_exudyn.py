@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from loopcheck.engines.silence import silenced
+from loopcheck.engines.boundary import silenced
 
 __all__ = ["exudyn", "items", "silenced"]
 

@@ -7,12 +7,12 @@ from typing import Any, assert_never
 
 import numpy as np
 
+from loopcheck.engines.boundary import want_representable
 from loopcheck.engines.exudyn._coordinates import COORDINATES, coordinates
 from loopcheck.engines.exudyn._exudyn import exudyn, items, silenced
 from loopcheck.engines.exudyn._frames import Frame, Pose, frames, places
 from loopcheck.engines.exudyn._rotors import add_rotors
-from loopcheck.engines.refusal import want_representable
-from loopcheck.engines.rotation import axes_along
+from loopcheck.engines.mechanics import axes_along
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import WORLD, ConnectClosure, Joint, Mechanism, WeldClosure

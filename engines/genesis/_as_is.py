@@ -6,10 +6,10 @@ from typing import Self
 
 import numpy as np
 
+from loopcheck.engines.boundary import silenced
 from loopcheck.engines.genesis._genesis import device
 from loopcheck.engines.genesis._scene import STEP, Built, Stepping, build, guarded, numbers
 from loopcheck.engines.own_drives import REPORTED, Gains, Reading, driven_by_own_drives
-from loopcheck.engines.silence import silenced
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation, EffortHistory
 from loopcheck.robots.mechanism import Mechanism

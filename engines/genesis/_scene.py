@@ -4,24 +4,25 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from loopcheck.engines.boundary import converted, coupled, want_representable
 from loopcheck.engines.genesis._genesis import genesis, start
-from loopcheck.engines.genesis._support import want_carried
-from loopcheck.engines.openings import opening
-from loopcheck.engines.wrenches import wrenches
+from loopcheck.engines.mechanics import opening, wrenches
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation
-from loopcheck.robots.errors import EngineError
-from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.mechanism import WORLD, Mechanism
 from loopcheck.robots.mjcf import load_spec
 
 STEP = 2e-3
 """Step [s]; with Genesis' default of 10 ms, most motions have too few steps."""
+guarded = partial(converted, errors=(genesis.GenesisException, ValueError, RuntimeError, TypeError))
+"""Converts the exceptions of the engine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,15 +135,6 @@ def build(mechanism: Mechanism, stepping: Stepping | None = None, *, as_loaded: 
     )
 
 
-@contextmanager
-def guarded(route: str) -> Iterator[None]:
-    """Turn what Genesis raises into an `EngineError`."""
-    try:
-        yield
-    except (genesis.GenesisException, ValueError, RuntimeError, TypeError) as error:
-        raise EngineError(f"{route}: {' '.join(str(error).split())[:300]}") from error
-
-
 def numbers(tensor: Any) -> Array:
     """What a tensor holds, in double precision."""
     return np.array(tensor.cpu().numpy() if hasattr(tensor, "cpu") else tensor, dtype=float)
@@ -159,3 +151,40 @@ def _file(mechanism: Mechanism) -> Iterator[Path]:
         copy = Path(folder) / model.path.name
         copy.write_text(load_spec(model).to_xml(), encoding="utf-8")
         yield copy
+
+
+def want_carried(mechanism: Mechanism) -> None:
+    """Refuse a mechanism that would lose something.
+
+    Raises:
+        NotRepresentableError: If it has any such thing; the message names all of them.
+    """
+    want_representable("genesis", (*_loops(mechanism), *_joints(mechanism), *_coupled(mechanism)))
+
+
+def _loops(mechanism: Mechanism) -> Iterator[str]:
+    ending = [c.name for c in mechanism.rigid_closures if WORLD in (c.body1, c.body2)]
+    if ending:
+        names = ", ".join(f"'{name}'" for name in ending)
+        yield (
+            f"equality {names} on the world (Genesis has no world link). Put all bodies and the sites on the world "
+            "into a single body without a joint"
+        )
+
+
+def _joints(mechanism: Mechanism) -> Iterator[str]:
+    for joint in mechanism.joints:
+        if joint.kind not in ("hinge", "slide"):
+            yield f"{joint.kind} joint '{joint.name}' (only hinges and slides)"
+
+
+def _coupled(mechanism: Mechanism) -> Iterator[str]:
+    yield from coupled(
+        mechanism,
+        equality="only closures between bodies",
+        tendon="Genesis has no tendons",
+        spring="no springs between points of bodies",
+    )
+    for body in mechanism.bodies:
+        if body.gravity_compensation:
+            yield f"gravity compensation of body '{body.name}' (ignored by the MJCF loader)"

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from loopcheck.engines.boundary import silenced
 from loopcheck.engines.equations import names_of
 from loopcheck.engines.genesis._scene import Built, build, guarded, numbers
-from loopcheck.engines.silence import silenced
-from loopcheck.engines.wrenches import wrenches
+from loopcheck.engines.mechanics import wrenches
 from loopcheck.robots.arrays import Array, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.inventory import Inventory, Matrices, off_axis

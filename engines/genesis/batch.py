@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from loopcheck.engines.boundary import silenced
 from loopcheck.engines.contract import State, Worlds
 from loopcheck.engines.genesis._as_is import held_by_drives
 from loopcheck.engines.genesis._genesis import device
 from loopcheck.engines.genesis._scene import STEP, Stepping, build, guarded, numbers
-from loopcheck.engines.silence import silenced
 from loopcheck.engines.tuning import Settings
 from loopcheck.robots.arrays import EffortSeries
 from loopcheck.robots.efforts import AsIs, run_of

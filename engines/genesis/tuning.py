@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from loopcheck.engines.as_is import Record
+from loopcheck.engines.boundary import silenced
 from loopcheck.engines.computed_torque import bandwidth
 from loopcheck.engines.genesis._as_is import READING, GenesisDriven
 from loopcheck.engines.genesis._scene import STEP, Built, Stepping, build, guarded, numbers
 from loopcheck.engines.own_drives import Gains
 from loopcheck.engines.own_drives_tuning import TIMECONSTS, DrivesPlan
-from loopcheck.engines.silence import silenced
 from loopcheck.engines.tuning import FINER, HARD, SOFTER, Cause, Family, Given, Settings, best_seconds, functions_of
 from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import Mechanism

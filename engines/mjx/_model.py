@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import mujoco
 import numpy as np
 
+from loopcheck.engines.boundary import want_representable
 from loopcheck.engines.mjx._joints import Joints, joints_of, moved
 from loopcheck.engines.mjx._mjx import jax, mjx, on_cpu
 from loopcheck.engines.mujoco.model import TORQUE_SCALE, build, driven, holds_angle, own_actuators_off
-from loopcheck.engines.refusal import want_representable
 from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, VelocitySeries
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.errors import EngineError, NotRepresentableError

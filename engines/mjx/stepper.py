@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from loopcheck.engines.boundary import want_representable
 from loopcheck.engines.mjx._mjx import jax, mjx, on_device
 from loopcheck.engines.mjx._model import dropped, dropped_options, rows_of
 from loopcheck.engines.mujoco.model import EQUALITY_ROW
-from loopcheck.engines.refusal import want_representable
 from loopcheck.robots.arrays import AnyArray, Array
 from loopcheck.robots.errors import EngineError
 

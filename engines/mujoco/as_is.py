@@ -27,13 +27,13 @@ from loopcheck.engines.mujoco.model import (
     constraint_jacobian,
     equality_rows,
     guarded,
+    inertia_matrix,
     loop_jacobian,
     own_actuators_off,
     transmission,
     tree_terms,
     widest_opening,
 )
-from loopcheck.engines.mujoco.signatures import inertia_matrix
 from loopcheck.engines.mujoco.stepper import Stepper
 from loopcheck.engines.projection import Pose, balancing_efforts, drives_along, loop_motions
 from loopcheck.robots.arrays import AnyArray, Array, EffortSeries

@@ -6,9 +6,9 @@ from typing import Any
 
 import mujoco
 import numpy as np
+from packaging.version import Version
 
 from loopcheck.engines.mujoco._clock import CLOCK, add_clock, add_points
-from loopcheck.engines.mujoco.signatures import inertia_matrix
 from loopcheck.robots.arrays import AnyArray, Array, JointPositions
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.errors import EngineError
@@ -23,6 +23,8 @@ PARALLEL = 1e-9
 EQUALITY_ROW = int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
 TORQUE_SCALE = 10
 """Indices of a weld's rotation in `eq_data`."""
+FULL_MATRIX_FROM_DATA = Version(mujoco.__version__) >= Version("3.10")
+"""Since then `mj_fullM` takes the data and finds the sparse matrix itself."""
 
 
 def build(mechanism: Mechanism, edit: Callable[[Any], None] | None = None) -> Any:
@@ -250,3 +252,13 @@ def tendon_jacobian(model: Any, data: Any) -> Array:
 def actuator_names(mechanism: Mechanism) -> tuple[str, ...]:
     """Names of the actuators in the order of efforts."""
     return tuple(actuator.name for actuator in mechanism.actuators)
+
+
+def inertia_matrix(model: Any, data: Any) -> Array:
+    """Inertia matrix of the spanning tree at the computed position in `data` [kg, kg m or kg m²], shape (nv, nv)."""
+    M = np.zeros((model.nv, model.nv))
+    if FULL_MATRIX_FROM_DATA:
+        mujoco.mj_fullM(model, data, M)
+    else:
+        mujoco.mj_fullM(model, M, data.qM)
+    return M

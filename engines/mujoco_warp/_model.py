@@ -8,8 +8,8 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from loopcheck.engines.boundary import want_representable
 from loopcheck.engines.mujoco_warp._warp import mujoco_warp, warp
-from loopcheck.engines.refusal import want_representable
 from loopcheck.robots.arrays import AnyArray
 from loopcheck.robots.errors import EngineError
 

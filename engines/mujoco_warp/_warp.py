@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from loopcheck.engines.silence import silenced
+from loopcheck.engines.boundary import silenced
 from loopcheck.robots.errors import EngineError
 
 with silenced():  # that there is no driver of a GPU

@@ -12,10 +12,10 @@ from loopcheck.engines.mujoco.model import (
     build,
     constraint_jacobian,
     equality_rows,
+    inertia_matrix,
     own_actuators_off,
     wrench_forces,
 )
-from loopcheck.engines.mujoco.signatures import inertia_matrix
 from loopcheck.engines.mujoco_warp._model import NAME, placed, put, read_back
 from loopcheck.engines.mujoco_warp._warp import guarded, mujoco_warp
 from loopcheck.robots.arrays import Array, JointPositions, PositionSeries, VelocitySeries

@@ -6,18 +6,17 @@ from typing import Any, Self
 
 import numpy as np
 
+from loopcheck.engines.boundary import silenced
 from loopcheck.engines.computed_torque import drive_matrices
+from loopcheck.engines.mechanics import opening, wrenches
 from loopcheck.engines.newton._companions import companions
 from loopcheck.engines.newton._equations import equations
 from loopcheck.engines.newton._model import Tree, build, guarded, numbers, poses_of
 from loopcheck.engines.newton._newton import device, newton
 from loopcheck.engines.newton._stepping import MAXIMAL, STEP, Stepping
 from loopcheck.engines.newton._support import want_simulated
-from loopcheck.engines.openings import opening
 from loopcheck.engines.own_drives import APPLIED, REACTION, REPORTED, Gains, Reading, driven_by_own_drives
 from loopcheck.engines.projection import loop_motions
-from loopcheck.engines.silence import silenced
-from loopcheck.engines.wrenches import wrenches
 from loopcheck.robots.arrays import AnyArray, Array
 from loopcheck.robots.efforts import Deviation, EffortHistory, run_of
 from loopcheck.robots.errors import NotRepresentableError

@@ -6,13 +6,11 @@ from functools import partial
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from loopcheck.engines.differences import slope_along
-from loopcheck.engines.displacement import moved
+from loopcheck.engines.extrapolation import slope_along
+from loopcheck.engines.mechanics import closure_rows, moved, opening, wrenches
 from loopcheck.engines.newton._coordinates import BALL_OR_FREE, rates, velocity_terms
 from loopcheck.engines.newton._model import Tree, build, numbers
 from loopcheck.engines.newton._newton import newton, warp
-from loopcheck.engines.openings import closure_rows, opening
-from loopcheck.engines.wrenches import wrenches
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.mechanism import Mechanism

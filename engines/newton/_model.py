@@ -4,25 +4,27 @@ A body with several hinges and slides gets one joint of Newton's (D6) that slide
 single precision.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, assert_never
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from loopcheck.engines.boundary import converted
 from loopcheck.engines.newton._coordinates import newton_positions, own_positions, own_velocities, rates, rotation
 from loopcheck.engines.newton._newton import newton, warp
 from loopcheck.engines.newton._support import is_floating, want_carried
 from loopcheck.engines.own_drives import Gains
 from loopcheck.robots.arrays import AnyArray, Array, JointPositions, JointVelocities
-from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import POSITIONS, WORLD, ConnectClosure, Joint, Mechanism, RigidClosure, WeldClosure
 
 NOTHING = np.zeros(3)
 UNDAMPED: Mapping[str, float] = {"steel:rigid_body_angular_damping": 0.0}
 """Steel fills in 0.05 per second for bodies that float."""
+guarded = partial(converted, errors=(ValueError, RuntimeError, TypeError, NotImplementedError))
+"""Converts the exceptions of the engine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,15 +109,6 @@ def builder_of(
     if stands is not None:
         _stand(builder, stands, floats=floats)
     return builder
-
-
-@contextmanager
-def guarded(route: str) -> Iterator[None]:
-    """Turn what Newton raises into an `EngineError`."""
-    try:
-        yield
-    except (ValueError, RuntimeError, TypeError, NotImplementedError) as error:
-        raise EngineError(f"{route}: {' '.join(str(error).split())[:300]}") from error
 
 
 def numbers(array: Any) -> AnyArray:

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from loopcheck.engines.boundary import coupled, want_representable
 from loopcheck.engines.newton._coordinates import BALL_OR_FREE
-from loopcheck.engines.refusal import want_representable
 from loopcheck.robots.mechanism import WORLD, Body, Joint, Mechanism
 
 PERPENDICULAR = 1e-6
@@ -89,15 +89,12 @@ def _perpendicular(joints: Sequence[Joint]) -> bool:
 
 
 def _coupled(mechanism: Mechanism) -> Iterator[str]:
-    """What acts on several joints or between points."""
-    for closure in mechanism.coordinate_closures:
-        yield f"equality '{closure.name}' (only closures between bodies)"
-    driven = [drive.name for drive in mechanism.drives if not drive.is_joint]
-    loaded = [tendon.name for tendon in mechanism.tendons if tendon.armature or tendon.damping or tendon.stiffness]
-    for name in dict.fromkeys([*driven, *loaded]):
-        yield f"tendon '{name}' (motors, springs and rotors only on single joints)"
-    for spring in mechanism.point_springs:
-        yield f"spring '{spring.name}' (no springs between points of bodies)"
+    return coupled(
+        mechanism,
+        equality="only closures between bodies",
+        tendon="motors, springs and rotors only on single joints",
+        spring="no springs between points of bodies",
+    )
 
 
 def _kamino(mechanism: Mechanism) -> Iterator[str]:

@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from loopcheck.engines.boundary import silenced
 from loopcheck.engines.equations import equation_fields, matrices_along, names_of
+from loopcheck.engines.mechanics import wrenches
 from loopcheck.engines.newton._coordinates import BALL_OR_FREE
 from loopcheck.engines.newton._equations import equations
 from loopcheck.engines.newton._model import Tree, guarded, numbers
 from loopcheck.engines.newton._newton import newton, warp
-from loopcheck.engines.silence import silenced
-from loopcheck.engines.wrenches import wrenches
 from loopcheck.robots.arrays import Array, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.inventory import Inventory, Matrices, off_axis
 from loopcheck.robots.mechanism import Mechanism

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping
 
+from loopcheck.engines.boundary import silenced, want_representable
 from loopcheck.engines.contract import State, Worlds
 from loopcheck.engines.newton._as_is import held_by_drives, load
 from loopcheck.engines.newton._coordinates import newton_positions, own_positions, own_velocities, rates
@@ -10,8 +11,6 @@ from loopcheck.engines.newton._model import build, builder_of, guarded, numbers
 from loopcheck.engines.newton._newton import device, newton, warp
 from loopcheck.engines.newton._stepping import MAXIMAL, QUICK, STEP, Stepping
 from loopcheck.engines.newton._support import is_floating, want_simulated
-from loopcheck.engines.refusal import want_representable
-from loopcheck.engines.silence import silenced
 from loopcheck.engines.tuning import Settings
 from loopcheck.robots.arrays import EffortSeries
 from loopcheck.robots.efforts import AsIs, run_of

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from loopcheck.engines.as_is import Record
+from loopcheck.engines.boundary import silenced
 from loopcheck.engines.newton._as_is import BANDWIDTHS, NewtonDriven, drive_gains, reading_of
 from loopcheck.engines.newton._model import guarded
 from loopcheck.engines.newton._stepping import QUICK, STEP, Stepping
 from loopcheck.engines.own_drives import Gains
 from loopcheck.engines.own_drives_tuning import TIMECONSTS, DrivesPlan
-from loopcheck.engines.silence import silenced
 from loopcheck.engines.tuning import FINER, HARD, SOFTER, Cause, Family, Given, Settings, best_seconds, functions_of
 from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import Mechanism

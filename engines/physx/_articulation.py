@@ -6,19 +6,19 @@ them. Positions are counted from where the bodies are given. The axis of each jo
 takes a friction and drops it: PhysX fills in 0.05. A body with a free joint is the root of its articulation.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, assert_never
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from loopcheck.engines.boundary import converted
+from loopcheck.engines.mechanics import wrenches
 from loopcheck.engines.physx._sapien import physx, sapien
 from loopcheck.engines.physx._support import branches, is_floating, want_carried
-from loopcheck.engines.wrenches import wrenches
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
-from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import WORLD, ConnectClosure, Mechanism, RigidClosure, WeldClosure
 from loopcheck.robots.size import size
 
@@ -28,6 +28,8 @@ UNLIMITED = 3e38
 """Strength of drives and ends of the range of joints: as good as the largest number of single precision."""
 KINDS = {"hinge": "revolute_unwrapped", "slide": "prismatic"}
 """SAPIEN's name of a joint by kind."""
+guarded = partial(converted, errors=(ValueError, RuntimeError, TypeError, AssertionError))
+"""Converts the exceptions of the engine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,15 +162,6 @@ def position_and_axes(pose: Any) -> tuple[Array, Array]:
     """
     turned = Rotation.from_quat(np.roll(np.asarray(pose.q, float), -1))
     return np.asarray(pose.p, float), turned.as_matrix()
-
-
-@contextmanager
-def guarded(route: str) -> Iterator[None]:
-    """Turn what SAPIEN raises into an `EngineError`."""
-    try:
-        yield
-    except (ValueError, RuntimeError, TypeError, AssertionError) as error:
-        raise EngineError(f"{route}: {' '.join(str(error).split())[:300]}") from error
 
 
 def build(mechanism: Mechanism, stepping: Stepping) -> Built:

@@ -1,13 +1,13 @@
 """PhysX as its user steps it, driven along a motion by the drives of its joints."""
 
 from loopcheck.engines.as_is import finite
+from loopcheck.engines.boundary import silenced
 from loopcheck.engines.own_drives import Gains, driven_by_own_drives
 from loopcheck.engines.physx._articulation import Built, Stepping, build, guarded
 from loopcheck.engines.physx._readings import reading_of
 from loopcheck.engines.physx._sapien import physx
 from loopcheck.engines.physx._stepping import PhysxDriven
 from loopcheck.engines.physx._support import want_carried
-from loopcheck.engines.silence import silenced
 from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case

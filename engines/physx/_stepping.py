@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import DTypeLike
 
-from loopcheck.engines.openings import opening
+from loopcheck.engines.mechanics import opening
 from loopcheck.engines.own_drives import REACTION, REPORTED, Gains
 from loopcheck.engines.physx._articulation import UNLIMITED, Built, Stepping, build
 from loopcheck.engines.physx._readings import ON_JOINT

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from loopcheck.engines.refusal import want_representable
+from loopcheck.engines.boundary import coupled, want_representable
 from loopcheck.robots.mechanism import WORLD, Mechanism
 
 
@@ -47,12 +47,8 @@ def _joints(mechanism: Mechanism) -> Iterator[str]:
 
 
 def _coupled(mechanism: Mechanism) -> Iterator[str]:
-    for closure in mechanism.coordinate_closures:
-        yield f"equality '{closure.name}' (PhysX couples joints only by springs)"
-    driven = [drive for drive in mechanism.drives if not drive.is_joint]
-    loaded = [tendon for tendon in mechanism.tendons if tendon.armature or tendon.damping or tendon.stiffness]
-    for name in dict.fromkeys([drive.name for drive in driven] + [tendon.name for tendon in loaded]):
-        yield f"tendon '{name}' (drives, springs and rotors only on single joints)"
+    tendons = "drives, springs and rotors only on single joints"
+    return coupled(mechanism, equality="PhysX couples joints only by springs", tendon=tendons)
 
 
 def _loads(mechanism: Mechanism) -> Iterator[str]:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from loopcheck.engines.equations import names_of
+from loopcheck.engines.mechanics import wrenches
 from loopcheck.engines.physx._articulation import Built, Stepping, build, guarded, position_and_axes
 from loopcheck.engines.physx._stepping import opening_of
 from loopcheck.engines.physx._support import branches, is_floating
-from loopcheck.engines.wrenches import wrenches
 from loopcheck.robots.arrays import Array, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.inventory import FREEDOM, Inventory, Matrices, off_axis

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from loopcheck.engines.as_is import Record
+from loopcheck.engines.boundary import silenced
 from loopcheck.engines.computed_torque import bandwidth
 from loopcheck.engines.own_drives import Gains
 from loopcheck.engines.own_drives_tuning import DrivesPlan
@@ -13,7 +14,6 @@ from loopcheck.engines.physx._articulation import Stepping, build, guarded
 from loopcheck.engines.physx._readings import reading_of
 from loopcheck.engines.physx._stepping import PhysxDriven
 from loopcheck.engines.physx.routes.as_is import OWN
-from loopcheck.engines.silence import silenced
 from loopcheck.engines.tuning import FINER, Cause, Family, Given, Settings, best_seconds
 from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import Mechanism

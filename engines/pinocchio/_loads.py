@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 import pinocchio as pin
 
+from loopcheck.engines.mechanics import wrenches
 from loopcheck.engines.pinocchio._tree import UNIVERSE, Tree
-from loopcheck.engines.wrenches import wrenches
 from loopcheck.robots.arrays import Array, JointForces, JointPositions, JointVelocities
 from loopcheck.robots.mechanism import Joint, Mechanism, Wrench
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from loopcheck.engines.refusal import want_representable
+from loopcheck.engines.boundary import want_representable
 from loopcheck.robots.arrays import AnyArray, Array, JointPositions
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import WORLD, Body, Joint, Mechanism

@@ -7,12 +7,12 @@ import numpy as np
 import pinocchio as pin
 
 from loopcheck.engines.equations import equation_fields, matrices_along
+from loopcheck.engines.mechanics import wrenches
 from loopcheck.engines.pinocchio._equations import PinocchioEquations, equations
 from loopcheck.engines.pinocchio._loads import joint_springs
 from loopcheck.engines.pinocchio._loops import bends
 from loopcheck.engines.pinocchio._simulation import Solver
 from loopcheck.engines.pinocchio._tree import Tree, guarded
-from loopcheck.engines.wrenches import wrenches
 from loopcheck.robots.arrays import Array, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.inventory import Inventory, Matrices, off_axis
 from loopcheck.robots.mechanism import Mechanism

@@ -12,7 +12,7 @@ from typing import assert_never
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from loopcheck.engines.refusal import want_representable
+from loopcheck.engines.boundary import want_representable
 from loopcheck.robots.arrays import AccelerationSeries, Array, PositionSeries, VelocitySeries
 from loopcheck.robots.mechanism import (
     Closure,

@@ -1,6 +1,6 @@
 """Imports PyBullet, and keeps what its C++ prints out of the user's terminal."""
 
-from loopcheck.engines.silence import silenced
+from loopcheck.engines.boundary import silenced
 
 __all__ = ["pybullet", "silenced"]
 

@@ -4,7 +4,7 @@ from typing import assert_never
 
 import numpy as np
 
-from loopcheck.engines.differences import slope_along
+from loopcheck.engines.extrapolation import slope_along
 from loopcheck.engines.pybullet._bullet import pybullet
 from loopcheck.engines.pybullet._world import World
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities

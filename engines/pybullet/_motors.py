@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.interpolate import BPoly
 
+from loopcheck.engines.boundary import want_representable
 from loopcheck.engines.projection import RANK_TOLERANCE, null_space
 from loopcheck.engines.pybullet._angles import in_angles
 from loopcheck.engines.pybullet._jacobian import closure_jacobian
 from loopcheck.engines.pybullet._world import World
-from loopcheck.engines.refusal import want_representable
 from loopcheck.robots.arrays import Array, Times
 from loopcheck.robots.mechanism import Coordinate, Mechanism
 from loopcheck.robots.motion import Motion

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from loopcheck.engines.boundary import want_representable
 from loopcheck.engines.pybullet._angles import far_turns
-from loopcheck.engines.refusal import want_representable
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.mechanism import Mechanism
 

@@ -10,20 +10,40 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from loopcheck.engines.pybullet._angles import turns, without_balls
+from loopcheck.engines.mechanics import wrenches
+from loopcheck.engines.pybullet._angles import Turn, turns, without_balls
 from loopcheck.engines.pybullet._bullet import pybullet, silenced
-from loopcheck.engines.pybullet._passive import Passive, passive
 from loopcheck.engines.pybullet._refusals import refuse
 from loopcheck.engines.pybullet._rotors import Rotor, rotors
 from loopcheck.engines.pybullet._urdf import origin_of_link, principal, urdf
 from loopcheck.robots.arrays import AnyArray, Array, JointPositions
 from loopcheck.robots.errors import EngineError, NotRepresentableError
-from loopcheck.robots.mechanism import WORLD, Mechanism
+from loopcheck.robots.mechanism import WORLD, Joint, Mechanism, PointSpring, Tendon, Wrench
 
 BASE_LINK = -1
 """PyBullet's index of the base, here the world."""
 SAME = 1e-12
 """How far masses and inertias that are read back may be off, by round-off [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passive:
+    """Springs, dampers but those of joints, and loads."""
+
+    springs: tuple[tuple[int, Joint], ...]
+    """Joints with a spring of their own, with their indices."""
+    tendons: tuple[tuple[Tendon, Array], ...]
+    """Tendons, each with the rates of its length per joint velocity [-, or m per rad], shape (nv,)."""
+    point_springs: tuple[PointSpring, ...]
+    turns: tuple[Turn, ...]
+    """Springs and dampers that act on the hinges of a ball together."""
+    wrenches: tuple[Wrench, ...]
+    """External wrenches, and the force at the mass centre of each body with gravity compensation."""
+
+    @property
+    def by_state(self) -> bool:
+        """Whether any of it depends on the positions or velocities of the joints."""
+        return bool(self.springs or self.tendons or self.turns or self.point_springs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,3 +260,14 @@ def want_as_given(world: World) -> None:
             f"pybullet: body '{bodies[b].name}': loaded mass must be {model_values[b, 0]:g} kg and principal moments "
             f"{model_values[b, 1:]} kg m², got {own_values[b, 0]:g} kg and {own_values[b, 1:]} kg m²"
         )
+
+
+def passive(mechanism: Mechanism, turns: tuple[Turn, ...]) -> Passive:
+    """What acts on a mechanism with hinges and slides only, and on the hinges of the balls it had."""
+    return Passive(
+        springs=tuple((j, joint) for j, joint in enumerate(mechanism.joints) if joint.stiffness),
+        tendons=tuple((tendon, mechanism.rates_of((tendon.length,))[0]) for tendon in mechanism.tendons),
+        point_springs=mechanism.point_springs,
+        turns=turns,
+        wrenches=tuple(wrenches(mechanism)),
+    )

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from loopcheck.engines.mechanics import wrenches
 from loopcheck.engines.simbody._opensim import opensim, vec3
-from loopcheck.engines.wrenches import wrenches
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.mechanism import WORLD, Mechanism, PointSpring, Tendon, Wrench
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from loopcheck.engines.rotation import axes_along
+from loopcheck.engines.mechanics import axes_along
 from loopcheck.engines.simbody._loads import add_actuator, add_efforts, add_loads
 from loopcheck.engines.simbody._loops import add_couplers, add_loops
 from loopcheck.engines.simbody._opensim import angles, fixed_angles, opensim, vec3, vector
-from loopcheck.engines.simbody._support import want_representable
+from loopcheck.engines.simbody._support import want_carried
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.mechanism import WORLD, Coordinate, Joint, Mechanism, Tendon
 
@@ -127,7 +127,7 @@ def build(
     Raises:
         NotRepresentableError: If something of the mechanism has no counterpart.
     """
-    want_representable(mechanism)
+    want_carried(mechanism)
     model = opensim.Model()
     model.setGravity(vec3(mechanism.gravity))
     bodies: list[Any] = []

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from loopcheck.engines.silence import silenced
+from loopcheck.engines.boundary import silenced
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import EngineError
 

@@ -2,19 +2,17 @@
 
 from collections.abc import Iterator
 
-from loopcheck.robots.errors import NotRepresentableError
+from loopcheck.engines.boundary import want_representable
 from loopcheck.robots.mechanism import CoordinateClosure, Mechanism
 
 
-def want_representable(mechanism: Mechanism) -> None:
+def want_carried(mechanism: Mechanism) -> None:
     """Refuse a mechanism that would lose something.
 
     Raises:
         NotRepresentableError: If it has any such thing; the message names all of them.
     """
-    reasons = (*_on_joints(mechanism), *_curved(mechanism))
-    if reasons:
-        raise NotRepresentableError(f"simbody: not supported: {'; '.join(reasons)}")
+    want_representable("simbody", (*_on_joints(mechanism), *_curved(mechanism)))
 
 
 def _on_joints(mechanism: Mechanism) -> Iterator[str]:

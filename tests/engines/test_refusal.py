@@ -4,7 +4,7 @@ import pytest
 
 from loopcheck import engines
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.engines.refusal import want_representable
+from loopcheck.engines.boundary import want_representable
 from loopcheck.robots.errors import NotRepresentableError
 from tests.engines.mechanisms import Own
 

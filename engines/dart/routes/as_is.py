@@ -1,11 +1,11 @@
 """DART as its user runs it: its default step, constraints as they come, and forces on the driven joints."""
 
 from loopcheck.engines.as_is import driven_by_forces
+from loopcheck.engines.boundary import silenced
 from loopcheck.engines.dart._as_is import DartStepped
 from loopcheck.engines.dart._equations import equations
 from loopcheck.engines.dart._skeleton import guarded
 from loopcheck.engines.equations import demands_along
-from loopcheck.engines.silence import silenced
 from loopcheck.robots.efforts import EffortHistory, Source
 from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.motion import Motion

@@ -1,9 +1,9 @@
 """Newton's mass matrix, bias and Jacobians of the loops' points at the exact state; no solver takes part."""
 
+from loopcheck.engines.boundary import silenced
 from loopcheck.engines.equations import kkt_history
 from loopcheck.engines.newton._equations import equations
 from loopcheck.engines.newton._model import guarded
-from loopcheck.engines.silence import silenced
 from loopcheck.robots.efforts import EffortHistory, Source
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case

@@ -1,0 +1,105 @@
+"""Quantities of a mechanism for adapters of engines: loop openings, displaced positions, axes and external wrenches."""
+
+from collections.abc import Callable, Iterator
+from typing import assert_never
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from loopcheck.robots.arrays import Array, JointPositions
+from loopcheck.robots.efforts import Deviation
+from loopcheck.robots.mechanism import WORLD, ConnectClosure, Mechanism, RigidClosure, WeldClosure, Wrench
+
+
+def opening(mechanism: Mechanism, poses: tuple[Array, Array]) -> Deviation:
+    """How far the widest loop between bodies is open.
+
+    Args:
+        poses: Origins of the bodies [m], shape (nb, 3), and their axes [-], shape (nb, 3, 3).
+    """
+
+    def end(body: int, point: Array) -> tuple[Array, Array]:
+        return (point, np.eye(3)) if body == WORLD else (poses[0][body] + poses[1][body] @ point, poses[1][body])
+
+    return Deviation().or_worse(*(gap(closure, end) for closure in mechanism.rigid_closures))
+
+
+def gap(closure: RigidClosure, end: Callable[[int, Array], tuple[Array, Array]]) -> Deviation:
+    """How far a loop is open.
+
+    Args:
+        closure: What closes it.
+        end: Where a point of a body is [m], shape (3,), and the axes of that body [-], shape (3, 3).
+    """
+    (p1, R1), (p2, R2) = end(closure.body1, closure.point1), end(closure.body2, closure.point2)
+    distance = float(np.linalg.norm(p1 - p2))
+    match closure:
+        case ConnectClosure():
+            return Deviation(distance)
+        case WeldClosure():
+            return Deviation(distance, float(Rotation.from_matrix(R2.T @ R1 @ closure.rotation).magnitude()))
+        case _:
+            assert_never(closure)
+
+
+def closure_rows(mechanism: Mechanism, end: Callable[[int, Array], Array]) -> Array:
+    """What opens the loops between bodies, per joint velocity, along the world's axes [m/rad or m/m], shape (nc, nv).
+
+    Args:
+        end: Linear and angular rows of a point of a body that is not the world, shape (6, nv).
+    """
+    still = np.zeros((6, mechanism.nv))
+    rows = [np.zeros((0, mechanism.nv))]
+    for closure in mechanism.rigid_closures:
+        ends = ((closure.body1, closure.point1), (closure.body2, closure.point2))
+        first, second = (still if body == WORLD else end(body, point) for body, point in ends)
+        match closure:
+            case ConnectClosure():
+                rows.append(first[:3] - second[:3])
+            case WeldClosure():
+                rows.append(first - second)
+            case _:
+                assert_never(closure)
+    return np.concatenate(rows)
+
+
+def moved(mechanism: Mechanism, q: JointPositions, displacement: Array) -> Array:
+    """Joint positions after a displacement, whose turns of balls are in body axes.
+
+    Args:
+        displacement: Along the joint velocities [m or rad], shape (nv,).
+    """
+    after = np.array(q)
+    for joint, places, dofs in zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True):
+        if joint.kind in ("hinge", "slide"):
+            after[places] += displacement[dofs]
+            continue
+        turn = displacement[dofs][-3:]
+        after[places][:-4] += displacement[dofs][:-3]
+        quaternion = Rotation.from_quat(np.roll(q[places][-4:], -1)) * Rotation.from_rotvec(turn)
+        after[places][-4:] = np.roll(quaternion.as_quat(), 1)
+    return after
+
+
+def axes_along(axis: Array, along: Array) -> Array:
+    """A rotation that turns one axis of an engine's joint into the joint's [-], shape (3, 3).
+
+    Args:
+        axis: Axis of the joint [-], shape (3,).
+        along: Axis that the engine's joint has, one of the coordinates' [-], shape (3,).
+    """
+    if np.allclose(axis, -along):
+        return Rotation.from_rotvec(np.pi * np.roll(along, 1)).as_matrix()
+    cross = np.cross(along, axis)
+    size = float(np.linalg.norm(cross))
+    angle = np.arctan2(size, along @ axis)
+    return Rotation.from_rotvec(cross / size * angle if size else np.zeros(3)).as_matrix()
+
+
+def wrenches(mechanism: Mechanism) -> Iterator[Wrench]:
+    """External wrenches on bodies, and the force at the mass centre of each body with gravity compensation."""
+    yield from (wrench for wrench in mechanism.wrenches if wrench.body != WORLD)
+    for b, body in enumerate(mechanism.bodies):
+        if body.gravity_compensation:
+            compensation = -body.gravity_compensation * body.mass * mechanism.gravity
+            yield Wrench(body=b, point=body.center, moment=np.zeros(3), force=compensation)
