@@ -188,7 +188,12 @@ def _skew(a: AnyArray) -> AnyArray:
 
 
 def motions(mechanism: Mechanism, bodies: list[Link], qd: AnyArray, qdd: AnyArray) -> list[Moving]:
-    """Motions of all bodies."""
+    """Motions of all bodies.
+
+    Args:
+        qd: Joint velocities [m/s or rad/s], shape (nv,).
+        qdd: Joint accelerations [m/s² or rad/s²], shape (nv,).
+    """
     motions_of_bodies: list[Moving] = []
     for body, link in zip(mechanism.bodies, bodies, strict=True):
         moving = world(mechanism) if body.parent == WORLD else motions_of_bodies[body.parent]
@@ -289,7 +294,11 @@ def joint_efforts(mechanism: Mechanism, q: AnyArray, qd: AnyArray, qdd: AnyArray
 
 
 def closure_rows(mechanism: Mechanism, bodies: list[Link], q: AnyArray) -> list[Row]:
-    """The equations of all closures; the rotation rows of a weld in world axes."""
+    """The equations of all closures; the rotation rows of a weld in world axes.
+
+    Args:
+        q: Joint positions [m or rad], shape (nq,).
+    """
     rows: list[Row] = []
     for closure in mechanism.closures:
         match closure:
@@ -326,6 +335,8 @@ def closure_bias(
 
     Args:
         bias: Motions of the bodies at constant joint velocities.
+        q: Joint positions [m or rad], shape (nq,).
+        qd: Joint velocities [m/s or rad/s], shape (nv,).
     """
     entries: list[Scalar] = []
     for closure in mechanism.closures:

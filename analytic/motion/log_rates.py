@@ -6,7 +6,7 @@ other, no simulation can follow the motion, whatever the efforts of the samples 
 
 import numpy as np
 
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, Times
 from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Drive
@@ -19,7 +19,7 @@ TRUNCATION = 8.0
 """Ratio of the deviations over double and single steps, if finite steps cause them; 16 for short steps [-]."""
 
 
-def contradiction(mechanism: Mechanism, t: Array, drive: Drive, where: str) -> str:
+def contradiction(mechanism: Mechanism, t: Times, drive: Drive, where: str) -> str:
     """Contradictions in a log of the drives, as a sentence; empty if there are none.
 
     Args:
