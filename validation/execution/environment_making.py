@@ -79,7 +79,7 @@ def remove(requirement: str) -> list[str]:
         folders = [environment.folder for environment in environments_matching(requirement)]
         folders += [path for path in broken_environments() if not version and engine_of_folder(path) == engine]
         if not folders:
-            raise NotFoundError("environment", requirement, [_as_asked(one) for one in environments()])
+            raise NotFoundError("environment", requirement, [f"{one.engine}=={one.version}" for one in environments()])
         for folder in folders:
             shutil.rmtree(folder)
     return [folder.name for folder in folders]
@@ -320,10 +320,6 @@ def _without(engine: str, version: str, reason: str, option: str) -> HarnessErro
     """Error with the reason for a missing environment and the command that makes it."""
     asked = f"{engine}=={version}" if version else engine
     return HarnessError(f"{reason}; remedy: loopcheck engines add {asked} {option}")
-
-
-def _as_asked(environment: Environment) -> str:
-    return f"{environment.engine}=={environment.version}"
 
 
 @contextmanager

@@ -149,8 +149,7 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None, start
     """Error of a run after its initial transient.
 
     The run starts again from the exact state in the middle of the motion. The transient lasts as long as both runs
-    differ
-    by more than a tenth of the remaining error.
+    differ by more than a tenth of the remaining error.
 
     Args:
         most: Largest number of judged samples of each run, evenly spread; by default all samples.
@@ -239,8 +238,7 @@ def start_window(
     """Length of the initial transient in the residual efforts, and actuators with a transient of unlimited length.
 
     The transient of an actuator is over when it changes no error by a tenth of the worst actuator's error, and no
-    smaller
-    error by a tenth of that error.
+    smaller error by a tenth of that error.
 
     Args:
         whole: The run from the first sample.

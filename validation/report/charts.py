@@ -45,7 +45,12 @@ def efforts_chart(case_curves: Curves, styles: Mapping[str, Look]) -> Json:
         zip(case_curves.actuators, case_curves.units, _places(len(case_curves.actuators)), strict=True)
     ):
         n = str(k + 1) if k else ""
-        layout[f"xaxis{n}"] = {"domain": x, "anchor": f"y{n}", "title": {"text": "time [s]"}, **_shared_time(k)}
+        layout[f"xaxis{n}"] = {
+            "domain": x,
+            "anchor": f"y{n}",
+            "title": {"text": "time [s]"},
+            **({"matches": "x"} if k else {}),
+        }
         layout[f"yaxis{n}"] = {"domain": y, "anchor": f"x{n}", "title": {"text": f"effort [{unit}]"}}
         layout[f"yaxis{n}"] |= (
             {"range": [_short(limit) for limit in case_curves.limits(k) or ()]} if case_curves.limits(k) else {}
@@ -121,10 +126,6 @@ def _places(count: int) -> Iterator[tuple[Sequence[float], Sequence[float]]]:
     for k in range(count):
         x, y = k % columns * width, 1 - (k // columns + 1) * height + 2 * GAP
         yield [x, x + width - GAP], [max(y, 0.0), y + height - 2 * GAP]
-
-
-def _shared_time(panel: int) -> Json:
-    return {"matches": "x"} if panel else {}
 
 
 def _trace(source: str, t: Array, styles: Mapping[str, Look]) -> Json:

@@ -59,17 +59,17 @@ def completed(sections: Sequence[Section], pool: WorkerPool | None = None) -> li
         sections: Sections whose blocks may be tasks.
         pool: Workers for the tasks, whatever became of their other tasks; by default, and for one worker, this process.
     """
-    tasks = [task._replace(on_failure=_not_drawn) for section in sections for task in _tasks(section)]
+    tasks = [
+        task._replace(on_failure=lambda reason: [f"Not drawn: {reason}."])
+        for section in sections
+        for task in _tasks(section)
+    ]
     if pool is None or pool.count == 1 or len(tasks) < 2:
         made: list[Any] = [task.function(*task.args) for task in tasks]
     else:
         made = pool.afresh().results(tasks, "figures")
     results = iter(made)
     return [_filled(section, results) for section in sections]
-
-
-def _not_drawn(reason: str) -> list[Block]:
-    return [f"Not drawn: {reason}."]
 
 
 def _tasks(block: Block) -> Iterator[Task]:

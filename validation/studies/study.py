@@ -229,14 +229,13 @@ def json_object(result: StudyResult, conclusion: Conclusion) -> dict[str, Any]:
         "verdicts": dict(Counter(conclusion.verdicts)),
         "folder": str(result.folder.absolute()),
         "tables": {name: f"{name}.csv" for name in result.tables},
-        "rows": {name: json.loads(table.to_json(orient="records")) for name, table in _small(result.tables).items()},
+        "rows": {
+            name: json.loads(table.to_json(orient="records"))
+            for name, table in result.tables.items()
+            if "verdict" in table  # time series stay in their files
+        },
         "record": dict(result.record),
     }
-
-
-def _small(tables: Mapping[str, pd.DataFrame]) -> Mapping[str, pd.DataFrame]:
-    """Tables that carry verdicts; time series stay in their files."""
-    return {name: table for name, table in tables.items() if "verdict" in table}
 
 
 def _study_named(name: str, folder: Path) -> type[Study]:

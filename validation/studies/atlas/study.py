@@ -177,7 +177,7 @@ def _motions(pages: Sequence[Page], pool: WorkerPool) -> dict[Key, Motion]:
 def _tune(pages: Sequence[Page], pool: WorkerPool) -> None:
     """Store the cost of tuned settings in the pages of models with a judged unmodified simulation."""
     tuned = [page for page in pages if page.is_measured]
-    tasks = [Task(tuned_cost, (page.case,), _no_cost) for page in tuned]
+    tasks = [Task(tuned_cost, (page.case,), lambda reason: Cost(reason=reason)) for page in tuned]
     for page, cost in zip(tuned, pool.results(tasks, "tuned settings"), strict=True):
         page.cost = cost
         if cost.reason:
@@ -200,10 +200,6 @@ def _joined(tables: Sequence[Mapping[str, pd.DataFrame]], name: str) -> pd.DataF
     frame = pd.concat([table[name] for table in tables], ignore_index=True)
     notes = [note if note is None or note != note else without_cache(str(note)) for note in frame["note"]]
     return frame.assign(note=notes)
-
-
-def _no_cost(reason: str) -> Cost:
-    return Cost(reason=reason)
 
 
 def sources_of(engines_named: Sequence[str], sources_named: Sequence[str] = ()) -> tuple[str, ...]:

@@ -1,14 +1,14 @@
 """The stages of a check: each gives tasks to the workers, and waits for the results that the next stages need.
 
 1. motions: the motion of each case, shared by equal cases
-2. random motions: a second motion of unmodified simulations, which may follow one motion well by chance
+2. random motions: a second motion of unmodified simulations, as a controller may follow one by chance
 3. models: terms of the reference, against which every engine is audited
 4. sources and audits: the efforts of every source in every case, and the model of the case in every engine
 5. resolution: the resolution of each source with an unexplained error
 6. movies: pictures of spatial robots, for the page alone
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -71,7 +71,8 @@ def run_stages(cases: Sequence[Case], request: Request, pool: WorkerPool) -> Run
     originals = {repeat.case.key: key for key, repeat in repeats.items()}
     on_both = _with_repeats(pairs, repeats)
     efforts = {(case.key, source): _evaluation(case, motions[case.key], source) for case, source in on_both}
-    readers = _readers(pairs)
+    names = dict.fromkeys(source for _, source in pairs if source not in sources.ANALYTIC)
+    readers = [FILE, *dict.fromkeys(source.split("/")[0] for source in names)]
     audits = {(case.key, reader): _audit(case, expected[case.key], reader) for case in cases for reader in readers}
     interim = Interim(tolerances=request.tolerances, beside=originals)
     results = _sources_and_audits({**efforts, **audits}, interim, request, pool)
@@ -91,11 +92,6 @@ def run_stages(cases: Sequence[Case], request: Request, pool: WorkerPool) -> Run
 def _sources_of(case: Case, request: Request) -> tuple[str, ...]:
     """The sources to run, the reference always and first."""
     return tuple(dict.fromkeys((sources.REFERENCE, *(request.names or sources.names(case.robot)))))
-
-
-def _readers(pairs: Iterable[tuple[Case, str]]) -> list[str]:
-    """The readers of models: of the robot's files, and the engines of all sources."""
-    return [FILE, *dict.fromkeys(source.split("/")[0] for _, source in pairs if source not in sources.ANALYTIC)]
 
 
 def _motions(cases: Sequence[Case], dt: float | None, pool: WorkerPool) -> Motions:

@@ -64,7 +64,11 @@ class Control(Study):
         )
         shown = (self.modes[0], self.seeds[0], max(self.levels))
         histories = pool.results(
-            [Task(history, (self.settings, name, *shown), _no_history) for name in sorted(CONTROLLERS)], "histories"
+            [
+                Task(history, (self.settings, name, *shown), lambda _: HISTORIES.frame([]))
+                for name in sorted(CONTROLLERS)
+            ],
+            "histories",
         )
         tables = {"ctc_runs": _joined(runs), "ctc_histories": _joined(histories)}
         return Computed(tables, {"varied": _varied(self), "held": _held(self.settings)})
@@ -84,10 +88,6 @@ class Control(Study):
 
 
 STUDY = Control
-
-
-def _no_history(_: str) -> pd.DataFrame:
-    return HISTORIES.frame([])
 
 
 def _joined(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:

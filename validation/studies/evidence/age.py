@@ -12,7 +12,7 @@ from loopcheck.validation.execution.folders import ROOT
 from loopcheck.validation.studies.evidence.study import ATLAS, BEHIND_ROWS, CATALOGUE
 
 LIMIT = timedelta(days=30)
-"""Longest time for which figures of an earlier code may stay."""
+"""Longest time that figures of an earlier code may stay."""
 
 
 class Age(NamedTuple):

@@ -28,7 +28,7 @@ NO_ACCURACY = 1e-9
 FAULT = 3.0
 """Largest change of the efforts by a seeded fault, over the floor of the largest residual [-]."""
 WITHIN = (0.8, 2.0)
-"""Where the floor over the truth is to be [-]."""
+"""Allowed range of the floor over the true error [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +36,9 @@ class Draws:
     """Findings of some draws, a row each."""
 
     rms: Array
-    """Root mean square of the residual efforts, which are nothing but errors of the log, shape (draws, na)."""
+    """Root mean square of the residual efforts, all of them errors of the log, shape (draws, na)."""
     floor: Array
-    """What the judge takes that for, times its margin, shape (draws, na)."""
+    """Noise floor by the judge, with its margin, shape (draws, na)."""
     false: int
     """Draws with an actuator that disagrees."""
     caught: int

@@ -69,7 +69,7 @@ def sections(comparison: VersionsResult) -> list[Section]:
         _answer(comparison),
         _environments(comparison),
         _matrix(comparison),
-        _changes(comparison),
+        Section(title="What changes", anchor="changes", blocks=_named(comparison)),
         _explained(comparison),
         *robots,
     ]
@@ -197,10 +197,6 @@ def _summed(rows: pd.DataFrame) -> Cell:
     numbers += [f"gap {drift:.0e}"] if np.isfinite(drift) else []
     time = [f"× {ratio:.2f}"] if np.isfinite(ratio) else []
     return Cell("\n".join(filter(None, (verdict, ", ".join(numbers), *time))), verdict)
-
-
-def _changes(comparison: VersionsResult) -> Section:
-    return Section(title="What changes", anchor="changes", blocks=_named(comparison))
 
 
 def _named(comparison: VersionsResult) -> Sequence[Block]:
