@@ -125,7 +125,7 @@ def test_no_task_of_any_study_can_forget_the_files_of_its_model() -> None:
             function = getattr(getattr(module, owner[0]) if owner else module, last)
             forgetful += [] if takes_model(function) else [name]
     assert not forgetful
-    assert {"try_settings", "budget", "simulate_levels", "judge_named", "tuned_cost", "evaluate"} <= names
+    assert {"try_settings", "budget", "simulate_levels", "rows_of_faults", "tuned_cost", "evaluate"} <= names
     assert takes_model(agreement)
     assert takes_model(rates)
 

@@ -24,7 +24,7 @@ ENCODERS = (1e-4, 1e-5)
 SENSORS = (0.005, 0.002)
 """Deviations of the efforts, over the peak of each [-]."""
 NO_ACCURACY = 1e-9
-"""LogOptions for, so that floors alone decide [-]."""
+"""Requested accuracy, so small that floors alone decide [-]."""
 FAULT = 3.0
 """Largest change of the efforts by a seeded fault, over the floor of the largest residual [-]."""
 WITHIN = (0.8, 2.0)

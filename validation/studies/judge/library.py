@@ -97,7 +97,7 @@ def judge(
     for option in options:
         if option not in Options.__annotations__:  # or a misspelt accuracy would be judged by another
             raise NotFoundError("option of judge", option, Options.__annotations__)
-    asked = _asked(options)
+    asked = _log_options(options)
     case = case_of(
         model,
         configuration=options.get("configuration", ""),
@@ -122,7 +122,7 @@ def judge(
     )
 
 
-def _asked(options: Options) -> LogOptions:
+def _log_options(options: Options) -> LogOptions:
     """Options of the judgement of a log, checked like the options of the command line."""
     fitted = options.get("fit", ())
     return LogOptions(
