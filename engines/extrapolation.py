@@ -10,47 +10,8 @@ from loopcheck.robots.efforts import Rung
 
 IDLE = 1e-3
 """Fraction of the largest peak below which an actuator counts as idle; its changes are compared with that peak [-]."""
-LONGEST = 0.05
-"""Longest time that is divided into equal steps [s]: a sample of the motion, or an equal part of a longer sample."""
 WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
 """Weights of the differences between one to four steps ahead and as many behind [-]."""
-
-
-def divided(report: float) -> float:
-    """The time that is divided into equal steps [s].
-
-    Args:
-        report: Time between two samples of the motion [s].
-    """
-    return float(report / np.ceil(report / LONGEST - 1e-9))
-
-
-def settled_rungs(
-    rung: Callable[[int], Rung],
-    counts: Sequence[int],
-    *,
-    settled: float,
-    more: int,
-    beyond: int,
-    kept: int | None = None,
-) -> list[Rung]:
-    """Simulations, coarsest step first; finer ones are added until their extrapolated efforts are settled.
-
-    Args:
-        rung: Simulates with so many steps in the time that is divided.
-        counts: How many there are to be, fewest first.
-        settled: Most that may be left in the efforts, over their peak [-]; if infinite, none is added.
-        more: Most that are added, each twice as fine as the last.
-        beyond: How many finer ones are taken then, instead of as many of the coarsest.
-        kept: How many of the finest are extrapolated; None for all.
-    """
-    ladder, finest = [rung(count) for count in counts], counts[-1]
-    for _ in range(more if settled < inf else 0):
-        if unsettled(ladder[-kept:] if kept else ladder) <= settled:
-            break
-        finest *= 2
-        ladder.append(rung(finest))
-    return [*ladder[beyond:], *(rung(finest * 2**k) for k in range(1, beyond + 1))]
 
 
 def without_step(ladder: Sequence[Rung]) -> Array:

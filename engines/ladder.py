@@ -9,8 +9,6 @@ from dataclasses import dataclass, field, replace
 from math import nan
 from typing import Any
 
-import numpy as np
-
 from loopcheck import engines
 from loopcheck.robots.efforts import Source
 from loopcheck.robots.motion import Motion
@@ -137,15 +135,3 @@ def halvings(longest: float, *, coarsest: float, finest: float) -> list[float]:
     """The halves, quarters … of a time, and that time itself, that lie between two bounds, longest first [s]."""
     steps = [longest / 2**k for k in range(30)]
     return [dt for dt in steps if finest <= dt <= coarsest]
-
-
-def own_steps(report: float, *, finest: float, rungs: int) -> list[float]:
-    """The steps of a route: the report grid's, halved until a bound is reached, the last few of them [s].
-
-    Args:
-        report: Step of the report grid [s].
-        finest: Upper bound of the last step [s].
-        rungs: How many there are at most.
-    """
-    times = max(0, int(np.ceil(np.log2(report / finest) - 1e-9)))
-    return [report / 2**k for k in range(max(0, times - rungs + 1), times + 1)]

@@ -12,9 +12,9 @@ from loopcheck.engines.boundary import silenced
 from loopcheck.engines.dart._loads import apply_loads, point_motion
 from loopcheck.engines.dart._loops import opening
 from loopcheck.engines.dart._skeleton import Tree, build, guarded
+from loopcheck.engines.forward import Readings
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.efforts import Deviation, Rung, deviation_of
-from loopcheck.robots.errors import EngineError
+from loopcheck.robots.efforts import Deviation, Rung
 from loopcheck.robots.mechanism import WORLD, ConnectClosure, Mechanism, RigidClosure, WeldClosure
 from loopcheck.robots.motion import Motion
 
@@ -38,17 +38,6 @@ class Run:
     """Largest force of the servos [N or N m]."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Log:
-    """What is read at the samples."""
-
-    positions: Array
-    """Of the joints that are driven, as DART counts them [m or rad], shape (nt, drives driven)."""
-    forces: Array
-    """Of their servos in the step from each sample [N or N m], shape (nt, drives driven)."""
-    drift: Deviation
-
-
 def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
     """Simulate a motion at one step size.
 
@@ -68,22 +57,19 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
     with guarded(f"dart: steps of {run.dt:g} s"), silenced():
         tree = build(mechanism)
         tree.put(traced.q[1], traced.qd[0])
-        log = _march(tree, motion, run)
+        positions, forces, drift = _march(tree, motion, run)
     targets, driven = motion.law(motion.t), [mechanism.drives[k].joints[0] for k in run.drives]
     rotors = np.array([mechanism.joints[j].armature for j in driven])
     rest = np.array([mechanism.joints[j].rest_position[0] for j in driven])
-    on_drives = np.zeros((len(motion.t), len(mechanism.drives)))
-    on_drives[:, run.drives] = log.forces + rotors * targets.qdd[:, run.drives]
-    if not (np.isfinite(log.positions).all() and np.isfinite(on_drives).all()):
-        raise EngineError(f"dart: the simulation with steps of {run.dt:g} s diverged: efforts or state are not finite")
-    miss = log.positions + rest - targets.q[:, run.drives]
-    return Rung(
+    readings = Readings(
         dt=run.dt,
-        effort=on_drives @ np.linalg.pinv(mechanism.gearing),
-        closure_drift=log.drift,
-        tracking_error=deviation_of(mechanism, [mechanism.drives[k] for k in run.drives], miss),
-        wall_time=perf_counter() - clock,
+        drives=run.drives,
+        forces=forces + rotors * targets.qdd[:, run.drives],
+        tracked=[mechanism.drives[k] for k in run.drives],
+        miss=positions + rest - targets.q[:, run.drives],
+        drift=drift,
     )
+    return readings.rung(mechanism, "dart", clock)
 
 
 def close_loops(world: Any, tree: Tree, erp: float) -> None:
@@ -110,7 +96,8 @@ def world_with(tree: Tree, dt: float) -> Any:
     return world
 
 
-def _march(tree: Tree, motion: Motion, run: Run) -> _Log:
+def _march(tree: Tree, motion: Motion, run: Run) -> tuple[Array, Array, Deviation]:
+    """Positions of the driven joints, as DART counts them, forces of their servos, each at the samples, and drift."""
     world, mechanism = world_with(tree, run.dt), tree.mechanism
     close_loops(world, tree, run.erp)
     driven = [mechanism.drives[k].joints[0] for k in run.drives]
@@ -136,7 +123,7 @@ def _march(tree: Tree, motion: Motion, run: Run) -> _Log:
         world.step(False)
         if reported:
             forces.append([servo.getConstraintImpulse(0) / run.dt for servo in servos])
-    return _Log(positions=np.array(positions), forces=np.array(forces), drift=drift)
+    return np.array(positions), np.array(forces), drift
 
 
 def _command(servos: Sequence[Any], rates: Array) -> None:

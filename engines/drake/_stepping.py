@@ -7,11 +7,11 @@ import numpy as np
 
 from loopcheck.engines.drake._equations import DrakeEquations, opening
 from loopcheck.engines.drake._plant import Plant, build, guarded, plants, trees, values, wrench_math
+from loopcheck.engines.forward import Readings
 from loopcheck.engines.mechanics import wrenches
 from loopcheck.engines.projection import loop_motions
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.efforts import Deviation, Rung, deviation_of
-from loopcheck.robots.errors import EngineError
+from loopcheck.robots.efforts import Deviation, Rung
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 
@@ -45,17 +45,6 @@ class _Start:
     """Part of velocities along motions that nothing drives [-], shape (velocities, velocities)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Log:
-    """What is read at the samples."""
-
-    positions: Array
-    """Of the joints that are driven, as Drake counts them [m or rad], shape (nt, drives driven)."""
-    efforts: Array
-    """Of their actuators in the step from each sample [N or N m], shape (nt, drives driven)."""
-    drift: Deviation
-
-
 def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
     """Simulate a motion at one step size.
 
@@ -78,20 +67,17 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
         drake = build(mechanism, step=run.dt, gains=gains, strongest=run.strongest)
         start = _unactuated_start(drake, traced.q[3], traced.qd[2], run)
         drake.put(traced.q[1], traced.qd[0])
-        log = _march(drake, motion, run, start)
-    efforts = np.zeros((len(motion.t), len(mechanism.drives)))
-    efforts[:, run.drives] = log.efforts
-    if not (np.isfinite(log.positions).all() and np.isfinite(efforts).all()):
-        raise EngineError(f"drake: the simulation with steps of {run.dt:g} s diverged: efforts or state are not finite")
+        positions, efforts, drift = _march(drake, motion, run, start)
     rest = np.array([mechanism.joints[j].rest_position[0] for j in driven])
-    miss = log.positions + rest - motion.law(motion.t).q[:, run.drives]
-    return Rung(
+    readings = Readings(
         dt=run.dt,
-        effort=efforts @ np.linalg.pinv(mechanism.gearing),
-        closure_drift=log.drift,
-        tracking_error=deviation_of(mechanism, [mechanism.drives[k] for k in run.drives], miss),
-        wall_time=perf_counter() - clock,
+        drives=run.drives,
+        forces=efforts,
+        tracked=[mechanism.drives[k] for k in run.drives],
+        miss=positions + rest - motion.law(motion.t).q[:, run.drives],
+        drift=drift,
     )
+    return readings.rung(mechanism, "drake", clock)
 
 
 def apply_loads(drake: Plant) -> None:
@@ -126,7 +112,8 @@ def _put_unactuated(drake: Plant, start: _Start) -> None:
     plant.SetVelocities(context, v + start.projector @ (start.velocities - v))
 
 
-def _march(drake: Plant, motion: Motion, run: Run, start: _Start) -> _Log:
+def _march(drake: Plant, motion: Motion, run: Run, start: _Start) -> tuple[Array, Array, Deviation]:
+    """Positions of the driven joints, as Drake counts them, their efforts, each at the samples, and drift."""
     plant, context = drake.plant, drake.context
     driven = tuple(drake.mechanism.drives[k].joints[0] for k in run.drives)
     instance = trees.default_model_instance()
@@ -152,4 +139,4 @@ def _march(drake: Plant, motion: Motion, run: Run, start: _Start) -> _Log:
             efforts.append(acting.Eval(context)[inputs])
         plant.CalcForcedDiscreteVariableUpdate(context, after)
         context.SetDiscreteState(after)
-    return _Log(positions=np.array(positions), efforts=np.array(efforts), drift=drift)
+    return np.array(positions), np.array(efforts), drift

@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import inf
 
 from loopcheck.engines.drake.routes.forward import OWN, DrakeForward, Settings
-from loopcheck.engines.extrapolation import divided
+from loopcheck.engines.forward import divided
 from loopcheck.engines.ladder import Ladder, Route, halvings
 from loopcheck.robots.motion import Motion
 

@@ -14,8 +14,9 @@ from loopcheck.engines.exudyn._exudyn import exudyn, items
 from loopcheck.engines.exudyn._frames import frames, places, poses
 from loopcheck.engines.exudyn._rotors import with_rotors
 from loopcheck.engines.exudyn._system import System, built
+from loopcheck.engines.forward import Readings
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.efforts import Deviation, Rung, deviation_of
+from loopcheck.robots.efforts import Deviation, Rung
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import WORLD, ConnectClosure, Mechanism, WeldClosure
 from loopcheck.robots.motion import Motion
@@ -72,16 +73,16 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
             f"exudyn: the simulation with steps of {run.dt:g} s diverged: its solver failed or its state is not finite"
         )
     samples = np.arange(len(motion.t)) * round(motion.dt / run.dt) + run.lead
-    on_drives = np.zeros((len(motion.t), len(mechanism.drives)))
-    on_drives[:, run.drives] = -multipliers[samples][:, rows]
     R, p = poses_of(states[:, : COORDINATES * len(chain)])
-    return Rung(
+    readings = Readings(
         dt=run.dt,
-        effort=on_drives @ np.linalg.pinv(mechanism.gearing),
-        closure_drift=_opening(system, R, p),
-        tracking_error=deviation_of(mechanism, mechanism.drives, _misses(system, R, p, prescribed.q)),
-        wall_time=perf_counter() - clock,
+        drives=run.drives,
+        forces=-multipliers[samples][:, rows],
+        tracked=mechanism.drives,
+        miss=_misses(system, R, p, prescribed.q),
+        drift=_opening(system, R, p),
     )
+    return readings.rung(mechanism, "exudyn", clock)
 
 
 def _drive(system: System, k: int, dt: float, rates: Array) -> int:

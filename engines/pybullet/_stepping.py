@@ -7,13 +7,14 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from loopcheck.engines.forward import Readings
 from loopcheck.engines.pybullet._bullet import pybullet
 from loopcheck.engines.pybullet._loads import apply_loads, set_state
 from loopcheck.engines.pybullet._loops import close_loops, follow_curves, geared, opening
 from loopcheck.engines.pybullet._motors import Motors, targets
 from loopcheck.engines.pybullet._world import World, inertial_poses, joint_state, opened
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.efforts import Rung, deviation_of
+from loopcheck.robots.efforts import Rung
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
@@ -102,17 +103,15 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Simulation:
         raise EngineError(
             f"pybullet: the simulation with steps of {run.dt:g} s diverged: efforts or state are not finite"
         )
-    on_drives = np.zeros((len(motion.t), len(mechanism.drives)))
-    on_drives[:, run.motors.places] = run.motors.ratios * forces
-    drives = world.mechanism.values_of(world.mechanism.drives, q)
-    rung = Rung(
+    readings = Readings(
         dt=run.dt,
-        effort=on_drives @ np.linalg.pinv(mechanism.gearing),
-        closure_drift=opening(world, q, poses),
-        tracking_error=deviation_of(mechanism, mechanism.drives, drives - motion.law(motion.t).q),
-        wall_time=perf_counter() - clock,
+        drives=run.motors.places,
+        forces=run.motors.ratios * forces,
+        tracked=mechanism.drives,
+        miss=world.mechanism.values_of(world.mechanism.drives, q) - motion.law(motion.t).q,
+        drift=opening(world, q, poses),
     )
-    return Simulation(rung, float(np.mean(log.at_limit)))
+    return Simulation(readings.rung(mechanism, "pybullet", clock), float(np.mean(log.at_limit)))
 
 
 def _set_state(world: World, run: Run) -> None:

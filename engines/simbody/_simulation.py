@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from loopcheck.engines.forward import Readings
 from loopcheck.engines.simbody._equations import constraint_matrix, opening
 from loopcheck.engines.simbody._model import BALL_OR_FREE, Model, added_inertia, build, rotation
 from loopcheck.engines.simbody._opensim import angles, guarded, opensim
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.efforts import Deviation, Rung, deviation_of
+from loopcheck.robots.efforts import Deviation, Rung
 from loopcheck.robots.errors import EngineError, NotRepresentableError
 from loopcheck.robots.mechanism import Coordinate, Mechanism
 from loopcheck.robots.motion import Motion
@@ -46,17 +47,6 @@ class Run:
     """Of the spline that is prescribed; odd, and at most seven."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Record:
-    """What is read at the samples."""
-
-    multipliers: Array
-    """[N or N m], shape (nt, drives that are driven)."""
-    positions: Array
-    """Positions of the driven coordinates relative to the joints' references [m or rad], shape (nt, drives driven)."""
-    drift: Deviation
-
-
 def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
     """Simulate a motion at one step size.
 
@@ -74,21 +64,19 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
     with guarded(f"simbody/forward: steps of {run.dt:g} s"):
         functions = _splines(motion, run, rest)
         model = build(mechanism, list(zip(driven, functions, strict=True)))
-        record = _march(model, motion, run, driven)
-    efforts = np.zeros((len(motion.t), len(mechanism.drives)))
-    efforts[:, run.drives] = -record.multipliers - targets.qdd[:, run.drives] * [
-        added_inertia(model, d) for d in driven
-    ]
-    if not np.isfinite(efforts).all():
+        multipliers, positions, drift = _march(model, motion, run, driven)
+    forces = -multipliers - targets.qdd[:, run.drives] * [added_inertia(model, d) for d in driven]
+    if not np.isfinite(forces).all():
         raise EngineError(f"simbody/forward: the simulation with dt = {run.dt:g} s diverged")
-    miss = record.positions + rest - targets.q[:, run.drives]
-    return Rung(
+    readings = Readings(
         dt=run.dt,
-        effort=efforts @ np.linalg.pinv(mechanism.gearing),
-        closure_drift=record.drift,
-        tracking_error=deviation_of(mechanism, driven, miss),
-        wall_time=perf_counter() - clock,
+        drives=run.drives,
+        forces=forces,
+        tracked=driven,
+        miss=positions + rest - targets.q[:, run.drives],
+        drift=drift,
     )
+    return readings.rung(mechanism, "simbody/forward", clock)
 
 
 def want_regular(mechanism: Mechanism, motion: Motion) -> None:
@@ -124,8 +112,8 @@ def _splines(motion: Motion, run: Run, rest: Array) -> list[Any]:
     return splines
 
 
-def _march(model: Model, motion: Motion, run: Run, driven: Sequence[Coordinate]) -> _Record:
-    """Step through the motion."""
+def _march(model: Model, motion: Motion, run: Run, driven: Sequence[Coordinate]) -> tuple[Array, Array, Deviation]:
+    """Multipliers and positions, relative to the joints' references, of the driven coordinates, and drift."""
     model.put(motion.q[0], motion.qd[0])
     model.state.setTime(float(motion.t[0]))
     model.model.realizePosition(model.state)
@@ -145,7 +133,7 @@ def _march(model: Model, motion: Motion, run: Run, driven: Sequence[Coordinate])
             drift = drift.or_worse(opening(model, state))
         multiplier = model.model.getMatterSubsystem().getConstraintMultipliers(state)
         multipliers.append(np.array(multiplier.to_numpy())[rows])
-    return _Record(multipliers=np.array(multipliers), positions=np.array(positions), drift=drift)
+    return np.array(multipliers), np.array(positions), drift
 
 
 def _positions(state: Any, places: list[int]) -> Array:

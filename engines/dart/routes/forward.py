@@ -13,7 +13,8 @@ from loopcheck.engines.dart._equations import equations
 from loopcheck.engines.dart._skeleton import guarded
 from loopcheck.engines.dart._stepping import UNLIMITED, Run, simulate
 from loopcheck.engines.equations import carried_note, held_drives
-from loopcheck.engines.extrapolation import divided, settled_rungs, without_step
+from loopcheck.engines.extrapolation import without_step
+from loopcheck.engines.forward import EXTRAPOLATED, divided, forward_history, in_ms, in_words, settled_rungs
 from loopcheck.robots.efforts import EffortHistory, Refinable, Rung
 from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.mechanism import Mechanism
@@ -46,7 +47,6 @@ class Settings:
 
 OWN = Settings(settled=2e-7)
 """Settings of the route."""
-NOTE = "first-order steps, extrapolated to zero step size; drift and tracking error at the finest step"
 
 
 class DartForward(Refinable):
@@ -64,20 +64,15 @@ class DartForward(Refinable):
         with guarded(self.name):
             drives, undriven = held_drives(equations(mechanism), motion)
         _want_no_idle_rotor(mechanism, drives)
-        ladder = tuple(self._rungs(mechanism, motion, drives, undriven))
-        return EffortHistory(
-            source=self.name,
-            actuators=tuple(actuator.name for actuator in mechanism.actuators),
-            t=motion.t,
+        ladder = self._rungs(mechanism, motion, drives, undriven)
+        return forward_history(
+            self.name,
+            mechanism,
+            motion,
+            ladder,
             effort=without_step(ladder),
-            closure_drift=ladder[-1].closure_drift,
-            tracking_error=ladder[-1].tracking_error,
-            settings={
-                "steps": ", ".join(f"{1e3 * rung.dt:g}" for rung in ladder) + " ms",
-                **_in_words(self.settings, undriven=undriven > 0),
-            },
-            ladder=ladder,
-            note="; ".join([NOTE, *carried_note(mechanism, drives)]),
+            settings={"steps": in_ms(ladder), **_in_words(self.settings, undriven=undriven > 0)},
+            note="; ".join([EXTRAPOLATED, *carried_note(mechanism, drives)]),
         )
 
     def tightened(self) -> Self:
@@ -105,12 +100,7 @@ class DartForward(Refinable):
 def _in_words(settings: Settings, *, undriven: bool) -> dict[str, str]:
     """Every setting that matters, as text."""
     return {
-        "extrapolation": "Richardson extrapolation of the efforts of all steps to zero step size"
-        + (
-            (f"; up to {MORE} finer steps while the change exceeds {settings.settled:g}")
-            if settings.settled < inf
-            else ""
-        ),
+        "extrapolation": in_words("the efforts of all steps", settled=settings.settled, more=MORE),
         "pre-roll": f"{0 if undriven else settings.lead} steps before the span, with initial velocities of half a "
         "step earlier",
         "loops": f"BallJointConstraint and WeldJointConstraint, error reduction {settings.erp:g}, force mixing 1e-9",

@@ -13,7 +13,8 @@ from loopcheck.engines.drake._equations import equations
 from loopcheck.engines.drake._plant import STRONGEST, guarded
 from loopcheck.engines.drake._stepping import GAIN, Run, simulate
 from loopcheck.engines.equations import carried_note, held_drives
-from loopcheck.engines.extrapolation import divided, settled_rungs, without_step
+from loopcheck.engines.extrapolation import without_step
+from loopcheck.engines.forward import EXTRAPOLATED, divided, forward_history, in_ms, in_words, settled_rungs
 from loopcheck.robots.efforts import EffortHistory, Refinable, Rung
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
@@ -53,7 +54,6 @@ class Settings:
 
 OWN = Settings(settled=2e-6)
 """Settings of the route."""
-NOTE = "first-order steps, extrapolated to zero step size; drift and tracking error at the finest step"
 
 
 class DrakeForward(Refinable):
@@ -71,19 +71,14 @@ class DrakeForward(Refinable):
         with guarded(self.name):
             drives, undriven = held_drives(equations(mechanism), motion)
         ladder = self._rungs(mechanism, motion, drives, undriven)
-        return EffortHistory(
-            source=self.name,
-            actuators=tuple(actuator.name for actuator in mechanism.actuators),
-            t=motion.t,
+        return forward_history(
+            self.name,
+            mechanism,
+            motion,
+            ladder,
             effort=without_step(ladder[-KEPT:]),
-            closure_drift=ladder[-1].closure_drift,
-            tracking_error=ladder[-1].tracking_error,
-            settings={
-                "steps": ", ".join(f"{1e3 * rung.dt:g}" for rung in ladder) + " ms",
-                **_in_words(settings, undriven=undriven > 0),
-            },
-            ladder=tuple(ladder),
-            note="; ".join([NOTE, *carried_note(mechanism, drives)]),
+            settings={"steps": in_ms(ladder), **_in_words(settings, undriven=undriven > 0)},
+            note="; ".join([EXTRAPOLATED, *carried_note(mechanism, drives)]),
         )
 
     def tightened(self) -> Self:
@@ -110,12 +105,7 @@ class DrakeForward(Refinable):
 def _in_words(settings: Settings, *, undriven: bool) -> dict[str, str]:
     """Every setting that matters, as text."""
     return {
-        "extrapolation": f"Richardson extrapolation of the finest {KEPT} steps to zero step size"
-        + (
-            (f"; up to {MORE} finer steps while the change exceeds {settings.settled:g}")
-            if settings.settled < inf
-            else ""
-        ),
+        "extrapolation": in_words(f"the finest {KEPT} steps", settled=settings.settled, more=MORE),
         "pre-roll": f"{min(settings.lead, LEAD_UNACTUATED) if undriven else settings.lead} steps before the span, "
         f"{FARTHEST:g} s at most, with initial velocities of half a step earlier"
         + ("; then the state of unactuated motions at the start" if undriven else ""),

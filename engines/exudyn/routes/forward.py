@@ -11,9 +11,11 @@ from typing import Self
 import numpy as np
 from scipy.linalg import qr
 
-from loopcheck.engines.extrapolation import divided, value_at_zero
+from loopcheck.engines.equations import carried_note
+from loopcheck.engines.extrapolation import value_at_zero
 from loopcheck.engines.exudyn._equations import closure_jacobian
 from loopcheck.engines.exudyn._stepping import Run, simulate
+from loopcheck.engines.forward import EXTRAPOLATED, divided, forward_history, in_ms
 from loopcheck.engines.projection import drives_along, null_space
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory, Refinable
@@ -59,16 +61,14 @@ class ExudynForward(Refinable):
         mechanism, plan = case.mechanism, _plan(case.mechanism, motion)
         finer = FINER if plan.undriven else 1
         runs = [self._run(plan, divided(motion.dt) / finer, count) for count in self.settings.parts]
-        ladder = tuple(simulate(mechanism, motion, run) for run in runs)
-        return EffortHistory(
-            source=self.name,
-            actuators=tuple(actuator.name for actuator in mechanism.actuators),
-            t=motion.t,
+        ladder = [simulate(mechanism, motion, run) for run in runs]
+        return forward_history(
+            self.name,
+            mechanism,
+            motion,
+            ladder,
             effort=value_at_zero([rung.dt**2 for rung in ladder], [rung.effort for rung in ladder]),
-            closure_drift=ladder[-1].closure_drift,
-            tracking_error=ladder[-1].tracking_error,
-            settings={"steps": ", ".join(f"{1e3 * rung.dt:g}" for rung in ladder) + " ms", **_in_words(self.settings)},
-            ladder=ladder,
+            settings={"steps": in_ms(ladder), **_in_words(self.settings)},
             note=_note(mechanism, plan, len(ladder)),
         )
 
@@ -155,14 +155,8 @@ def _in_words(settings: Settings) -> dict[str, str]:
 
 
 def _note(mechanism: Mechanism, plan: _Plan, rungs: int) -> str:
-    notes = ["second-order steps, extrapolated to zero step size; drift and tracking error at the finest step"]
-    if rungs == 1:
-        notes = []
-    carried = [drive.name for k, drive in enumerate(mechanism.drives) if k not in plan.drives]
-    if carried:
-        notes.append(
-            f"{', '.join(carried)} not driven, because fewer drives determine the motion: compare projected efforts"
-        )
+    notes = [EXTRAPOLATED.replace("first", "second")] if rungs > 1 else []
+    notes += carried_note(mechanism, plan.drives)
     if plan.left_out:
         notes.append(f"{len(plan.left_out)} redundant rows of the loops left out")
     if plan.rank_revealing:

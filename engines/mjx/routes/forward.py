@@ -9,15 +9,17 @@ at any step: `loopcheck ladder` shows the engine as it is.
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple, Self
 
 import numpy as np
 
 from loopcheck.engines.extrapolation import value_at_zero
+from loopcheck.engines.forward import forward_history, surviving_rungs
 from loopcheck.engines.mjx._joints import joints_of
 from loopcheck.engines.mjx._model import compiled, guarded, loads_of, put, rows_of
 from loopcheck.engines.mjx._stepping import Layout, Robot, Run, simulated
-from loopcheck.engines.mujoco.model import actuator_names, gearing, holds_angle
+from loopcheck.engines.mujoco.model import gearing, holds_angle
 from loopcheck.engines.mujoco.routes.forward import drives_of, own_steps
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation, EffortHistory, Refinable, Rung, deviation_of
@@ -93,31 +95,13 @@ class MjxForward(Refinable):
         drives, undriven = drives_of(case.mechanism, motion)
         bound = (FINEST_FREE if undriven else FINEST) / settings.division
         steps = settings.steps or tuple(own_steps(motion.dt, finest=bound))
-        settings, ladder, diverged = replace(settings, steps=steps), [], []
+        settings = replace(settings, steps=steps)
         with guarded(self.name, double=settings.double):
             simulation = _prepared(case.mechanism, motion, drives, settings)
-            for dt in steps:
-                try:
-                    ladder.append(_rung(simulation, dt))
-                except EngineError:
-                    if dt == steps[-1]:
-                        raise
-                    diverged.append(f"{1e3 * dt:g}")
+            ladder, diverged = surviving_rungs(partial(_rung, simulation), steps)
         notes = ["J̇v (missing from the loops of MJX) added" if settings.velocity_term else "without J̇v, as in MJX"]
-        if diverged:
-            notes.append(f"the simulation diverged at steps of {', '.join(diverged)} ms")
-        finest = ladder[-1]
-        return EffortHistory(
-            source=self.name,
-            actuators=actuator_names(case.mechanism),
-            t=motion.t,
-            effort=finest.effort,
-            closure_drift=finest.closure_drift,
-            tracking_error=finest.tracking_error,
-            settings=in_words(settings),
-            ladder=tuple(ladder),
-            note="; ".join(notes),
-        )
+        words, note = in_words(settings), "; ".join([*notes, *diverged])
+        return forward_history(self.name, case.mechanism, motion, ladder, settings=words, note=note)
 
     def tightened(self) -> Self:
         """See `loopcheck.robots.efforts.Refinable.tightened`; the tolerance is zero."""

@@ -28,13 +28,13 @@ from typing import Any, Self
 import mujoco
 import numpy as np
 
+from loopcheck.engines import forward
 from loopcheck.engines.extrapolation import relative_change, value_at_zero
-from loopcheck.engines.ladder import own_steps as halved
+from loopcheck.engines.forward import forward_history, surviving_rungs
 from loopcheck.engines.mujoco._clock import frozen_targets, moving_targets, push
 from loopcheck.engines.mujoco._compliance import LINEAR, Choice, Run, Simulated, choose
 from loopcheck.engines.mujoco._stepping import stepping
 from loopcheck.engines.mujoco.model import (
-    actuator_names,
     build,
     driven,
     equality_rows,
@@ -123,25 +123,15 @@ class MujocoForward(Refinable):
         tried = steps if self.settings.adapts else ()
         choice = choose(self.settings.compliances, simulated, tried, size_in_motion(case.mechanism, motion))
         rung = partial(_rung, simulated, compliances=choice.compliances)
-        ladder, diverged = [], []
-        for dt in steps:
-            try:
-                ladder.append(rung(dt))
-            except EngineError:
-                if dt == steps[-1]:
-                    raise
-                diverged.append(f"{1e3 * dt:g}")
+        ladder, diverged = surviving_rungs(rung, steps)
         ladder += _finer(rung, ladder, self.settings.settled)
         steps = [*steps, *(finer.dt for finer in ladder if finer.dt < steps[-1])]
-        return EffortHistory(
-            source=self.name,
-            actuators=actuator_names(case.mechanism),
-            t=motion.t,
-            effort=ladder[-1].effort,
-            closure_drift=ladder[-1].closure_drift,
-            tracking_error=ladder[-1].tracking_error,
+        return forward_history(
+            self.name,
+            case.mechanism,
+            motion,
+            ladder,
             settings=in_words(replace(self.settings, steps=tuple(steps), compliances=choice.compliances)),
-            ladder=tuple(ladder),
             note="; ".join(
                 (
                     *_of_curves(case.mechanism),
@@ -225,7 +215,7 @@ def in_words(settings: Settings) -> dict[str, str]:
 
 def own_steps(report: float, finest: float = FINEST) -> list[float]:
     """The route's own steps, which divide the report grid, coarsest first [s]."""
-    return halved(report, finest=finest, rungs=RUNGS)
+    return forward.own_steps(report, finest=finest, rungs=RUNGS)
 
 
 def drives_of(mechanism: Mechanism, motion: Motion) -> tuple[list[int], int]:
@@ -276,8 +266,7 @@ def _of_drives(mechanism: Mechanism, drives: list[int], diverged: list[str]) -> 
     names = [drive.name for k, drive in enumerate(mechanism.drives) if k not in drives]
     if names:
         yield f"redundantly actuated: {', '.join(names)} not driven; only the projected effort is comparable"
-    if diverged:
-        yield f"the simulation diverged at steps of {', '.join(diverged)} ms"
+    yield from diverged
 
 
 def at_compliance(settings: Settings, compliance: float) -> Settings:

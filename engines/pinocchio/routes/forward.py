@@ -10,20 +10,21 @@ the effort among more says nothing of the motors. The others follow at zero effo
 that moves the robot as it is.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from time import perf_counter
 from typing import Self
 
 import numpy as np
 
 from loopcheck.engines.equations import carried_note, held_drives
-from loopcheck.engines.ladder import own_steps
+from loopcheck.engines.forward import Readings, forward_history, own_steps, surviving_rungs
 from loopcheck.engines.pinocchio._equations import equations
 from loopcheck.engines.pinocchio._simulation import RUNGE_KUTTA, Simulation, Solver, want_rigid
 from loopcheck.engines.pinocchio._tree import guarded
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.efforts import Deviation, EffortHistory, Refinable, Rung, deviation_of
+from loopcheck.robots.efforts import Deviation, EffortHistory, Refinable, Rung
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
@@ -71,17 +72,15 @@ class PinocchioForward(Refinable):
             drives, undriven = held_drives(equations(mechanism), motion)
             finest = (FINEST_FREE if undriven else FINEST) / self.settings.division
             steps = self.settings.steps or tuple(own_steps(motion.dt, finest=finest, rungs=RUNGS))
-            ladder, diverged = self._ladder(mechanism, motion, drives, steps)
-        return EffortHistory(
-            source=self.name,
-            actuators=tuple(actuator.name for actuator in mechanism.actuators),
-            t=motion.t,
-            effort=ladder[-1].effort,
-            closure_drift=ladder[-1].closure_drift,
-            tracking_error=ladder[-1].tracking_error,
+            with np.errstate(over="ignore", invalid="ignore"):
+                ladder, diverged = surviving_rungs(partial(self._rung, mechanism, motion, drives), steps)
+        return forward_history(
+            self.name,
+            mechanism,
+            motion,
+            ladder,
             settings=in_words(replace(self.settings, steps=steps)),
-            ladder=ladder,
-            note=_note(mechanism, drives, diverged),
+            note="; ".join([*carried_note(mechanism, drives), *diverged]),
         )
 
     def tightened(self) -> Self:
@@ -96,24 +95,9 @@ class PinocchioForward(Refinable):
         steps = tuple(dt / 2 for dt in settings.steps)
         return type(self)(replace(settings, steps=steps, division=2 * settings.division, solver=solver))
 
-    def _ladder(
-        self, mechanism: Mechanism, motion: Motion, drives: Sequence[int], steps: tuple[float, ...]
-    ) -> tuple[tuple[Rung, ...], list[str]]:
-        """The rungs, and at which steps there is none because the simulation diverged."""
-        ladder, diverged = [], []
-        for dt in steps:
-            try:
-                with np.errstate(over="ignore", invalid="ignore"):
-                    ladder.append(self._rung(mechanism, motion, drives, dt))
-            except EngineError:
-                if dt == steps[-1]:
-                    raise
-                diverged.append(f"{1e3 * dt:g}")
-        return tuple(ladder), diverged
-
     def _rung(self, mechanism: Mechanism, motion: Motion, drives: Sequence[int], dt: float) -> Rung:
         """Simulate the whole motion at one step and read the drives on the report grid."""
-        clock = time.perf_counter()
+        clock = perf_counter()
         simulation = self.simulation(mechanism, [mechanism.drives[k] for k in drives], self.settings.solver)
         every, none = round(motion.dt / dt), np.zeros(mechanism.nv)
         times = motion.t[0] + np.arange(2 * (len(motion.t) - 1) * every + 1) * dt / 2
@@ -122,7 +106,7 @@ class PinocchioForward(Refinable):
         if self.settings.adapts:
             simulation.soften(self.settings.solver.mu * simulation.least_mobility())
         step = simulation.stepping(dt)
-        effort, drift, positions = np.zeros((len(motion.t), len(mechanism.drives))), Deviation(), []
+        forces, drift, positions = np.zeros((len(motion.t), len(drives))), Deviation(), []
         for k in range(0, len(times), 2):
 
             def acceleration(half_steps: int, k: int = k) -> Array:
@@ -133,19 +117,20 @@ class PinocchioForward(Refinable):
                 raise EngineError(f"{self.name}: the simulation with dt = {dt:g} s diverged")
             sample, rest = divmod(k // 2, every)
             if not rest:
-                effort[sample, drives] = simulation.efforts()
+                forces[sample] = simulation.efforts()
                 drift = drift.or_worse(simulation.opening())
                 positions.append(simulation.q)
             if k + 2 < len(times):
                 step(a, acceleration)
-        miss = mechanism.values_of(mechanism.drives, np.array(positions)) - targets[:: 2 * every, 0]
-        return Rung(
+        readings = Readings(
             dt=dt,
-            effort=effort @ np.linalg.pinv(mechanism.gearing),
-            closure_drift=drift,
-            tracking_error=deviation_of(mechanism, mechanism.drives, miss),
-            wall_time=time.perf_counter() - clock,
+            drives=drives,
+            forces=forces,
+            tracked=mechanism.drives,
+            miss=mechanism.values_of(mechanism.drives, np.array(positions)) - targets[:: 2 * every, 0],
+            drift=drift,
         )
+        return readings.rung(mechanism, self.name, clock)
 
 
 def in_words(settings: Settings) -> dict[str, str]:
@@ -162,10 +147,3 @@ def in_words(settings: Settings) -> dict[str, str]:
         "actuators": "a 6D RigidConstraintModel across each joint; its contact_force is the effort",
         "loads": "springs, dampers, external wrenches and gravity compensation as efforts on the joints at each stage",
     }
-
-
-def _note(mechanism: Mechanism, drives: Sequence[int], diverged: list[str]) -> str:
-    notes = carried_note(mechanism, drives)
-    if diverged:
-        notes.append(f"the simulation diverged at steps of {', '.join(diverged)} ms")
-    return "; ".join(notes)

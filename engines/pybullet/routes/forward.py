@@ -12,7 +12,8 @@ from typing import Self
 
 import numpy as np
 
-from loopcheck.engines.extrapolation import divided, unsettled, without_step
+from loopcheck.engines.extrapolation import unsettled, without_step
+from loopcheck.engines.forward import EXTRAPOLATED, divided, forward_history, in_ms, in_words
 from loopcheck.engines.projection import drives_along, null_space
 from loopcheck.engines.pybullet._angles import in_angles
 from loopcheck.engines.pybullet._bullet import pybullet
@@ -86,16 +87,14 @@ class PybulletForward(Refinable):
         refuse(mechanism, motion.q, closed=True)
         plan = _plan(mechanism, motion, self.settings)
         simulations = list(_simulations(mechanism, motion, plan))
-        ladder = tuple(simulation.rung for simulation in simulations)
-        return EffortHistory(
-            source=self.name,
-            actuators=tuple(actuator.name for actuator in mechanism.actuators),
-            t=motion.t,
-            effort=_extrapolated(simulations),
-            closure_drift=ladder[-1].closure_drift,
-            tracking_error=ladder[-1].tracking_error,
-            settings={"steps": ", ".join(f"{1e3 * rung.dt:g}" for rung in ladder) + " ms", **_in_words(plan)},
-            ladder=ladder,
+        ladder = [simulation.rung for simulation in simulations]
+        return forward_history(
+            self.name,
+            mechanism,
+            motion,
+            ladder,
+            effort=without_step(ladder),
+            settings={"steps": in_ms(ladder), **_in_words(plan)},
             note=_note(mechanism, plan, simulations[-1].unconverged),
         )
 
@@ -133,12 +132,7 @@ def _in_words(plan: _Plan) -> dict[str, str]:
     )
     return {
         "solver": f"direct (Dantzig); after a failure {iterative}" if plan.direct else iterative,
-        "extrapolation": "Richardson extrapolation of the efforts of all steps to zero step size"
-        + (
-            (f"; up to {MORE} finer steps while the change exceeds {settings.settled:g}")
-            if settings.settled < inf
-            else ""
-        ),
+        "extrapolation": in_words("the efforts of all steps", settled=settings.settled, more=MORE),
         "pre-roll": f"{0 if plan.undriven else settings.lead} steps before the span, with initial velocities of "
         "half a step earlier",
         "loops": f"createConstraint (point-to-point, fixed, gear), erp {settings.erp:g} each and globally, "
@@ -157,19 +151,11 @@ def _simulations(mechanism: Mechanism, motion: Motion, plan: _Plan) -> Iterator[
     finest = max(settings.parts)
     parts = (*settings.parts, *(finest * 2**k for k in range(1, MORE + 1)))
     for run in _runs(mechanism, motion, plan, parts):
-        if len(simulations) >= len(settings.parts) and _left(simulations) <= settings.settled:
+        rungs = [simulation.rung for simulation in simulations]
+        if len(rungs) >= len(settings.parts) and unsettled(rungs) <= settings.settled:
             return
         simulations.append(simulate(mechanism, motion, run))
         yield simulations[-1]
-
-
-def _left(simulations: Sequence[Simulation]) -> float:
-    return unsettled([simulation.rung for simulation in simulations])
-
-
-def _extrapolated(simulations: Sequence[Simulation]) -> Array:
-    """Efforts at step zero [N or N m], shape (nt, na)."""
-    return without_step([simulation.rung for simulation in simulations])
 
 
 def _runs(mechanism: Mechanism, motion: Motion, plan: _Plan, parts: Sequence[int]) -> list[Run]:
@@ -256,7 +242,7 @@ def _plan(mechanism: Mechanism, motion: Motion, settings: Settings) -> _Plan:
 
 def _note(mechanism: Mechanism, plan: _Plan, unconverged: float) -> str:
     carried = [drive.name for k, drive in enumerate(mechanism.drives) if k not in plan.motors.places]
-    notes = ["first-order steps, extrapolated to zero step size; drift and tracking error at the finest step"]
+    notes = [EXTRAPOLATED]
     if carried:
         notes.append(
             f"motors of {', '.join(carried)} off, because fewer drives determine the motion: compare projected efforts"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from loopcheck.engines.equations import carried_note, held_drives
-from loopcheck.engines.ladder import own_steps
+from loopcheck.engines.forward import forward_history, own_steps
 from loopcheck.engines.simbody._equations import equations
 from loopcheck.engines.simbody._opensim import guarded
 from loopcheck.engines.simbody._simulation import DEGREE, Run, simulate, want_regular
@@ -59,16 +59,13 @@ class SimbodyForward(Refinable):
         finest = (FINEST_FREE if undriven else FINEST) / settings.division
         steps = settings.steps or tuple(own_steps(motion.dt, finest=finest, rungs=RUNGS))
         runs = [Run(dt=dt, tolerance=settings.tolerance, drives=drives, degree=settings.degree) for dt in steps]
-        ladder = tuple(simulate(mechanism, motion, run) for run in runs)
-        return EffortHistory(
-            source=self.name,
-            actuators=tuple(actuator.name for actuator in mechanism.actuators),
-            t=motion.t,
-            effort=ladder[-1].effort,
-            closure_drift=ladder[-1].closure_drift,
-            tracking_error=ladder[-1].tracking_error,
+        ladder = [simulate(mechanism, motion, run) for run in runs]
+        return forward_history(
+            self.name,
+            mechanism,
+            motion,
+            ladder,
             settings=in_words(replace(settings, steps=steps)),
-            ladder=ladder,
             note="; ".join(carried_note(mechanism, drives)),
         )
 

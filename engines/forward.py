@@ -1,0 +1,171 @@
+"""Forward routes: one simulation per step size, and the efforts of a route from all of them."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import inf
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from loopcheck.engines.extrapolation import unsettled
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation, EffortHistory, Rung, deviation_of
+from loopcheck.robots.errors import EngineError
+from loopcheck.robots.mechanism import Coordinate, Mechanism
+from loopcheck.robots.motion import Motion
+
+LONGEST = 0.05
+"""Longest time that is divided into equal steps [s]: a sample of the motion, or an equal part of a longer sample."""
+EXTRAPOLATED = "first-order steps, extrapolated to zero step size; drift and tracking error at the finest step"
+"""Note of a route with steps of first order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readings:
+    """Readings of a simulation at the samples of the motion."""
+
+    dt: float
+    """Step of the engine [s]."""
+    drives: Sequence[int]
+    """Places of the driven coordinates that are driven."""
+    forces: Array
+    """Efforts of these drives [N or N m], shape (nt, drives driven)."""
+    tracked: Sequence[Coordinate]
+    """The coordinates that are compared with the motion."""
+    miss: Array
+    """Distances of these from the motion [m or rad], shape (nt, tracked)."""
+    drift: Deviation
+    """Largest opening of a loop."""
+
+    def rung(self, mechanism: Mechanism, route: str, begin: float) -> Rung:
+        """Efforts of the actuators at this step.
+
+        Args:
+            route: Name in messages.
+            begin: Start of the simulation on the clock `perf_counter` [s].
+
+        Raises:
+            EngineError: If a reading is not finite.
+        """
+        on_drives = np.zeros((len(self.forces), len(mechanism.drives)))
+        on_drives[:, self.drives] = self.forces
+        if not (np.isfinite(self.miss).all() and np.isfinite(on_drives).all()):
+            steps = f"the simulation with steps of {self.dt:g} s"
+            raise EngineError(f"{route}: {steps} diverged: efforts or state are not finite")
+        return Rung(
+            dt=self.dt,
+            effort=on_drives @ np.linalg.pinv(mechanism.gearing),
+            closure_drift=self.drift,
+            tracking_error=deviation_of(mechanism, self.tracked, self.miss),
+            wall_time=perf_counter() - begin,
+        )
+
+
+def forward_history(
+    source: str, mechanism: Mechanism, motion: Motion, ladder: Sequence[Rung], **more: Any
+) -> EffortHistory:
+    """Efforts of a route, with the drift and tracking error of its finest step.
+
+    Args:
+        ladder: Simulations at several steps, coarsest first.
+        more: Further fields; `effort` is that of the finest step unless given.
+    """
+    finest = ladder[-1]
+    fields = {
+        "source": source,
+        "actuators": tuple(actuator.name for actuator in mechanism.actuators),
+        "t": motion.t,
+        "effort": finest.effort,
+        "closure_drift": finest.closure_drift,
+        "tracking_error": finest.tracking_error,
+        "ladder": tuple(ladder),
+    }
+    return EffortHistory(**(fields | more))
+
+
+def divided(report: float) -> float:
+    """The time that is divided into equal steps [s].
+
+    Args:
+        report: Time between two samples of the motion [s].
+    """
+    return float(report / np.ceil(report / LONGEST - 1e-9))
+
+
+def own_steps(report: float, *, finest: float, rungs: int) -> list[float]:
+    """The steps of a route: the report grid's, halved until a bound is reached, the last few of them [s].
+
+    Args:
+        report: Step of the report grid [s].
+        finest: Upper bound of the last step [s].
+        rungs: Largest number of steps.
+    """
+    times = max(0, int(np.ceil(np.log2(report / finest) - 1e-9)))
+    return [report / 2**k for k in range(max(0, times - rungs + 1), times + 1)]
+
+
+def settled_rungs(
+    rung: Callable[[int], Rung],
+    counts: Sequence[int],
+    *,
+    settled: float,
+    more: int,
+    beyond: int,
+    kept: int | None = None,
+) -> list[Rung]:
+    """Simulations, coarsest step first; finer ones are added until their extrapolated efforts are settled.
+
+    Args:
+        rung: Simulates with a number of steps in the divided time.
+        counts: Numbers of steps, fewest first.
+        settled: Largest remaining change of the efforts, over their peak [-]; if infinite, no simulation is added.
+        more: Most that are added, each twice as fine as the last.
+        beyond: Number of finer ones that then replace as many of the coarsest.
+        kept: Number of the finest that are extrapolated; None for all.
+    """
+    ladder, finest = [rung(count) for count in counts], counts[-1]
+    for _ in range(more if settled < inf else 0):
+        if unsettled(ladder[-kept:] if kept else ladder) <= settled:
+            break
+        finest *= 2
+        ladder.append(rung(finest))
+    return [*ladder[beyond:], *(rung(finest * 2**k) for k in range(1, beyond + 1))]
+
+
+def surviving_rungs(rung: Callable[[float], Rung], steps: Sequence[float]) -> tuple[list[Rung], list[str]]:
+    """The simulations, and a note on the steps at which they diverged.
+
+    Args:
+        rung: Simulates with a step [s].
+        steps: Steps, coarsest first [s].
+
+    Raises:
+        EngineError: If the simulation with the finest step fails.
+    """
+    ladder, diverged = [], []
+    for dt in steps:
+        try:
+            ladder.append(rung(dt))
+        except EngineError:
+            if dt == steps[-1]:
+                raise
+            diverged.append(f"{1e3 * dt:g}")
+    return ladder, [f"the simulation diverged at steps of {', '.join(diverged)} ms"] if diverged else []
+
+
+def in_ms(ladder: Iterable[Rung]) -> str:
+    """Steps of simulations, as text."""
+    return ", ".join(f"{1e3 * rung.dt:g}" for rung in ladder) + " ms"
+
+
+def in_words(extrapolated: str, *, settled: float, more: int) -> str:
+    """The extrapolation of a route with steps of first order, as text.
+
+    Args:
+        extrapolated: The extrapolated simulations, as `the efforts of all steps`.
+        settled: See `settled_rungs`.
+        more: See `settled_rungs`.
+    """
+    finer = f"; up to {more} finer steps while the change exceeds {settled:g}" if settled < inf else ""
+    return f"Richardson extrapolation of {extrapolated} to zero step size{finer}"
