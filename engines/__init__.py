@@ -112,7 +112,7 @@ def provides(name: str, kind: str) -> bool:
     """Whether the folder of an engine has a part of the contract; the engine need not be installed.
 
     Args:
-        kind: As `free_motion`.
+        kind: As `simulation`.
     """
     return Path(__path__[0], engine(name).name, f"{kind}.py").is_file()
 
@@ -121,7 +121,7 @@ def part(name: str, kind: str) -> Any:
     """A part of an engine, a module with the protocol of that name in the contract; None if the engine lacks it.
 
     Args:
-        kind: As `free_motion`.
+        kind: As `simulation`.
     """
     return importlib.import_module(f"loopcheck.engines.{name}.{kind}") if provides(name, kind) else None
 

@@ -8,7 +8,8 @@ from typing import Protocol
 import numpy as np
 
 from loopcheck.engines.computed_torque import Demand, bandwidth, computed_torque, drive_matrices, following
-from loopcheck.robots.arrays import Array, JointForces
+from loopcheck.engines.simulation import Command, Robot
+from loopcheck.robots.arrays import Array, Efforts
 from loopcheck.robots.efforts import AsIs, Deviation, EffortHistory, deviation_of
 from loopcheck.robots.errors import EngineError, NotRepresentableError, ShapeError
 from loopcheck.robots.log import FEWEST, Held, Log
@@ -132,50 +133,32 @@ def history(
     )
 
 
-class Stepped(Protocol):
-    """A robot in an engine, at the state where a run starts, whose joints take forces that are held for a step."""
+class Observed(Robot[Command], Protocol[Command]):
+    """A robot that is watched while it is driven."""
 
     @property
     def mechanism(self) -> Mechanism:
         """The robot."""
         ...
 
-    @property
-    def step(self) -> float:
-        """How long a force is held [s]."""
-        ...
-
-    def state(self) -> tuple[Array, Array]:
-        """Joint positions [m or rad], shape (nq,), and velocities [m/s or rad/s], shape (nv,)."""
-        ...
-
     def opening(self) -> Deviation:
-        """How far the widest loop is open."""
-        ...
-
-    def hold(self, force: JointForces, t: float) -> None:
-        """Go one step on.
-
-        Args:
-            force: On the joints, held for the step [N or N m], shape (nv,).
-            t: When it begins [s].
-        """
+        """Widest opening of a loop in the state."""
         ...
 
 
-def driven_by_forces(
+def driven_by_efforts(
     source: str,
     case: Case,
     motion: Motion,
     known: tuple[tuple[int, ...], list[Demand]],
-    start: Callable[[int], Stepped],
+    simulated: Callable[[Mechanism], Observed[Efforts]],
     settings: Mapping[str, str],
 ) -> EffortHistory:
-    """What a route returns of a robot that computed torque drives by forces on its joints.
+    """Result of a route with computed torque.
 
     Args:
         known: The independent drives, and what the motion takes at its samples.
-        start: Puts the robot at the exact state of a sample of the motion, by its number.
+        simulated: Makes the robot in the engine.
         settings: Every setting that matters.
 
     Raises:
@@ -183,27 +166,31 @@ def driven_by_forces(
         EngineError: If the engine fails, or its state is not finite any more.
     """
     with finite(source):
-        first, second = (_held_run(source, start(k), motion, known, k) for k in (0, len(motion.t) // 2))
+        first, second = (
+            _held_run(source, simulated(case.mechanism), motion, known, k) for k in (0, len(motion.t) // 2)
+        )
         return history(source, case, motion, (first, second), timeconst=np.inf, settings=settings)
 
 
 def _held_run(
-    source: str, robot: Stepped, motion: Motion, known: tuple[tuple[int, ...], list[Demand]], sample: int
+    source: str, robot: Observed[Efforts], motion: Motion, known: tuple[tuple[int, ...], list[Demand]], sample: int
 ) -> Record:
     """A run from a sample of the motion to its end."""
     independent, begin = known[0], float(motion.t[sample])
-    steps = (begin, robot.step, int(np.floor((motion.t[-1] - begin) / robot.step + 1e-9)) + 1)
-    controller = computed_torque(motion, known[1], independent, steps, bandwidth(robot.step))
+    step = robot.timestep
+    steps = (begin, step, int(np.floor((motion.t[-1] - begin) / step + 1e-9)) + 1)
+    controller = computed_torque(motion, known[1], independent, steps, bandwidth(step))
+    robot.put(motion.q[sample], motion.qd[sample], begin)
     A, W = drive_matrices(robot.mechanism, independent)
     states, efforts, drift = [], [], Deviation()
-    for k, t in enumerate(controller.t.tolist()):
+    for k in range(len(controller.t)):
         q, qd = robot.state()
         if not (np.isfinite(q).all() and np.isfinite(qd).all()):
             raise EngineError(f"{source}: the simulation diverged: its state is not finite")
         states.append((q, qd))
         efforts.append(controller.efforts(k, A @ q, W @ qd))
         drift = drift.or_worse(robot.opening())
-        robot.hold(efforts[-1] @ robot.mechanism.selection, t)
+        robot.step(efforts[-1])
     positions, velocities = (np.array(values) for values in zip(*states, strict=True))
     acted = np.array(efforts)
     return Record(

@@ -8,20 +8,19 @@ Routes are found by file too: `routes/<route>.py` defines the `loopcheck.robots.
 `<engine>/<route>`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol
 
 from loopcheck.engines.ladder import Ladder
+from loopcheck.engines.simulation import FreeMotion, Robot, Robots, State
 from loopcheck.engines.tuning import Settings
 from loopcheck.robots.arrays import (
-    Array,
     Efforts,
     EffortSeries,
     JointPositions,
     PositionSeries,
-    Times,
     VelocitySeries,
 )
 from loopcheck.robots.efforts import AsIs, Fault
@@ -29,9 +28,6 @@ from loopcheck.robots.inventory import Inventory, Matrices
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-
-State: TypeAlias = tuple[Array, Array]
-"""Joint positions [m or rad], shape (..., nq), and velocities [per s], shape (..., nv)."""
 
 
 class Audit(Protocol):
@@ -77,78 +73,26 @@ class Faults(Protocol):
         ...
 
 
-class FreeMotion(Protocol):
-    """`free_motion.py`: a robot left to constant efforts."""
+class Simulation(Protocol):
+    """`simulation.py`: a robot that efforts drive, as a user has it out of the box or with tight settings."""
 
     @property
     def SETTINGS(self) -> str:
-        """What `default` and `tight` are in this engine, as the report says it."""
+        """`default` and `tight` settings of the engine, in words."""
         ...
 
-    def free_motion(self, mechanism: Mechanism, effort: Efforts, state: State, t: Times, *, tight: bool) -> State:
-        """Positions and velocities at given times; not finite from where the simulation has failed.
-
-        Args:
-            effort: Constant efforts of the actuators [N or N m], shape (na,).
-            state: Joint positions [m or rad], shape (nq,), and velocities [per s], shape (nv,), at the first time.
-            tight: With settings that come close to the exact answer, instead of those a user gets out of the box.
+    def simulate(self, mechanism: Mechanism, tight: bool = False) -> AbstractContextManager[Robot[Efforts]]:
+        """A robot in the engine.
 
         Raises:
-            EngineError: If the engine fails.
+            NotRepresentableError: If the engine cannot carry the mechanism.
+            EngineError: If the engine fails, here or in the block.
         """
         ...
 
-
-class SteppedRobots(Protocol):
-    """Robots in an engine that a controller steps together."""
-
-    def state(self) -> State:
-        """Positions [m or rad], shape (n, nq), and velocities [per s], shape (n, nv); not finite where one failed."""
-        ...
-
-    def step(self, tau: EffortSeries, dt: float) -> None:
-        """Hold the efforts for one step.
-
-        Args:
-            dt: Length of the step [s].
-        """
-        ...
-
-
-class Plant(Protocol):
-    """`plant.py`: robots that a controller drives, stepped as the engine does out of the box."""
-
-    def robots(
-        self, mechanisms: Sequence[Mechanism], q: PositionSeries, qd: VelocitySeries
-    ) -> AbstractContextManager[SteppedRobots]:
-        """Robots in the engine, each in its state.
-
-        Args:
-            mechanisms: The robots, all with the same joints.
-
-        Raises:
-            EngineError: If the engine fails.
-        """
-        ...
-
-
-class Worlds(Protocol):
-    """Copies of a robot in one batch, each in a state of its own."""
-
-    def state(self) -> State:
-        """Positions [m or rad], shape (n, nq), and velocities [per s], shape (n, nv); not finite where one failed."""
-        ...
-
-    def run(self, tau: EffortSeries, steps: int) -> None:
-        """Go some steps on, and come back when they are computed.
-
-        Args:
-            tau: Efforts of the actuators, held for all steps [N or N m], shape (n, na).
-            steps: How many [-].
-
-        Raises:
-            EngineError: If the engine fails.
-        """
+    @property
+    def free_motion(self) -> FreeMotion:
+        """The robot left to constant efforts."""
         ...
 
 
@@ -184,7 +128,7 @@ class Batch(Protocol):
         """
         ...
 
-    def worlds(self, mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Worlds:
+    def worlds(self, mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Robots[EffortSeries]:
         """Robots in one batch.
 
         Args:

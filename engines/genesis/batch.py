@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from loopcheck.engines.boundary import silenced
-from loopcheck.engines.contract import State, Worlds
 from loopcheck.engines.genesis._as_is import held_by_drives
 from loopcheck.engines.genesis._genesis import device
 from loopcheck.engines.genesis._scene import STEP, Stepping, build, guarded, numbers
+from loopcheck.engines.simulation import Readings, Robots, State
 from loopcheck.engines.tuning import Settings
 from loopcheck.robots.arrays import EffortSeries
 from loopcheck.robots.efforts import AsIs, run_of
@@ -63,25 +63,22 @@ class GenesisWorlds:
         self._built.put(*state)
 
     def state(self) -> State:
-        """See `loopcheck.engines.contract.Worlds.state`."""
+        """See `loopcheck.engines.simulation.Robots.state`."""
         return self._built.state()
 
-    def run(self, tau: EffortSeries, steps: int) -> None:
-        """See `loopcheck.engines.contract.Worlds.run`.
-
-        Args:
-            steps: How many [-].
-        """
+    def step(self, command: EffortSeries, count: int = 1) -> Readings:
+        """See `loopcheck.engines.simulation.Robots.step`."""
         built = self._built
         with guarded(SOURCE), silenced():
-            built.entity.control_dofs_force(np.ascontiguousarray(tau @ built.mechanism.selection))
-            for _ in range(steps):
+            built.entity.control_dofs_force(np.ascontiguousarray(command @ built.mechanism.selection))
+            for _ in range(count):
                 built.load()
                 built.scene.step()
             numbers(built.entity.get_qpos())  # which waits until they are made
+        return {}
 
 
-def worlds(mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Worlds:
+def worlds(mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Robots[EffortSeries]:
     """See `loopcheck.engines.contract.Batch.worlds`."""
     with guarded(SOURCE), silenced():
         return GenesisWorlds(mechanism, _stepping(settings), state)

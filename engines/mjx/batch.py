@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from loopcheck.engines.contract import State, Worlds
 from loopcheck.engines.mjx._mjx import device, jax, mjx, on_device
 from loopcheck.engines.mjx.stepper import MjxStepper
 from loopcheck.engines.mujoco.batch import choices as choices_of_mujoco
 from loopcheck.engines.mujoco.batch import controls, loaded, run_with, timestep
+from loopcheck.engines.simulation import Readings, Robots, State
 from loopcheck.engines.tuning import Settings
 from loopcheck.robots.arrays import Array, EffortSeries
 from loopcheck.robots.efforts import AsIs
@@ -59,19 +59,16 @@ class MjxWorlds:
         self._advance(0)  # compiled before anything is timed
 
     def state(self) -> State:
-        """See `loopcheck.engines.contract.Worlds.state`."""
+        """See `loopcheck.engines.simulation.Robots.state`."""
         return np.asarray(self._data.qpos, float), np.asarray(self._data.qvel, float)
 
-    def run(self, tau: EffortSeries, steps: int) -> None:
-        """See `loopcheck.engines.contract.Worlds.run`.
-
-        Args:
-            steps: How many [-].
-        """
-        ctrl = controls(self._mechanism, self._stepper.model, self._begin, tau)
+    def step(self, command: EffortSeries, count: int = 1) -> Readings:
+        """See `loopcheck.engines.simulation.Robots.step`."""
+        ctrl = controls(self._mechanism, self._stepper.model, self._begin, command)
         with on_device(double=self._stepper.double):
             self._data = self._data.replace(ctrl=jax.device_put(ctrl.astype(self._data.ctrl.dtype), jax.devices()[0]))
-        self._advance(steps)
+        self._advance(count)
+        return {}
 
     def _advance(self, steps: int) -> None:
         try:
@@ -88,7 +85,7 @@ def _advanced(model: Any, data: Any, steps: Any) -> Any:
     return jax.lax.fori_loop(0, steps, lambda _, now: step(now), data)
 
 
-def worlds(mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Worlds:
+def worlds(mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Robots[EffortSeries]:
     """See `loopcheck.engines.contract.Batch.worlds`."""
     model, wrenches = loaded(mechanism, settings)
     return MjxWorlds(mechanism, MjxStepper(SOURCES[precision], model, double=precision == "double"), wrenches, state)

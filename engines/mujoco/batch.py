@@ -10,13 +10,13 @@ import numpy as np
 from mujoco import rollout
 
 from loopcheck.engines.computed_torque import bandwidth, drive_matrices
-from loopcheck.engines.contract import State, Worlds
 from loopcheck.engines.mujoco._clock import add_points, push
 from loopcheck.engines.mujoco.actuators import actuators
 from loopcheck.engines.mujoco.as_is import compiled, driven, timeconst
 from loopcheck.engines.mujoco.model import guarded
 from loopcheck.engines.mujoco.stepper import MujocoStepper, Stepper
 from loopcheck.engines.mujoco.tuning import configured, prepared
+from loopcheck.engines.simulation import Readings, Robots, State
 from loopcheck.engines.tuning import HARD, Settings, best_seconds
 from loopcheck.robots.arrays import Array, EffortSeries, JointPositions
 from loopcheck.robots.efforts import AsIs, run_of
@@ -132,29 +132,26 @@ class MujocoWorlds:
         self._state = np.array([_full_state(self._model, *one) for one in zip(*state, strict=True)])
 
     def state(self) -> State:
-        """See `loopcheck.engines.contract.Worlds.state`."""
+        """See `loopcheck.engines.simulation.Robots.state`."""
         q = self._state[:, 1 : 1 + self._model.nq]  # after the time
         return q.copy(), self._state[:, 1 + self._model.nq : 1 + self._model.nq + self._model.nv].copy()
 
-    def run(self, tau: EffortSeries, steps: int) -> None:
-        """See `loopcheck.engines.contract.Worlds.run`.
-
-        Args:
-            steps: How many [-].
-        """
-        orders, kind = controls(self._mechanism, self._model, self._begin, tau), mujoco.mjtState.mjSTATE_CTRL.value
+    def step(self, command: EffortSeries, count: int = 1) -> Readings:
+        """See `loopcheck.engines.simulation.Robots.step`."""
+        orders, kind = controls(self._mechanism, self._model, self._begin, command), mujoco.mjtState.mjSTATE_CTRL.value
         if self._wrenches.any():
             kind |= mujoco.mjtState.mjSTATE_XFRC_APPLIED.value
             orders = np.hstack([orders, np.tile(self._wrenches.ravel(), (len(orders), 1))])
         with guarded("mujoco"), rollout.Rollout(nthread=THREADS) as pool:
-            for first in range(0, steps, AT_ONCE):
-                repeated = np.repeat(orders[:, None], min(AT_ONCE, steps - first), axis=1)
+            for first in range(0, count, AT_ONCE):
+                repeated = np.repeat(orders[:, None], min(AT_ONCE, count - first), axis=1)
                 states, _ = pool.rollout(self._model, self._scratch, self._state, repeated, control_spec=kind)
                 self._state = states[:, -1]
+        return {}
 
 
 def seconds_per_step(
-    worlds: Callable[[Mechanism, State, Settings, str], Worlds],
+    worlds: Callable[[Mechanism, State, Settings, str], Robots[EffortSeries]],
     mechanism: Mechanism,
     q: JointPositions,
     settings: Settings,
@@ -165,7 +162,7 @@ def seconds_per_step(
         worlds: Makes robots of one batch.
     """
     one = worlds(mechanism, (q[None], np.zeros((1, mechanism.nv))), settings, "single")
-    return best_seconds(lambda: None, partial(one.run, np.zeros((1, mechanism.na))))
+    return best_seconds(lambda: None, partial(one.step, np.zeros((1, mechanism.na))))
 
 
 def _full_state(model: Any, q: Array, qd: Array) -> Array:
@@ -177,6 +174,6 @@ def _full_state(model: Any, q: Array, qd: Array) -> Array:
     return state
 
 
-def worlds(mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Worlds:
+def worlds(mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Robots[EffortSeries]:
     """See `loopcheck.engines.contract.Batch.worlds`."""
     return MujocoWorlds(mechanism, loaded(mechanism, settings), state)

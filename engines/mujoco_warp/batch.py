@@ -5,11 +5,11 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from loopcheck.engines.contract import State, Worlds
 from loopcheck.engines.mujoco.batch import choices, controls, loaded, run_with, timestep
 from loopcheck.engines.mujoco_warp._model import placed, put
 from loopcheck.engines.mujoco_warp._warp import device, guarded, mujoco_warp, warp
 from loopcheck.engines.mujoco_warp.stepper import WarpStepper
+from loopcheck.engines.simulation import Readings, Robots, State
 from loopcheck.engines.tuning import Settings
 from loopcheck.robots.arrays import Array, EffortSeries
 from loopcheck.robots.efforts import AsIs
@@ -53,23 +53,20 @@ class WarpWorlds:
             self._graph = self._captured() if warp.get_device().is_cuda else None
 
     def state(self) -> State:
-        """See `loopcheck.engines.contract.Worlds.state`."""
+        """See `loopcheck.engines.simulation.Robots.state`."""
         return self._data.qpos.numpy().astype(float), self._data.qvel.numpy().astype(float)
 
-    def run(self, tau: EffortSeries, steps: int) -> None:
-        """See `loopcheck.engines.contract.Worlds.run`.
-
-        Args:
-            steps: How many [-].
-        """
+    def step(self, command: EffortSeries, count: int = 1) -> Readings:
+        """See `loopcheck.engines.simulation.Robots.step`."""
         with guarded(SOURCE):
-            self._data.ctrl.assign(controls(self._mechanism, self._model, self._begin, tau).astype(np.float32))
-            for _ in range(steps):
+            self._data.ctrl.assign(controls(self._mechanism, self._model, self._begin, command).astype(np.float32))
+            for _ in range(count):
                 if self._graph is None:
                     mujoco_warp.step(self._on_device, self._data)
                 else:
                     warp.capture_launch(self._graph)
             warp.synchronize()
+        return {}
 
     def _captured(self) -> Any:
         state = self.state()
@@ -82,6 +79,6 @@ class WarpWorlds:
         return capture.graph
 
 
-def worlds(mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Worlds:
+def worlds(mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Robots[EffortSeries]:
     """See `loopcheck.engines.contract.Batch.worlds`."""
     return WarpWorlds(mechanism, loaded(mechanism, settings), state)

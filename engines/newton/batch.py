@@ -4,13 +4,13 @@ import warnings
 from collections.abc import Mapping
 
 from loopcheck.engines.boundary import silenced, want_representable
-from loopcheck.engines.contract import State, Worlds
 from loopcheck.engines.newton._as_is import held_by_drives, load
 from loopcheck.engines.newton._coordinates import newton_positions, own_positions, own_velocities, rates
 from loopcheck.engines.newton._model import build, builder_of, guarded, numbers
 from loopcheck.engines.newton._newton import device, newton, warp
 from loopcheck.engines.newton._stepping import MAXIMAL, QUICK, STEP, Stepping
 from loopcheck.engines.newton._support import is_floating, want_simulated
+from loopcheck.engines.simulation import Readings, Robots, State
 from loopcheck.engines.tuning import Settings
 from loopcheck.robots.arrays import EffortSeries
 from loopcheck.robots.efforts import AsIs, run_of
@@ -87,7 +87,7 @@ class NewtonWorlds:
         self._solver.step(*scratch, self._control, None, stepping.step)  # compiled before anything is timed
 
     def state(self) -> State:
-        """See `loopcheck.engines.contract.Worlds.state`."""
+        """See `loopcheck.engines.simulation.Robots.state`."""
         nq, nv, state = self._mechanism.nq, self._mechanism.nv, self._states[0]
         if self._stepping.solver in MAXIMAL:
             newton.eval_ik(self._model, state, state.joint_q, state.joint_qd)
@@ -95,26 +95,23 @@ class NewtonWorlds:
         own = own_positions(self._mechanism, q[:, :nq])
         return own, own_velocities(self._mechanism, own, qd[:, :nv])
 
-    def run(self, tau: EffortSeries, steps: int) -> None:
-        """See `loopcheck.engines.contract.Worlds.run`.
-
-        Args:
-            steps: How many [-].
-        """
+    def step(self, command: EffortSeries, count: int = 1) -> Readings:
+        """See `loopcheck.engines.simulation.Robots.step`."""
         force = self._control.joint_f.numpy().reshape(self._count, -1)
-        force[:, : self._mechanism.nv] = tau @ self._mechanism.selection
+        force[:, : self._mechanism.nv] = command @ self._mechanism.selection
         with guarded(SOURCE), silenced():
             self._control.joint_f.assign(force.ravel())
-            for _ in range(steps):
+            for _ in range(count):
                 before, after = self._states
                 before.clear_forces()
                 load(self._tree, before)
                 self._solver.step(before, after, self._control, None, self._stepping.step)
                 self._states.reverse()
             warp.synchronize()
+        return {}
 
 
-def worlds(mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Worlds:
+def worlds(mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Robots[EffortSeries]:
     """See `loopcheck.engines.contract.Batch.worlds`."""
     with guarded(SOURCE), silenced(), warnings.catch_warnings():
         warnings.simplefilter("ignore")

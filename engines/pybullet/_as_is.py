@@ -9,22 +9,21 @@ import numpy as np
 
 from loopcheck.engines.as_is import Record
 from loopcheck.engines.computed_torque import Demand, bandwidth, computed_torque, demand, drive_matrices
+from loopcheck.engines.own_drives import REACTION, REPORTED
 from loopcheck.engines.projection import drives_along, loop_motions
 from loopcheck.engines.pybullet._angles import from_angles, in_angles
 from loopcheck.engines.pybullet._bullet import pybullet
 from loopcheck.engines.pybullet._jacobian import closure_bias, closure_jacobian
-from loopcheck.engines.pybullet._loads import apply_loads, set_state
-from loopcheck.engines.pybullet._loops import close_loops, follow_curves, geared, opening
-from loopcheck.engines.pybullet._world import World, inertial_poses, joint_state, opened
+from loopcheck.engines.pybullet._loops import opening
+from loopcheck.engines.pybullet._world import World, inertial_poses, opened
 from loopcheck.engines.pybullet.routes.kkt import mass_matrix, tree_forces
-from loopcheck.robots.arrays import Array, JointForces, JointPositions, JointVelocities
+from loopcheck.engines.pybullet.simulation import STEP, PybulletRobot
+from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 
-STEP = 1 / 240
-"""PyBullet's default step [s]."""
 Prepare: TypeAlias = Callable[[World, tuple[int, ...]], None]
 """Changes defaults; called with PyBullet's numbers of the constraints."""
 
@@ -91,87 +90,37 @@ def simulate(
     if not isinstance(start, int):
         first = (start[None], 0 * first[1], 0 * first[2])
     q, qd, _ = in_angles(mechanism, *first)
-    angles, rates, efforts, poses, read, iterations = [], [], [], [], [], 0
+    angles, rates, efforts, poses, read = [], [], [], [], []
     with opened(mechanism) as world:
         A, W = drive_matrices(world.mechanism, independent)
-        loops = close_loops(world)
-        gears = geared(world, loops)
-        leave_to_torques(world, q[0], qd[0])
-        pybullet.setTimeStep(step, physicsClientId=world.client)
+        robot = PybulletRobot(world)
+        robot.put(q[0], qd[0])
+        robot.timestep = step
         pybullet.setPhysicsEngineParameter(reportSolverAnalytics=1, physicsClientId=world.client)
-        stepping.prepare(world, loops)
-        driven = world.mechanism.actuated_joints
+        stepping.prepare(world, robot.loops)
         for k in range(len(controller.t)):
-            position, velocity = joint_state(world)
+            position, velocity = robot.state()
             angles.append(position)
             rates.append(velocity)
             poses.append(inertial_poses(world))
             efforts.append(controller.efforts(k, A @ position, W @ velocity))
-            if gears:
-                follow_curves(world, gears, position)
-            apply_loads(world)
-            push(world, driven, efforts[-1] @ world.mechanism.selection)
-            solved = pybullet.stepSimulation(physicsClientId=world.client) or ()
-            iterations += max((island["numIterationsUsed"] for island in solved), default=1)
-            read.append(_readings(world))
+            read.append(robot.step(efforts[-1]))
         finite = np.isfinite(angles).all()
         drift = opening(world, np.array(angles), np.array(poses)) if finite else Deviation(np.inf, np.inf)
     x, xd, acted = np.array(angles), np.array(rates), np.array(efforts)
     if not (np.isfinite(x).all() and np.isfinite(xd).all() and np.isfinite(acted).all()):
         raise EngineError("pybullet/as_is: the simulation diverged: its state is not finite")
     positions, velocities = from_angles(mechanism, x, xd)
-    reported, reaction = np.array(read).transpose(1, 0, 2)
     return Record(
         controller=controller,
         positions=x @ A.T,
         q=positions,
         qd=velocities,
         acted=acted,
-        readings={"commanded": acted, "reported": reported, "reaction": reaction},
+        readings={"commanded": acted} | {kind: np.array([row[kind] for row in read]) for kind in (REPORTED, REACTION)},
         at_limits={},
         drift=drift,
-        iterations=iterations / len(controller.t),
+        iterations=robot.iterations / len(controller.t),
         independent=tuple(independent),
         holds_itself=False,
     )
-
-
-def leave_to_torques(world: World, q: JointPositions, qd: JointVelocities) -> None:
-    """Set all joints, switch off the motors that PyBullet starts with, and switch the sensors of the drives on."""
-    where = {"physicsClientId": world.client}
-    set_state(world, q, qd)
-    for joint in world.moving:
-        pybullet.setJointMotorControl2(world.tree, joint, pybullet.VELOCITY_CONTROL, force=0.0, **where)
-    for j in world.mechanism.actuated_joints:
-        pybullet.enableJointForceTorqueSensor(world.tree, world.joints[j], enableSensor=True, **where)
-
-
-def push(world: World, driven: tuple[int, ...], effort: JointForces) -> None:
-    """Let efforts act on the driven joints in the next step; they add to the loads.
-
-    Args:
-        driven: Numbers of the joints.
-        effort: On all joints [N or N m], shape (nv,).
-    """
-    links, forces = [world.joints[j] for j in driven], [float(effort[j]) for j in driven]
-    pybullet.setJointMotorControlArray(
-        world.tree, links, pybullet.TORQUE_CONTROL, forces=forces, physicsClientId=world.client
-    )
-
-
-def _readings(world: World) -> tuple[list[float], list[float]]:
-    """What PyBullet says of each actuator's joint after a step: its motor's force, and its reaction along the axis."""
-    reported, reaction, where = [], [], {"physicsClientId": world.client}
-    for actuator in world.mechanism.actuators:
-        if not actuator.coordinate.is_joint:
-            reported.append(np.nan)
-            reaction.append(np.nan)
-            continue
-        j = actuator.coordinate.joints[0]
-        joint = world.mechanism.joints[j]
-        _, _, wrench, motor = pybullet.getJointState(world.tree, world.joints[j], **where)
-        on_link = wrench[:3] if joint.kind == "slide" else wrench[3:]
-        _, Q = world.inertial_frames[joint.body]
-        reported.append(motor)
-        reaction.append(float(joint.axis @ Q @ on_link))  # in the axes of the inertial frame, about its origin
-    return reported, reaction

@@ -8,10 +8,9 @@ import numpy as np
 
 from loopcheck.engines.as_is import Record
 from loopcheck.engines.computed_torque import Demand, bandwidth
-from loopcheck.engines.pybullet._as_is import STEP, Stepping, demands, leave_to_torques, push, simulate
-from loopcheck.engines.pybullet._bullet import pybullet
-from loopcheck.engines.pybullet._loops import close_loops
+from loopcheck.engines.pybullet._as_is import Stepping, demands, simulate
 from loopcheck.engines.pybullet._world import World, opened
+from loopcheck.engines.pybullet.simulation import STEP, PybulletRobot
 from loopcheck.engines.tuning import FINER, Cause, Family, Given, Settings, best_seconds, functions_of
 from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import Mechanism
@@ -124,18 +123,16 @@ def script(settings: Settings) -> str:
 def seconds_per_step(mechanism: Mechanism, q: JointPositions, settings: Settings) -> float:
     """See `loopcheck.engines.tuning.Tuning.seconds_per_step`."""
     with opened(mechanism) as world:
-        loops = close_loops(world)
-        pybullet.setTimeStep(STEP, physicsClientId=world.client)
-        _calls(settings)(world, loops)
-        driven, force = world.mechanism.actuated_joints, mechanism.effort_scales @ world.mechanism.selection
-        still = np.zeros(len(world.moving))
+        robot = PybulletRobot(world)
+        robot.timestep = STEP
+        _calls(settings)(world, robot.loops)
+        force, still = mechanism.effort_scales @ world.mechanism.selection, np.zeros(len(world.moving))
 
         def steps(count: int) -> None:
             for _ in range(count):
-                push(world, driven, force)  # a solver that has nothing to hold ends at once
-                pybullet.stepSimulation(physicsClientId=world.client)
+                robot.push(force)  # a solver that has nothing to hold ends at once
 
-        return best_seconds(lambda: leave_to_torques(world, q[: len(world.moving)], still), steps)
+        return best_seconds(lambda: robot.put(q[: len(world.moving)], still), steps)
 
 
 def _calls(settings: Settings) -> Callable[[World, tuple[int, ...]], None]:

@@ -54,7 +54,7 @@ def test_efforts_accelerate_each_world_as_its_motion_does(name: str, of_case: Ca
             off = []
             for part in (1.0, 0.0, 2.0):
                 robots = batch.worlds(case.mechanism, (motion.q[places], motion.qd[places]), settings, precision)
-                robots.run(part * tau, STEPS)
+                robots.step(part * tau, STEPS)
                 off.append(np.linalg.norm(robots.state()[1] - after.qd, axis=1))
             assert (off[0] < 0.2 * np.minimum(*off[1:])).all(), (settings, off)
 

@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 
 from loopcheck import engines
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.engines.contract import Audit, Batch, Faults, FreeMotion, Plant, Refinements
+from loopcheck.engines.contract import Audit, Batch, Faults, Refinements, Simulation
 from loopcheck.engines.tuning import Tuning
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory, Source
@@ -37,9 +37,8 @@ PARTS: dict[str, type] = {
     "audit": Audit,
     "batch": Batch,
     "faults": Faults,
-    "free_motion": FreeMotion,
-    "plant": Plant,
     "refinements": Refinements,
+    "simulation": Simulation,
     "tuning": Tuning,
 }
 JUDGED = [name for name in NAMES if registered()[name].relative_error is not None]

@@ -13,8 +13,8 @@ import pytest
 from matplotlib.axes import Axes
 
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.engines.contract import State
 from loopcheck.engines.mujoco import batch as own
+from loopcheck.engines.simulation import Readings, State
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.robot import Case, load, representative_case
 from loopcheck.validation.studies.throughput import measure, pictures
@@ -39,8 +39,8 @@ class Spoilt:
     worlds: Any
     change: Callable[[Array], Array]
 
-    def run(self, tau: Array, steps: int) -> None:
-        self.worlds.run(tau, steps)
+    def step(self, command: Array, count: int = 1) -> Readings:
+        return self.worlds.step(command, count)
 
     def state(self) -> State:
         q, qd = self.worlds.state()
@@ -110,9 +110,10 @@ class Clocked:
     now: float = 0.0
     runs: list[int] = field(default_factory=list)
 
-    def run(self, tau: Array, steps: int) -> None:
-        self.runs.append(steps)
-        self.now += self.seconds * steps
+    def step(self, command: Array, count: int = 1) -> Readings:
+        self.runs.append(count)
+        self.now += self.seconds * count
+        return {}
 
     def state(self) -> State:
         return np.zeros((1, 1)), np.zeros((1, 1))

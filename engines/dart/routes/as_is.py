@@ -1,10 +1,10 @@
 """DART as its user runs it: its default step, constraints as they come, and forces on the driven joints."""
 
-from loopcheck.engines.as_is import driven_by_forces
+from loopcheck.engines.as_is import driven_by_efforts
 from loopcheck.engines.boundary import silenced
-from loopcheck.engines.dart._as_is import DartStepped
 from loopcheck.engines.dart._equations import equations
 from loopcheck.engines.dart._skeleton import guarded
+from loopcheck.engines.dart.simulation import DartRobot
 from loopcheck.engines.equations import demands_along
 from loopcheck.robots.efforts import EffortHistory, Source
 from loopcheck.robots.errors import NotRepresentableError
@@ -35,9 +35,6 @@ class DartAsIs(Source):
                     f"dart: not supported: armature of joint '{joint.name}' (joints have no rotors)"
                 )
 
-        def start(k: int) -> DartStepped:
-            return DartStepped.from_state(mechanism, motion.q[k], motion.qd[k])
-
         with guarded(self.name), silenced():
             known = demands_along(equations(mechanism), motion)
-            return driven_by_forces(self.name, case, motion, known, start, SETTINGS)
+            return driven_by_efforts(self.name, case, motion, known, DartRobot, SETTINGS)

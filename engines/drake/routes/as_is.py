@@ -1,9 +1,9 @@
 """Drake as its user runs it: a discrete plant with the step of its examples, SAP as it comes, and actuation."""
 
-from loopcheck.engines.as_is import driven_by_forces
-from loopcheck.engines.drake._as_is import DrakeStepped
+from loopcheck.engines.as_is import driven_by_efforts
 from loopcheck.engines.drake._equations import equations
 from loopcheck.engines.drake._plant import guarded
+from loopcheck.engines.drake.simulation import DrakeRobot
 from loopcheck.engines.equations import demands_along
 from loopcheck.robots.efforts import EffortHistory, Source
 from loopcheck.robots.motion import Motion
@@ -24,11 +24,6 @@ class DrakeAsIs(Source):
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `loopcheck.robots.efforts.Source.compute_efforts`."""
-        mechanism = case.mechanism
-
-        def start(k: int) -> DrakeStepped:
-            return DrakeStepped.from_state(mechanism, motion.q[k], motion.qd[k])
-
         with guarded(self.name):
-            known = demands_along(equations(mechanism), motion)
-            return driven_by_forces(self.name, case, motion, known, start, SETTINGS)
+            known = demands_along(equations(case.mechanism), motion)
+            return driven_by_efforts(self.name, case, motion, known, DrakeRobot, SETTINGS)

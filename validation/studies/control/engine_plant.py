@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 
 from loopcheck import engines
 from loopcheck.analytic.papers.zubizarreta2010 import PHI, Parameters
 from loopcheck.engines import contract
+from loopcheck.engines.simulation import Together, together
 from loopcheck.robots.arrays import Array, PlanarPoses
 from loopcheck.robots.errors import EngineNotInstalledError, NotFoundError
 from loopcheck.robots.mechanism import Mechanism
@@ -24,12 +24,11 @@ JOINTS = ("qa1", "qa2", "qa3", "qp1", "qp2", "qp3")
 class EnginePlant:
     """See `loopcheck.validation.studies.control.plant.Plant`; the engine steps as long as a control action lasts."""
 
-    def __init__(self, robots: Sequence[Parameters], mechanism: Mechanism, simulated: Any) -> None:
+    def __init__(self, robots: Sequence[Parameters], mechanism: Mechanism, simulated: Together) -> None:
         """Read the state of robots in an engine.
 
         Args:
             mechanism: Mechanism of any of them, for the order of the joints.
-            simulated: Result of the engine's `robots`.
         """
         names = [joint.name for joint in mechanism.joints]
         self._columns, self._third = [names.index(name) for name in JOINTS], names.index("qc1")
@@ -58,7 +57,8 @@ class EnginePlant:
             tau: Torques of the motors [N m], shape (n, 3).
             dt: How long [s].
         """
-        self._simulated.step(tau, dt)
+        self._simulated.lengthen(dt)
+        self._simulated.step(tau)
 
 
 @contextmanager
@@ -85,11 +85,11 @@ def engine_plant(
     positions[:, order], velocities[:, order] = q, qd
     third = names.index("qc1")
     positions[:, third], velocities[:, third] = x[:, 2] - q[:, 0] - q[:, 3], spin - qd[:, 0] - qd[:, 3]
-    plant: contract.Plant | None = engines.part(engine, "plant")
-    if plant is None:
-        known_engines = tuple(name for name in engines.versions() if engines.provides(name, "plant"))
+    simulation: contract.Simulation | None = engines.part(engine, "simulation")
+    if simulation is None:
+        known_engines = tuple(name for name in engines.versions() if engines.provides(name, "simulation"))
         raise NotFoundError("engine with a plant", engine, known_engines)
-    with plant.robots(mechanisms, positions, velocities) as simulated:
+    with together(simulation.simulate, mechanisms, positions, velocities) as simulated:
         yield EnginePlant(robots, mechanisms[0], simulated)
 
 

@@ -11,7 +11,7 @@ from loopcheck import engines
 from loopcheck.analytic.dynamics.energy import total_energy
 from loopcheck.analytic.dynamics.forward import accelerations_by_multipliers, dependent_velocities, simulate
 from loopcheck.analytic.kinematics.tree import point_of, poses, retract
-from loopcheck.engines.contract import FreeMotion
+from loopcheck.engines.contract import Simulation
 from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, VelocitySeries
 from loopcheck.robots.benchmark import Benchmark, Instant
 from loopcheck.robots.errors import HarnessError, NotFoundError
@@ -64,12 +64,12 @@ def ways() -> list[str]:
 
 def free_engines() -> list[str]:
     """The engines, here or in environments, that can be left to themselves."""
-    return [name for name in engine_versions() if engines.provides(name, "free_motion")]
+    return [name for name in engine_versions() if engines.provides(name, "simulation")]
 
 
 def settings_of(engine: str) -> str:
     """Default and careful settings of an engine, in words."""
-    declared: FreeMotion | None = engines.part(engine, "free_motion")
+    declared: Simulation | None = engines.part(engine, "simulation")
     return f"{engine}/{declared.SETTINGS}" if declared else ""
 
 
@@ -122,7 +122,7 @@ def _moved(start: Start, source: str, t: Array) -> tuple[Array, Array]:
     if source == ANALYTIC:
         return simulate(mechanism, lambda _: start.effort, start.q, start.qd, t, independent=start.independent)
     engine, way = source.split("/")
-    declared: FreeMotion | None = engines.part(engine, "free_motion")
+    declared: Simulation | None = engines.part(engine, "simulation")
     if declared is None:
         raise NotFoundError("engine with free motions", engine, free_engines())
     return declared.free_motion(mechanism, start.effort, (start.q, start.qd), t, tight=way == "tight")

@@ -11,7 +11,8 @@ import numpy as np
 from loopcheck import engines
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.engines.contract import Batch, State, Worlds
+from loopcheck.engines.contract import Batch
+from loopcheck.engines.simulation import Robots, State
 from loopcheck.robots.arrays import Array, EffortSeries
 from loopcheck.robots.errors import EngineError, HarnessError
 from loopcheck.robots.mjcf import compile_model
@@ -161,7 +162,7 @@ def states(case: Case, motion: Motion, rng: np.random.Generator, count: int) -> 
     return Starts(state=(motion.q[places], speeds * motion.qd[places]), tau=effort[places])
 
 
-def steps_per_second(fresh: Callable[[], Worlds], tau: EffortSeries) -> float:
+def steps_per_second(fresh: Callable[[], Robots[EffortSeries]], tau: EffortSeries) -> float:
     """Steps of all worlds together in a second, the best of several [1/s].
 
     Args:
@@ -174,7 +175,7 @@ def steps_per_second(fresh: Callable[[], Worlds], tau: EffortSeries) -> float:
         while span < LEAST_TIME / REPEATS:
             worlds = fresh()
             begin = time.perf_counter()
-            worlds.run(tau, TIMED)
+            worlds.step(tau, TIMED)
             span, runs = span + time.perf_counter() - begin, runs + 1
         best, whole = min(best, span / runs), whole + span
         if whole > LONG:
@@ -204,7 +205,7 @@ class _Runs:
     def ends(self, starts: Starts) -> State:
         """States of worlds after the steps."""
         worlds = self.batch.worlds(self.case.mechanism, starts.state, {}, self.precision)
-        worlds.run(starts.tau, self.steps)
+        worlds.step(starts.tau, self.steps)
         return worlds.state()
 
     def round_off(self, start: Starts) -> float:
