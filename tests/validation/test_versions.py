@@ -28,7 +28,7 @@ from loopcheck.validation.studies.study import StudyResult, exit_status, run_stu
 from loopcheck.validation.studies.versions import environments as places
 from loopcheck.validation.studies.versions import study
 from loopcheck.validation.studies.versions.comparison import versions_table
-from loopcheck.validation.studies.versions.environments import Environment, made_by_uv, rooms, run_in
+from loopcheck.validation.studies.versions.environments import EngineVersion, made_by_uv, rooms, run_in
 from loopcheck.validation.studies.versions.report import VersionsResult, steps
 from loopcheck.validation.studies.versions.study import Versions, environments
 from tests.validation.conftest import Command, in_this_process
@@ -190,14 +190,14 @@ def test_a_version_that_cannot_be_installed_leaves_the_others(
 
 
 def test_an_interruption_leaves_what_has_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(environment: Environment, *_: object) -> str:
+    def stop(environment: EngineVersion, *_: object) -> str:
         if environment.version == "3.6.0":
             return "no network"
         raise KeyboardInterrupt
 
     monkeypatch.setattr(study, "run_in", stop)
     where = [
-        Environment(engine="mujoco", version=version, made="by the test") for version in ("3.6.0", "3.7.0", "4.0.0")
+        EngineVersion(engine="mujoco", version=version, made="by the test") for version in ("3.6.0", "3.7.0", "4.0.0")
     ]
     result, conclusion = run_study(Versions(environments=where, arguments=("check",)), tmp_path)
     assert [of["lacks"] for of in result.record["environments"]] == ["no network", "interrupted", "interrupted"]
@@ -240,7 +240,7 @@ def test_the_rooms_stand_alone(tmp_path: Path) -> None:
         assert {path.name for path in place.iterdir() if path.suffix != ".dist-info"} == {
             "loopcheck",
         }
-        bare = Environment(engine="mujoco", version="none", made="by the test", interpreter=(sys.executable, "-S"))
+        bare = EngineVersion(engine="mujoco", version="none", made="by the test", interpreter=(sys.executable, "-S"))
         assert run_in(bare, place, ["list"]) == "ModuleNotFoundError: No module named 'click'"
 
 

@@ -37,7 +37,7 @@ BAD_INPUT = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class EngineVersion:
     """An interpreter with a version of an engine, or the reason for its absence."""
 
     engine: str
@@ -52,46 +52,54 @@ class Environment:
     """Reason for a missing environment; empty if it exists."""
 
 
-def this_one(engine: str) -> Environment:
-    """The environment of this process.
+def this_one(engine: str) -> EngineVersion:
+    """The installed version, in this process.
 
     Args:
         engine: Name of an engine that is installed.
     """
     version = importlib.metadata.version(engines.distribution(engine))
-    return Environment(engine=engine, version=version, made="installed here", interpreter=(sys.executable,))
+    return EngineVersion(engine=engine, version=version, made="installed here", interpreter=(sys.executable,))
 
 
-def made_by_uv(engine: str, version: str) -> Environment:
+def made_by_uv(engine: str, version: str) -> EngineVersion:
     """An environment with a version of an engine and all requirements, in a Python with wheels of the engine.
 
     In the running Python, the requirements have the versions installed here.
-
-    Args:
-        version: Version of its package.
     """
-    made = "made by uv"
+    interpreter: tuple[str, ...] = ()
     try:
-        program = uv.program()
-        python = sys.executable if engine == "mujoco" else _python_for(engine, version)
+        interpreter, lacks = _uv_run(engine, version), ""
     except uv.UvError as error:
         lacks = f"{error}. Or name an interpreter that has it with --python"
-        return Environment(engine=engine, version=version, made=made, lacks=lacks)
     except HarnessError as error:
-        return Environment(engine=engine, version=version, made=made, lacks=str(error))
-    options = ("run", "--quiet", "--isolated", "--no-project", "--python", python)
-    needs = _needs(exact=python == sys.executable and not unstated_needs(engine, version))
+        lacks = str(error)
+    return EngineVersion(engine=engine, version=version, made="made by uv", interpreter=interpreter, lacks=lacks)
+
+
+def _uv_run(engine: str, version: str) -> tuple[str, ...]:
+    """Command that starts Python in an environment of uv.
+
+    Raises:
+        HarnessError: If the environment cannot be made.
+    """
+    program = uv.program()
+    python = sys.executable
+    if engine != "mujoco":
+        with TemporaryDirectory() as folder:  # away from projects, whose settings uv would take
+            python = chosen_python(engine, version, (), Path(folder))
+    is_here = python == sys.executable
+    needs = _needs(exact=is_here and not unstated_needs(engine, version))
     packages = (f"--with={package}" for package in packages_with(engine, version, needs))
-    interpreter = (program, *options, *packages, "python")
-    _, reason = _version_in(engine, interpreter)
+    command = (program, "run", "--quiet", "--isolated", "--no-project", "--python", python, *packages, "python")
+    _, reason = _version_in(engine, command)
     if reason:
-        place = "" if python == sys.executable else f" with Python {python}, for which it has wheels"
-        lacks = f"the environment could not be made{place}: {reason.split(' cause: ')[0]}"
-        return Environment(engine=engine, version=version, made=made, lacks=lacks)
-    return Environment(engine=engine, version=version, made=made, interpreter=interpreter)
+        place = "" if is_here else f" with Python {python}, for which it has wheels"
+        raise HarnessError(f"the environment could not be made{place}: {reason.split(' cause: ')[0]}")
+    return command
 
 
-def of_interpreter(engine: str, path: Path) -> Environment:
+def of_interpreter(engine: str, path: Path) -> EngineVersion:
     """The environment of an interpreter that the user has.
 
     Args:
@@ -106,7 +114,7 @@ def of_interpreter(engine: str, path: Path) -> Environment:
         raise HarnessError(
             f"{path}: --python must be an interpreter with {name} and the packages of loopcheck: {reason}"
         )
-    return Environment(engine=engine, version=version, made=str(path), interpreter=(str(path),))
+    return EngineVersion(engine=engine, version=version, made=str(path), interpreter=(str(path),))
 
 
 @contextmanager
@@ -132,7 +140,7 @@ def rooms(folder: Path) -> Iterator[Path]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def run_in(environment: Environment, place: Path, arguments: Sequence[str]) -> str:
+def run_in(environment: EngineVersion, place: Path, arguments: Sequence[str]) -> str:
     """Run loopcheck in an environment.
 
     Args:
@@ -148,11 +156,6 @@ def run_in(environment: Environment, place: Path, arguments: Sequence[str]) -> s
     lines = errors.splitlines() or [f"exit status {status}"]
     has_ended = status in (0, 1, 3) and "Traceback (most recent call last)" not in errors
     return "" if has_ended else lines[-1].removeprefix("loopcheck: ")
-
-
-def _python_for(engine: str, version: str) -> str:
-    with TemporaryDirectory() as folder:  # away from projects, whose settings uv would take
-        return chosen_python(engine, version, (), Path(folder))
 
 
 def _version_in(engine: str, interpreter: Sequence[str]) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from loopcheck.validation.judge.results import Results, read
 from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
 from loopcheck.validation.studies.versions.comparison import TABLE, versions_table
 from loopcheck.validation.studies.versions.environments import (
-    Environment,
+    EngineVersion,
     made_by_uv,
     of_interpreter,
     rooms,
@@ -40,7 +40,7 @@ class Versions(Study):
     page: ClassVar[str] = "versions"
     tables: ClassVar[dict[str, TableSpec]] = {"versions": TABLE}
 
-    environments: Sequence[Environment]
+    environments: Sequence[EngineVersion]
     """Environments, the oldest version first; all of the same engine."""
     arguments: tuple[str, ...]
     """The command and its arguments, without `--out`."""
@@ -81,7 +81,7 @@ class Versions(Study):
 STUDY = Versions
 
 
-def environments(engine: str, versions: Sequence[str], interpreters: Sequence[Path]) -> list[Environment]:
+def environments(engine: str, versions: Sequence[str], interpreters: Sequence[Path]) -> list[EngineVersion]:
     """The environments of a study, the oldest version first; this process is included if it has the engine.
 
     Args:
@@ -126,12 +126,12 @@ def _want_version(name: str, text: str) -> None:
         raise HarnessError(f"version of {name} must be a number such as 3.6.0, got '{text}'") from error
 
 
-def folder_of(environment: Environment) -> str:
+def folder_of(environment: EngineVersion) -> str:
     """Name of the folder of a version's results."""
     return f"{environment.engine}-{environment.version}"
 
 
-def _results_of(environment: Environment, place: Path, arguments: Sequence[str], out: Path) -> Results | str:
+def _results_of(environment: EngineVersion, place: Path, arguments: Sequence[str], out: Path) -> Results | str:
     folder = out / folder_of(environment)
     reason = run_in(environment, place, [*arguments, "--out", str(folder)])
     if reason:
@@ -142,7 +142,7 @@ def _results_of(environment: Environment, place: Path, arguments: Sequence[str],
     return results if version == environment.version else f"unexpected version {name} {version}"
 
 
-def _record(environment: Environment, results: Results | str) -> Mapping[str, Any]:
+def _record(environment: EngineVersion, results: Results | str) -> Mapping[str, Any]:
     ran = isinstance(results, Results)
     return {
         "version": environment.version,
