@@ -68,7 +68,7 @@ def engine(name: str) -> Engine:
     """Description of an engine.
 
     Raises:
-        NotFoundError: If the name is unknown; the message lists the known names.
+        NotFoundError: If the name is unknown; the message lists the valid names.
     """
     if name not in engine_names():
         raise NotFoundError("engine", name, engine_names())
@@ -77,7 +77,7 @@ def engine(name: str) -> Engine:
 
 
 def installed(name: str) -> bool:
-    """Whether the package of an engine is there and can be imported; a mere folder of its name is no package."""
+    """Whether the package of an engine can be imported; an empty folder of its name does not count."""
     spec = importlib.util.find_spec(engine(name).requires)
     if spec is None or spec.origin is None:
         return False
@@ -94,12 +94,12 @@ def extra(name: str) -> str:
 
 
 def lineage(name: str) -> str:
-    """Whose code computes: engines of one lineage are one vote."""
+    """Code base behind a source: engines with a common code base count as a single witness."""
     return engine(name).lineage
 
 
 def shares(name: str) -> tuple[str, ...]:
-    """What the routes of an engine take from our model of the robot, as the reference does."""
+    """Inputs that the routes of an engine take from our model of the robot, as the reference does."""
     return engine(name).shares
 
 
@@ -132,7 +132,7 @@ def distribution(name: str) -> str:
 
 
 def on_request(name: str) -> str:
-    """Why a route runs only where it is named; empty if it always does."""
+    """Reason why a route runs only by name; empty if it always runs."""
     folder, route = name.split("/")
     return engine(folder).on_request.get(route, "")
 
@@ -145,12 +145,12 @@ def faults(name: str) -> Mapping[str, Fault]:
 
 
 def description(name: str) -> str:
-    """What a route exercises, in one line; its engine need not be installed.
+    """Tested capability of a route, in a line; its engine need not be installed.
 
     It is the first line of the docstring of the route's class, or of its file if that has no class of this name.
 
     Raises:
-        NotFoundError: If the name is unknown; the message lists the known names.
+        NotFoundError: If the name is unknown; the message lists the valid names.
     """
     variant, path = _place(name)
     if variant is not None:
@@ -164,7 +164,7 @@ def load(name: str) -> Source:
     """The route of that name.
 
     Raises:
-        NotFoundError: If the name is unknown; the message lists the known names.
+        NotFoundError: If the name is unknown; the message lists the valid names.
         EngineNotInstalledError: If its engine is not installed; the message names the extra that installs it.
     """
     _, path = _place(name)
@@ -195,10 +195,10 @@ def audit(name: str, mechanism: Mechanism, q: JointPositions) -> Inventory:
 
 
 def read_file(case: Case, q: JointPositions) -> Inventory:
-    """What the files of a robot say, as MuJoCo's compiler reads them, past our own reading.
+    """Content of a robot's files, as MuJoCo's compiler reads them, independent of our own reading.
 
     Args:
-        case: What is read; only the direction of gravity is taken from its mechanism.
+        case: Case to read; only the direction of gravity is taken from its mechanism.
 
     Raises:
         MechanismError: If the MJCF does not compile.
@@ -226,7 +226,7 @@ def _place(name: str) -> tuple[Variant | None, Path]:
     """The entry of a variant, and the file of a route.
 
     Raises:
-        NotFoundError: If the name is unknown; the message lists the known names.
+        NotFoundError: If the name is unknown; the message lists the valid names.
     """
     if name not in names():
         raise NotFoundError("source", name, names())

@@ -1,4 +1,4 @@
-"""What a route returns of a robot that an engine has stepped as it is: a log, judged by its own motion."""
+"""Result of a route that steps an unmodified robot: a log, judged by its own motion."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,21 +19,21 @@ from loopcheck.robots.robot import Case
 
 
 class Controller(Protocol):
-    """What drove a robot, on the steps of a run."""
+    """Controller input of a robot, on the steps of a run."""
 
     @property
     def t(self) -> Array:
-        """Times at which steps begin [s], shape (nt,)."""
+        """Times at the beginning of steps [s], shape (nt,)."""
         ...
 
     @property
     def q(self) -> Array:
-        """Positions of the drives that are wanted then [m or rad], shape (nt, drives)."""
+        """Desired positions of the drives then [m or rad], shape (nt, drives)."""
         ...
 
     @property
     def description(self) -> str:
-        """What it is, in words."""
+        """Description in words."""
         ...
 
 
@@ -63,18 +63,18 @@ class Record:
     """Iterations of the engine's solver per stage of a step, on average [-]; NaN if unknown."""
 
     holds_itself: bool
-    """Whether servos of the file hold the drives, so that how far these stay behind is their own affair."""
+    """Whether servos of the file hold the drives, so that their lag is part of the simulation."""
 
     @property
     def step(self) -> float:
-        """How long each effort was held [s]."""
+        """Hold time of each effort [s]."""
         t = self.controller.t
         return float(t[-1] - t[0]) / (len(t) - 1)
 
 
 @contextmanager
 def finite(source: str) -> Iterator[None]:
-    """Turn numbers that are none, of the motion or of the run, into an `EngineError`."""
+    """Turn numbers that are not finite, of the motion or of the run, into an `EngineError`."""
     try:
         yield
     except ShapeError as error:
@@ -90,12 +90,12 @@ def history(
     timeconst: float,
     settings: Mapping[str, str],
 ) -> EffortHistory:
-    """What the route returns.
+    """Result of the route.
 
     Args:
         runs: From the first sample of the motion, and from its middle.
-        timeconst: Smallest time constant of what closes the loops [s].
-        settings: Every setting that matters.
+        timeconst: Smallest time constant of the loops' constraints [s].
+        settings: Every relevant setting.
 
     Raises:
         NotRepresentableError: If the motion lasts too few steps for a log of its second half.

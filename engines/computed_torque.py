@@ -31,7 +31,7 @@ ROUNDING = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """What a motion takes at a sample, by the matrices of an engine."""
+    """Demands of a motion at a sample, by the matrices of an engine."""
 
     effort: Array
     """Efforts of the actuators [N or N m], shape (na,)."""
@@ -40,32 +40,32 @@ class Demand:
 
 
 def demand(loop: LoopMotions, M: Array, force: JointForces, S: Array, scale: Efforts) -> Demand:
-    """What a motion takes at a sample.
+    """Demands of a motion at a sample.
 
     Args:
-        loop: How the loops can move there.
+        loop: Possible motions of the loops there.
         M: Mass matrix [kg, kg m or kg m²], shape (nv, nv).
         force: Generalized force of the motion on the joints [N or N m], shape (nv,).
         S: Actuator velocities per joint velocity [-], shape (na, nv).
-        scale: Effort of each actuator that counts as one [N or N m], shape (na,).
+        scale: Reference effort of each actuator [N or N m], shape (na,).
     """
     columns = [loop.efforts(M, M @ D, S, scale) for D in loop.D.T]
     return Demand(effort=loop.efforts(M, force, S, scale), per_acceleration=np.stack(columns, axis=1))
 
 
 def bandwidth(step: float, timeconst: float = np.inf) -> float:
-    """Bandwidth of the controller [rad/s]: well below what the step and the loops of a model let through.
+    """Bandwidth of the controller [rad/s]: well below the limits of the step and of the loops of a model.
 
     Args:
         step: Step of the engine, by the user's own settings [s].
-        timeconst: Smallest time constant of the loops, by the same [s]; infinite where none is waited for.
+        timeconst: Smallest time constant of the loops, by the same settings [s]; infinite for rigid loops.
     """
     return min(PER_STEP / step, PER_TIMECONST / timeconst if math.isfinite(timeconst) else math.inf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComputedTorque:
-    """The controller on the steps of a run: efforts to hold, from where the drives are."""
+    """The controller on the steps of a run: held efforts from the positions of the drives."""
 
     t: Array
     """Times of the beginnings of steps [s], shape (nt,)."""
@@ -88,7 +88,7 @@ class ComputedTorque:
 
     @property
     def description(self) -> str:
-        """What it is, in words."""
+        """Description in words."""
         return f"{self.bandwidth:.4g} rad/s; feed-forward from the engine's own matrices"
 
     def efforts(self, k: int, q: Array, qd: Array) -> Array:
@@ -104,7 +104,7 @@ class ComputedTorque:
 
 
 def targets(motion: Motion, t: Times) -> Drive:
-    """What all drives are to do, by polynomials between the samples of a motion.
+    """Desired motion of all drives, by polynomials between the samples of a motion.
 
     Args:
         motion: The motion to follow.
@@ -115,7 +115,7 @@ def targets(motion: Motion, t: Times) -> Drive:
 def interpolated(motion: Motion) -> Law:
     """Polynomials between the samples of a motion, with the rates of its law at them.
 
-    The law itself may have to close the loops at every time, and a run asks for thousands.
+    The law itself may have to close the loops at every time, and a run needs thousands of times.
     """
     from scipy.interpolate import BPoly
 
@@ -142,9 +142,9 @@ def computed_torque(
 
     Args:
         motion: The motion to follow.
-        demands: What it takes at its samples.
+        demands: Demands of the motion at its samples.
         independent: Places of the independent drives among `Mechanism.drives`.
-        steps: When the first step begins [s], how long each takes [s], and how many there are.
+        steps: Beginning of the first step [s], length of each step [s], and number of steps.
         bandwidth: Of the feedback [rad/s].
 
     Raises:
@@ -174,7 +174,7 @@ def computed_torque(
 
 
 def _between(t: Array) -> Callable[[Array], Callable[[Array], Array]]:
-    """Splines through values at times; of the third degree, or less where there are few samples."""
+    """Splines through values at times; of the third degree, or less for few samples."""
     from scipy.interpolate import make_interp_spline
 
     degree = min(3, len(t) - 1)
@@ -182,7 +182,7 @@ def _between(t: Array) -> Callable[[Array], Callable[[Array], Array]]:
 
 
 def drive_matrices(mechanism: Mechanism, independent: Sequence[int]) -> tuple[Array, Array]:
-    """What takes positions and velocities of the joints to those of independent drives.
+    """Maps from positions and velocities of the joints to those of independent drives.
 
     Args:
         independent: Places of the drives among `Mechanism.drives`.
@@ -200,15 +200,16 @@ def drive_matrices(mechanism: Mechanism, independent: Sequence[int]) -> tuple[Ar
 
 
 def following(aim: Array, q: Array) -> tuple[Array, Array]:
-    """How well drives kept to the motion.
+    """Tracking error of drives.
 
     Args:
-        aim: Positions that are wanted of the drives at the steps of a run [m or rad], shape (nt, drives).
-        q: Those that they have [m or rad], shape (nt, drives).
+        aim: Desired positions of the drives at the steps of a run [m or rad], shape (nt, drives).
+        q: Their positions [m or rad], shape (nt, drives).
 
     Returns:
-        Largest distance of each from the motion [m or rad], shape (drives,), and the same over its stroke [-]; that of
-        a drive that is to stand still, over the largest stroke.
+        Largest distance of each from the motion [m or rad], shape (drives,), and the same over its stroke [-]; for a
+        drive
+        without a stroke, over the largest stroke.
     """
     distance, stroke = np.abs(q - aim).max(axis=0), np.ptp(aim, axis=0)
     last_digits = ROUNDING * np.finfo(float).eps * np.abs(aim).max(axis=0)

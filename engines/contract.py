@@ -31,7 +31,7 @@ from loopcheck.robots.robot import Case
 
 
 class Audit(Protocol):
-    """`audit.py`: what the engine simulates, read back from its own state. Without it nothing is compared."""
+    """`audit.py`: the model as the engine simulates it, read back from its own state; a condition of any comparison."""
 
     def audit(self, mechanism: Mechanism, q: JointPositions) -> Inventory:
         """Masses, axes, damping, constraints and gravity as the engine has them.
@@ -43,29 +43,29 @@ class Audit(Protocol):
         ...
 
     def matrices(self, mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> Matrices:
-        """The terms of the engine's equations of motion at some states; not asked for where an engine tells none.
+        """The terms of the engine's equations of motion at some states; not used for an engine without readable terms.
 
         Raises:
-            NotRepresentableError: If the engine cannot carry the mechanism.
+            NotRepresentableError: If the engine cannot represent the mechanism.
             EngineError: If the engine fails.
         """
         ...
 
 
 class Refinements(Protocol):
-    """`refinements.py`: routes with other settings than their own, one of them ever finer."""
+    """`refinements.py`: routes with other settings than their own, with a setting that becomes ever finer."""
 
     def ladders(self, motion: Motion) -> Iterable[Ladder]:
         """All refinement studies of the engine.
 
         Args:
-            motion: The prescribed motion, whose grid the steps divide.
+            motion: The prescribed motion; the steps divide its grid.
         """
         ...
 
 
 class Faults(Protocol):
-    """`faults.py`: steps of care left out of a route one at a time, which the harness must notice."""
+    """`faults.py`: steps of care omitted from a route one at a time; the harness must detect each."""
 
     @property
     def FAULTS(self) -> Mapping[str, Mapping[str, Fault]]:
@@ -97,7 +97,7 @@ class Simulation(Protocol):
 
 
 class Batch(Protocol):
-    """`batch.py`: many robots in one batch, as people train with, and what its settings make of the effort."""
+    """`batch.py`: many robots in a batch, as used for training, and the effort error of its settings."""
 
     @property
     def PRECISIONS(self) -> tuple[str, ...]:
@@ -105,11 +105,11 @@ class Batch(Protocol):
         ...
 
     def device(self) -> str:
-        """What computes: the name of a GPU, or CPU."""
+        """Name of the computing device: the name of a GPU, or CPU."""
         ...
 
     def choices(self, mechanism: Mechanism) -> Mapping[str, Settings]:
-        """Settings to try, by what they are called; the file's own, which are none, first."""
+        """Settings to try, by name; the file's own (empty) settings first."""
         ...
 
     def timestep(self, mechanism: Mechanism, settings: Settings) -> float:
@@ -117,26 +117,26 @@ class Batch(Protocol):
         ...
 
     def as_is(self, case: Case, motion: Motion, settings: Settings, precision: str) -> AsIs:
-        """The run of the route `as_is` with other settings, by the controller of the file's own.
+        """The run of the route `as_is` with other settings, by the controller of the file's own settings.
 
         Args:
             precision: One of `PRECISIONS`.
 
         Raises:
-            NotRepresentableError: If the engine cannot carry the mechanism.
+            NotRepresentableError: If the engine cannot represent the mechanism.
             EngineError: If the engine fails.
         """
         ...
 
     def worlds(self, mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Robots[EffortSeries]:
-        """Robots in one batch.
+        """Robots in a batch.
 
         Args:
-            state: Where each begins: positions [m or rad], shape (n, nq), and velocities [per s], shape (n, nv).
+            state: Initial state of each: positions [m or rad], shape (n, nq), and velocities [per s], shape (n, nv).
             precision: One of `PRECISIONS`.
 
         Raises:
-            NotRepresentableError: If the engine cannot carry the mechanism.
+            NotRepresentableError: If the engine cannot represent the mechanism.
             EngineError: If the engine fails.
         """
         ...
@@ -147,12 +147,12 @@ OUR_MODEL = ("geometry", "inertia", "gears", "springs", "dampers", "rotors", "lo
 
 
 class Variant(NamedTuple):
-    """A route with other settings than the route of its file, where an instance of that name is defined."""
+    """A route with other settings than the route of its file, in the file that defines an instance of that name."""
 
     file: str
     """As `as_is`."""
     description: str
-    """What it exercises, in one line."""
+    """Tested capability, in a line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What routes do with an engine's equations of motion, whichever engine has them."""
+"""Functions of an engine's equations of motion, common to all engines."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -29,7 +29,7 @@ class Equations(Protocol):
         ...
 
     def opening(self, q: JointPositions) -> Deviation:
-        """How far the widest loop is open."""
+        """Gap of the widest loop."""
         ...
 
     def closure_bias(self, q: JointPositions, qd: JointVelocities) -> Array:
@@ -41,16 +41,16 @@ class Equations(Protocol):
 
         Returns:
             Inertia matrix with rotors [kg, kg m or kg m²], shape (nv, nv); velocity terms and weights; springs,
-            dampers, what holds weights and external wrenches [N or N m], shape (nv,) each.
+            dampers, gravity compensation and external wrenches [N or N m], shape (nv,) each.
         """
         ...
 
 
 def kkt_history(source: str, equations: Equations, motion: Motion, settings: dict[str, str]) -> EffortHistory:
-    """Efforts that the engine's matrices ask for at the exact positions, and rates of drives, of a motion.
+    """Efforts by the engine's matrices at the exact positions, and rates of drives, of a motion.
 
     Args:
-        settings: By which of the engine's functions each term comes.
+        settings: The engine's function behind each term.
     """
     mechanism, gap, efforts = equations.mechanism, Deviation(), []
     S, scale, W = mechanism.selection, mechanism.effort_scales, mechanism.rates_of(mechanism.drives)
@@ -73,7 +73,7 @@ def kkt_history(source: str, equations: Equations, motion: Motion, settings: dic
 
 
 def demands_along(equations: Equations, motion: Motion) -> tuple[tuple[int, ...], list[Demand]]:
-    """The independent drives, by their places among `Mechanism.drives`, and what a motion takes at its samples."""
+    """The independent drives, by their places among `Mechanism.drives`, and the demands of a motion at its samples."""
     mechanism, demands = equations.mechanism, []
     S, scale, W = mechanism.selection, mechanism.effort_scales, mechanism.rates_of(mechanism.drives)
     independent = drives_along(equations.jacobian, motion.q, W)
@@ -108,7 +108,7 @@ def matrices_along(equations: Equations, q: PositionSeries, qd: VelocitySeries) 
 
 
 def equation_fields(equations: Equations, q: JointPositions) -> dict[str, Any]:
-    """Fields of `Inventory` that an engine's equations tell; leaves it there, at rest."""
+    """Fields of `Inventory` from an engine's equations; leaves the engine there, at rest."""
     units = np.eye(equations.mechanism.nv)
     _, bias, passive = equations.tree_terms(q, np.zeros(len(units)))
     against = [passive - equations.tree_terms(q, unit)[2] for unit in units]
@@ -121,7 +121,7 @@ def equation_fields(equations: Equations, q: JointPositions) -> dict[str, Any]:
 
 
 def names_of(mechanism: Mechanism) -> dict[str, Any]:
-    """Fields of `Inventory` that name what a mechanism has, in its own order."""
+    """Fields of `Inventory` that name the elements of a mechanism, in its own order."""
     return {
         "bodies": tuple(body.name for body in mechanism.bodies),
         "joints": tuple(joint.name for joint in mechanism.joints),
@@ -135,10 +135,10 @@ def names_of(mechanism: Mechanism) -> dict[str, Any]:
 
 
 def carried_note(mechanism: Mechanism, drives: Sequence[int]) -> list[str]:
-    """A note that some drives are left at no effort, because the others move the robot; nothing if all are held.
+    """A note on drives without effort, because the others move the robot; empty if all are held.
 
     Args:
-        drives: Places among `Mechanism.drives` of those that are held.
+        drives: Places of the held drives among `Mechanism.drives`.
     """
     names = ", ".join(drive.name for k, drive in enumerate(mechanism.drives) if k not in drives)
     return (

@@ -15,7 +15,7 @@ WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
 
 
 def without_step(ladder: Sequence[Rung]) -> Array:
-    """Efforts at step zero, if those of a step have a power series in it [N or N m], shape (nt, na).
+    """Efforts at step zero, if the efforts have a power series in the step [N or N m], shape (nt, na).
 
     Args:
         ladder: Simulations at several steps.
@@ -31,9 +31,9 @@ def value_at_zero(sizes: Sequence[float], efforts: Sequence[Array]) -> Array:
 
 
 def unsettled(ladder: Sequence[Rung]) -> float:
-    """What is left in extrapolated efforts [-]: they go on to change in the ratio of their last two changes.
+    """Remaining error of extrapolated efforts [-], if their last two changes continue as a geometric series.
 
-    Nothing that finer steps would take away, where they have ceased to settle; infinite for fewer than three.
+    Zero, as finer steps would not remove it, for efforts that no longer settle; infinite for fewer than three.
 
     Args:
         ladder: Simulations at several steps, coarsest first.
@@ -48,11 +48,12 @@ def unsettled(ladder: Sequence[Rung]) -> float:
 def relative_change(efforts: EffortSeries, others: EffortSeries) -> float:
     """Largest distance between two answers, over the peak of its actuator in the second [-].
 
-    It tells how far an extrapolation is settled where it comes from one more size than the other. Newtons and newton
-    metres are compared only to tell what is idle.
+    It measures the convergence of an extrapolation, if the second answer has an additional step size. Newtons and
+    newton
+    metres are compared only to detect idle actuators.
 
     Args:
-        others: Those of the better answer [N or N m], shape (nt, na).
+        others: Efforts of the better answer [N or N m], shape (nt, na).
     """
     peaks = np.abs(others).max(axis=0, initial=0.0)
     size = np.maximum(peaks, IDLE * peaks.max(initial=0.0))
@@ -64,7 +65,7 @@ def slope_at_zero(function: Callable[[float], Array], step: float) -> Array:
     """Derivative at zero by the central difference of order eight.
 
     Args:
-        function: Of a number, and its values.
+        function: Function of a number.
         step: From one point to the next [the unit of the number].
     """
     ahead = [function(n * step) - function(-n * step) for n in range(1, len(WEIGHTS) + 1)]
@@ -72,12 +73,12 @@ def slope_at_zero(function: Callable[[float], Array], step: float) -> Array:
 
 
 def slope_along(function: Callable[[Array], Array], velocity: Array, step: float) -> Array:
-    """How fast values change along a velocity, as J̇ q̇ of J q̇.
+    """Rate of change of values along a velocity, as J̇ q̇ of J q̇.
 
     Args:
-        function: Of a small motion, and its values at rate `velocity`, in which they are linear.
-        velocity: The velocity [m/s or rad/s], shape (nv,); one whose square is no number any more changes nothing.
-        step: How far its fastest component moves from one point to the next [m or rad].
+        function: Function of a small motion, linear in `velocity`: its values at this rate.
+        velocity: The velocity [m/s or rad/s], shape (nv,); if its square overflows, it has no effect.
+        step: Displacement of its fastest component from one point to the next [m or rad].
     """
     fastest = float(np.abs(velocity).max(initial=0.0))
     if not (fastest**2):

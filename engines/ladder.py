@@ -1,4 +1,4 @@
-"""Refinement studies: a forward route with other settings, one of which is refined level by level.
+"""Refinement studies: a forward route with other settings, one of them refined level by level.
 
 `engines/<engine>/refinements.py` defines the studies of an engine: `ladders(motion)` returns them for the grid of a
 motion.
@@ -19,7 +19,7 @@ STEP = "step [s]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
-    """A rung: the route with the settings of the ladder and one value of what is refined."""
+    """A level: the route with the settings of the study and a value of the refined setting."""
 
     value: float
     """Value of the refined quantity."""
@@ -30,14 +30,14 @@ class Level:
     runs: int
     """Number of simulations in the extrapolation; 1 without extrapolation."""
     plain: bool
-    """Whether the engine's own stepping does it, as in a user's simulation, and once."""
+    """Whether it is a single run of the engine's own stepping, as in a user's simulation."""
     source: Source | None
     """Source of the efforts; None in an outline."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ladder:
-    """Settings of a route, of which one is refined."""
+    """Settings of a route with a single refined setting."""
 
     route: str
     """As `mujoco/forward`."""
@@ -76,12 +76,12 @@ class Route:
         return Ladder(route=self.name, name=name, refined=STEP, trials=trials, **more)
 
     def over(self, name: str, refined: str, values: Mapping[float, Any], dt: float, **more: Any) -> Ladder:
-        """The ladder of several settings, by the value of the refined quantity, at one step [s]."""
+        """The study of several settings, by the value of the refined quantity, at a fixed step [s]."""
         trials = tuple(self._level(value, dt, settings) for value, settings in values.items())
         return Ladder(route=self.name, name=name, refined=refined, trials=trials, **more)
 
     def _level(self, value: float, dt: float, settings: Any) -> Level:
-        """The level of a step [s]: the finest of an extrapolation, whose other steps remain multiples of it."""
+        """The level of a step [s]: the finest of an extrapolation, with other steps that remain multiples of it."""
         if hasattr(settings, "parts"):
             extrapolated = settings.parts
             parts = tuple(round(self.part / dt * part / max(extrapolated)) for part in extrapolated)
@@ -95,20 +95,20 @@ class Route:
 
 
 def ladders(motion: Motion) -> Sequence[Ladder]:
-    """All ladders of the engines that are installed.
+    """All refinement studies of the installed engines.
 
     Args:
-        motion: The prescribed motion, whose grid the steps divide.
+        motion: The prescribed motion; the steps divide its grid.
     """
     declared = [engines.part(name, "refinements") for name in engines.engine_names() if engines.installed(name)]
     return [ladder for module in declared if module is not None for ladder in module.ladders(motion)]
 
 
 def outlines(engine: str, motion: Motion) -> list[Ladder]:
-    """The ladders of an engine without what does them, which only a Python that has the engine can read.
+    """The studies of an engine without their functions, for a Python without the engine.
 
     Args:
-        motion: The prescribed motion, whose grid the steps divide.
+        motion: The prescribed motion; the steps divide its grid.
     """
     module = engines.part(engine, "refinements")
     return [
@@ -118,10 +118,10 @@ def outlines(engine: str, motion: Motion) -> list[Ladder]:
 
 
 def sourced(ladder: Ladder, motion: Motion) -> Ladder:
-    """A ladder with what does it, where its engine can be imported.
+    """A study with its functions, if its engine can be imported.
 
     Args:
-        ladder: The ladder, or its outline.
+        ladder: The study, or its outline.
         motion: The motion for which it was made.
     """
     if all(trial.source for trial in ladder.trials):

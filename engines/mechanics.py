@@ -12,7 +12,7 @@ from loopcheck.robots.mechanism import WORLD, ConnectClosure, Mechanism, RigidCl
 
 
 def opening(mechanism: Mechanism, poses: tuple[Array, Array]) -> Deviation:
-    """How far the widest loop between bodies is open.
+    """Gap of the widest loop between bodies.
 
     Args:
         poses: Origins of the bodies [m], shape (nb, 3), and their axes [-], shape (nb, 3, 3).
@@ -25,11 +25,11 @@ def opening(mechanism: Mechanism, poses: tuple[Array, Array]) -> Deviation:
 
 
 def gap(closure: RigidClosure, end: Callable[[int, Array], tuple[Array, Array]]) -> Deviation:
-    """How far a loop is open.
+    """Gap of a loop.
 
     Args:
-        closure: What closes it.
-        end: Where a point of a body is [m], shape (3,), and the axes of that body [-], shape (3, 3).
+        closure: Closure of the loop.
+        end: Gives the position of a point of a body [m], shape (3,), and the axes of that body [-], shape (3, 3).
     """
     (p1, R1), (p2, R2) = end(closure.body1, closure.point1), end(closure.body2, closure.point2)
     distance = float(np.linalg.norm(p1 - p2))
@@ -43,10 +43,10 @@ def gap(closure: RigidClosure, end: Callable[[int, Array], tuple[Array, Array]])
 
 
 def closure_rows(mechanism: Mechanism, end: Callable[[int, Array], Array]) -> Array:
-    """What opens the loops between bodies, per joint velocity, along the world's axes [m/rad or m/m], shape (nc, nv).
+    """Opening rate of the loops between bodies, per joint velocity, along the world's axes [m/rad or m/m], (nc, nv).
 
     Args:
-        end: Linear and angular rows of a point of a body that is not the world, shape (6, nv).
+        end: Gives linear and angular rows of a point of a body other than the world, shape (6, nv).
     """
     still = np.zeros((6, mechanism.nv))
     rows = [np.zeros((0, mechanism.nv))]
@@ -64,7 +64,7 @@ def closure_rows(mechanism: Mechanism, end: Callable[[int, Array], Array]) -> Ar
 
 
 def moved(mechanism: Mechanism, q: JointPositions, displacement: Array) -> Array:
-    """Joint positions after a displacement, whose turns of balls are in body axes.
+    """Joint positions after a displacement, with the turns of balls in body axes.
 
     Args:
         displacement: Along the joint velocities [m or rad], shape (nv,).
@@ -82,11 +82,11 @@ def moved(mechanism: Mechanism, q: JointPositions, displacement: Array) -> Array
 
 
 def axes_along(axis: Array, along: Array) -> Array:
-    """A rotation that turns one axis of an engine's joint into the joint's [-], shape (3, 3).
+    """A rotation that turns an axis of an engine's joint into the joint's axis [-], shape (3, 3).
 
     Args:
         axis: Axis of the joint [-], shape (3,).
-        along: Axis that the engine's joint has, one of the coordinates' [-], shape (3,).
+        along: Axis of the engine's joint, a coordinate axis [-], shape (3,).
     """
     if np.allclose(axis, -along):
         return Rotation.from_rotvec(np.pi * np.roll(along, 1)).as_matrix()

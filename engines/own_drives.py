@@ -156,7 +156,7 @@ class Driven(Protocol):
         ...
 
     def opening(self) -> Deviation:
-        """How far the widest loop is open."""
+        """Gap of the widest loop."""
         ...
 
     def drive(self, target: Array, rate: Array) -> Mapping[str, Array]:

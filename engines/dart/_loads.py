@@ -1,6 +1,6 @@
-"""External wrenches, held weights, springs of balls and between points, applied to DART's bodies where it has them.
+"""External wrenches, compensated weights, springs of balls and between points, at the positions of DART's bodies.
 
-DART keeps what acts on a body along the axes of the body, so that it is applied anew in each state.
+DART stores loads along the axes of the body, so they are applied anew in each state.
 """
 
 from collections.abc import Iterator
@@ -24,9 +24,9 @@ def apply_loads(tree: Tree) -> None:
 
 
 def joint_springs(tree: Tree) -> Array:
-    """Force of the springs of joints but balls, by the stiffness and rest that DART has [N or N m], shape (nv,).
+    """Force of the springs of joints except balls, by DART's stiffness and rest positions [N or N m], shape (nv,).
 
-    DART's inverse dynamics takes it where the joints are a step later, so that it is written here.
+    DART's inverse dynamics evaluates it at the joints of the next step, so it is written here.
     """
     return np.concatenate(
         [-_per_dof(tree, "SpringStiffness") * (tree.skeleton.getPositions() - _per_dof(tree, "RestPosition"))]
@@ -50,14 +50,14 @@ def _per_dof(tree: Tree, quantity: str) -> Array:
 
 
 def ball_spring(tree: Tree, j: int) -> Array:
-    """Moment of the spring of a ball or free joint where DART has it, body axes [N m], shape (3,)."""
+    """Moment of the spring of a ball or free joint at DART's pose, body axes [N m], shape (3,)."""
     joint, places = tree.mechanism.joints[j], tree.mechanism.q_slices[j]
     q = tree.ours(np.array(tree.skeleton.getPositions()))[places]
     return -joint.stiffness * (rotation(joint.spring_reference).inv() * rotation(q)).as_rotvec()
 
 
 def _turns(tree: Tree) -> Iterator[Wrench]:
-    """What the springs of balls turn both bodies with."""
+    """Moments of the springs of balls on both bodies."""
     for j, joint in enumerate(tree.mechanism.joints):
         if joint.kind not in BALL_OR_FREE or not joint.stiffness:
             continue
@@ -67,7 +67,7 @@ def _turns(tree: Tree) -> Iterator[Wrench]:
 
 
 def _pulls(tree: Tree) -> Iterator[Wrench]:
-    """What springs and dampers between two points pull with where DART has the bodies."""
+    """Forces of springs and dampers between two points at the positions of DART's bodies."""
     for spring in tree.mechanism.point_springs:
         (p1, v1), (p2, v2) = (point_motion(tree, *end) for end in spring.ends)
         line = p2 - p1
@@ -79,7 +79,7 @@ def _pulls(tree: Tree) -> Iterator[Wrench]:
 
 
 def point_motion(tree: Tree, body: int, point: Array) -> tuple[Array, Array]:
-    """Where DART has a point of a body [m], shape (3,), and its velocity [m/s], shape (3,).
+    """Position in DART of a point of a body [m], shape (3,), and its velocity [m/s], shape (3,).
 
     Args:
         body: Index of the body, or `WORLD`.

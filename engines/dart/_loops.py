@@ -11,7 +11,7 @@ from loopcheck.robots.mechanism import WORLD
 
 
 def closure_jacobian(tree: Tree) -> Array:
-    """What opens the loops, per joint velocity, in the state: rows along the world's axes [m/rad or m/m], (nc, nv)."""
+    """Opening of the loops per joint velocity, in the state: rows along the world's axes [m/rad or m/m], (nc, nv)."""
     return _rows(tree, "Jacobian")
 
 
@@ -21,7 +21,7 @@ def closure_bias(tree: Tree) -> Array:
 
 
 def opening(tree: Tree) -> Deviation:
-    """How far the widest loop is open in the state."""
+    """Gap of the widest loop in the state."""
 
     def end(body: int, point: Array) -> tuple[Array, Array]:
         return point_motion(tree, body, point)[0], _axes(tree, body)
@@ -40,5 +40,5 @@ def _rows(tree: Tree, kind: str) -> Array:
 
 
 def _axes(tree: Tree, body: int) -> Array:
-    """Axes of a body where DART has it [-], shape (3, 3)."""
+    """Axes of a body in DART [-], shape (3, 3)."""
     return np.eye(3) if body == WORLD else np.array(tree.bodies[body].getWorldTransform().rotation())

@@ -1,9 +1,9 @@
 """The spanning tree of a mechanism as a skeleton of DART.
 
-A body with several joints gets bodies without mass between them, and a free joint is a translation along the world's
-axes with a ball behind it, so that all velocities are those of the `Mechanism`. Positions are counted from where a
-joint is at its reference; those of balls are rotation vectors, counted from one radian off: DART cuts its series for
-those below 1e-3 rad short, which leaves 1e-10.
+A body with several joints gets massless bodies between them, and a free joint is a translation along the world's
+axes with a ball behind it, so that all velocities are those of the `Mechanism`. Positions are relative to the reference
+of a joint; those of balls are rotation vectors, with an offset of one radian: DART truncates its series for vectors
+below 1e-3 rad, with an error of 1e-10.
 """
 
 from collections.abc import Iterator
@@ -109,10 +109,10 @@ def _build(mechanism: Mechanism) -> Tree:
 
 
 def rotation(position: Array) -> Rotation:
-    """Rotation of a ball or free joint, whose quaternion (w, x, y, z) may have any length.
+    """Rotation of a ball or free joint; its quaternion (w, x, y, z) may have any length.
 
     Args:
-        position: Position of the joint, the last four numbers of which are the quaternion [m or -], shape (4,) or (7,).
+        position: Position of the joint, with the quaternion in the last four numbers [m or -], shape (4,) or (7,).
     """
     return Rotation.from_quat(np.roll(position[-4:], -1))
 
@@ -125,7 +125,7 @@ def _pose(position: Array, R: Array) -> Any:
 
 
 def _add_joint(skeleton: Any, joint: Joint, place: tuple[Any, Array, Array], name: str) -> tuple[tuple[Any, ...], Any]:
-    """DART's joints for a joint, and the body behind them, which is given somewhere on its carrier."""
+    """DART's joints for a joint, and the body behind them, placed on its carrier."""
     carrier, position, R = place
     if joint.kind == "free":  # its position is not counted from where the body is given
         moved, between = _add(skeleton, "Translational", carrier, f"{name} moved", {})
@@ -153,7 +153,7 @@ def _add_joint(skeleton: Any, joint: Joint, place: tuple[Any, Array, Array], nam
 KINDS = {"hinge": "Revolute", "slide": "Prismatic"}
 """DART's name of a joint by kind."""
 NOTHING = dartpy.dynamics.Inertia(1e-300, np.zeros(3), 1e-300 * np.eye(3))
-"""Of bodies between joints; DART warns of an inertia of zero."""
+"""Inertia of bodies between joints; DART warns of an inertia of zero."""
 
 
 def _add(skeleton: Any, kind: str, carrier: Any, name: str, values: dict[str, Any]) -> tuple[Any, Any]:
@@ -167,7 +167,7 @@ def _add(skeleton: Any, kind: str, carrier: Any, name: str, values: dict[str, An
 
 
 def _spring(added: Any, joint: Joint, rest: Array) -> None:
-    """Spring and damper of all that is no ball, whose springs are loads."""
+    """Spring and damper of all joints except balls: their springs are loads."""
     _damper(added, joint)
     for k in range(added.getNumDofs()):
         added.setSpringStiffness(k, joint.stiffness)
@@ -191,7 +191,7 @@ def want_carried(mechanism: Mechanism) -> None:
 
 
 def _rotors(mechanism: Mechanism) -> Iterator[str]:
-    """Inertia of rotors: of what a motion prescribes it is known what a rotor takes, of what follows it is not."""
+    """Inertia of rotors: the torque of a rotor is determined for prescribed motions, and not for dependent joints."""
     driven = mechanism.actuated_joints
     for j, joint in enumerate(mechanism.joints):
         if joint.armature and j not in driven:

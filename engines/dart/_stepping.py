@@ -24,7 +24,7 @@ UNLIMITED = 1e9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One simulation."""
+    """A simulation."""
 
     dt: float
     """Step, a divisor of the step of the motion [s]."""
@@ -39,16 +39,16 @@ class Run:
 
 
 def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
-    """Simulate a motion at one step size.
+    """Simulate a motion at a step size.
 
-    DART moves positions with the velocities at the end of a step, so that the velocities it has at some time are those
+    DART moves positions with the velocities at the end of a step, so that its velocities at some time are those
     of half a step earlier.
 
     Args:
-        run: How DART is stepped.
+        run: Settings of the stepping.
 
     Raises:
-        NotRepresentableError: If the mechanism has something that DART cannot carry.
+        NotRepresentableError: If the mechanism has an element that DART cannot represent.
         EngineError: If DART fails, or its state is not finite.
     """
     clock = perf_counter()
@@ -73,12 +73,12 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
 
 
 def close_loops(world: Any, tree: Tree, erp: float) -> None:
-    """Add a constraint for each closure, where the state has its ends.
+    """Add a constraint for each closure, at its ends in the state.
 
     Args:
-        world: DART's world, which has the skeleton.
+        world: DART's world with the skeleton.
         tree: The mechanism in DART, its loops closed.
-        erp: Fraction of the opening of a loop that a step takes back [-].
+        erp: Fraction of the opening of a loop that a step corrects [-].
     """
     for closure in tree.mechanism.rigid_closures:
         constraint = _constraint(tree, closure)

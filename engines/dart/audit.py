@@ -1,4 +1,4 @@
-"""What DART has been given and computes: read back from its skeleton."""
+"""DART's model and terms: read back from its skeleton."""
 
 from typing import Any
 
@@ -106,7 +106,7 @@ def _friction(tree: Tree) -> Array:
 
 
 def _springs(tree: Tree) -> tuple[Array, Array]:
-    """Stiffness of each joint, and where the springs of hinges and slides are at rest, each of shape (nj,)."""
+    """Stiffness of each joint, and the rest positions of the springs of hinges and slides, each of shape (nj,)."""
     stiffness, rest = np.zeros(len(tree.joints)), np.zeros(len(tree.joints))
     for j, (joint, parts) in enumerate(zip(tree.mechanism.joints, tree.joints, strict=True)):
         stiffness[j] = parts[0].getSpringStiffness(0)
@@ -118,7 +118,7 @@ def _springs(tree: Tree) -> tuple[Array, Array]:
 
 
 def _turn(tree: Tree, j: int) -> float:
-    """How far a ball is from where its spring is at rest [rad]."""
+    """Angle of a ball from the rest orientation of its spring [rad]."""
     joint = tree.mechanism.joints[j]
     q = tree.ours(np.array(tree.skeleton.getPositions()))[tree.mechanism.q_slices[j]]
     return float((rotation(joint.spring_reference).inv() * rotation(q)).magnitude())

@@ -94,7 +94,7 @@ def equations(mechanism: Mechanism) -> DrakeEquations:
 
 
 def opening(drake: Plant, context: Any) -> Deviation:
-    """How far the widest loop is open.
+    """Gap of the widest loop.
 
     Args:
         context: A context of the plant.
@@ -121,7 +121,7 @@ def _ends(closure: RigidClosure) -> tuple[tuple[int, Array], tuple[int, Array]]:
 
 
 def _of_closure(closure: RigidClosure, first: Array, second: Array) -> Array:
-    """Angular rows come first in Drake; of a point only the others count."""
+    """Angular rows come first in Drake; for a point only the other rows count."""
     match closure:
         case ConnectClosure():
             return first[3:] - second[3:]
@@ -140,14 +140,14 @@ def _jacobian(drake: Plant, body: int, point: Array) -> Array:
 
 
 def _bias(drake: Plant, body: int, point: Array) -> Array:
-    """The same of the acceleration while none of Drake's velocities changes, shape (6,)."""
+    """The same for the acceleration at constant velocities of Drake, shape (6,)."""
     frame, world = drake.body(body).body_frame(), drake.plant.world_frame()
     bias = drake.plant.CalcBiasSpatialAcceleration(drake.context, V, frame, drake.point(body, point), world, world)
     return np.concatenate([bias.rotational(), bias.translational()])
 
 
 def _pose(drake: Plant, context: Any, body: int, point: Array) -> tuple[Array, Array]:
-    """Where Drake has a point of a body [m], shape (3,), and the axes of the body [-], shape (3, 3)."""
+    """Position in Drake of a point of a body [m], shape (3,), and the axes of the body [-], shape (3, 3)."""
     if body == WORLD:
         return np.array(point), np.eye(3)
     pose = drake.plant.EvalBodyPoseInWorld(context, drake.bodies[body])

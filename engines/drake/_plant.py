@@ -1,8 +1,8 @@
 """A mechanism as Drake's `MultibodyPlant`.
 
 Drake's frame of a body is at its mass centre, along our axes: a small inertia about another point would be lost. A body
-with several joints gets bodies without mass between them. Ball joints are roll, pitch and yaw, free ones quaternions;
-their velocity is along the axes of the body before them. It differs from ours by the rotation of the joint, whose rate
+with several joints gets massless bodies between them. Ball joints are roll, pitch and yaw, free joints quaternions;
+their velocity is along the axes of the body before them. It differs from ours by the rotation of the joint; its rate
 drops out of the accelerations, as R (ω × ω) is zero.
 """
 
@@ -67,7 +67,7 @@ class Plant:
         return np.array(point) if b == WORLD else point - self.mechanism.bodies[b].center
 
     def place(self, j: int) -> int:
-        """Where a hinge or slide stands among Drake's velocities."""
+        """Place of a hinge or slide among Drake's velocities."""
         return int(self.joints[j].velocity_start())
 
     def rates(self, q: JointPositions) -> Array:
@@ -160,7 +160,7 @@ def build(
 
 @contextmanager
 def guarded(route: str) -> Iterator[None]:
-    """Turn what Drake raises into an `EngineError`, and keep what it prints out of the terminal."""
+    """Turn Drake's exceptions into an `EngineError`, and keep its output out of the terminal."""
     try:
         with silenced():
             yield
@@ -178,7 +178,7 @@ def rotation(quaternion: Array) -> Rotation:
 
 
 def roll_pitch_yaw(R: Array) -> Array:
-    """Angles of R = Rz Ry Rx, in the order x, y, z [rad], shape (3,), right to round-off also where y is 90°.
+    """Angles of R = Rz Ry Rx, in the order x, y, z [rad], shape (3,), right to round-off also at y = 90°.
 
     Args:
         R: Rotation [-], shape (3, 3).
@@ -190,7 +190,7 @@ def roll_pitch_yaw(R: Array) -> Array:
 
 
 def _add_body(plant: Any, mechanism: Mechanism, b: int, bodies: list[Any], joints: list[Any]) -> Any:
-    """Add a body with its joints, between which there are bodies without mass."""
+    """Add a body with its joints, with massless bodies between them."""
     body = mechanism.bodies[b]
     carrier, offset = (
         (plant.world_body(), np.zeros(3))
@@ -226,7 +226,7 @@ def _frame(plant: Any, name: str, body: Any, position: Array, R: Array) -> Any:
 
 
 def _add_joint(plant: Any, joint: Joint, j: int, place: tuple[Any, Array, Array], child: tuple[Any, Array]) -> Any:
-    """Add a joint between a carrier, where the child is given on it, and the child with its mass centre."""
+    """Add a joint between a carrier, with the pose of the child on it, and the child with its mass centre."""
     (carrier, position, R), (body, center), anchor = place, child, joint.anchor
     if joint.kind == "free":  # its position is not counted from where the body is given
         position, R, anchor = np.zeros(3), np.eye(3), np.zeros(3)
@@ -247,7 +247,7 @@ def _add_joint(plant: Any, joint: Joint, j: int, place: tuple[Any, Array, Array]
 
 
 def _close_loops(bare: Plant) -> None:
-    """Constraints of all closures; one with the world ends the process, so that a body welded to it stands for it."""
+    """Constraints of all closures. A constraint with the world ends the process, so a body welded to it is used."""
     plant, mechanism = bare.plant, bare.mechanism
     stand_in = None
     if any(WORLD in (closure.body1, closure.body2) for closure in mechanism.rigid_closures):
@@ -290,7 +290,7 @@ def _add_springs(bare: Plant) -> None:
 
 
 def _add_actuators(bare: Plant, gains: Mapping[int, float], strongest: float) -> dict[int, Any]:
-    """Actuators of what is driven and of what has a rotor, which only actuators have."""
+    """Actuators of drives and of rotors: only actuators have rotors."""
     driven = bare.mechanism.actuated_joints
     with_rotor = [j for j, joint in enumerate(bare.mechanism.joints) if joint.armature]
     actuators: dict[int, Any] = {}
@@ -313,13 +313,13 @@ def want_carried(mechanism: Mechanism) -> None:
 
 
 def couples_joints(closure: CoordinateClosure) -> bool:
-    """Whether an equality makes one joint a linear function of another."""
+    """Whether an equality makes a joint a linear function of another."""
     linear = not closure.coefficients[2:].any()
     return linear and closure.follower.is_joint and closure.leader is not None and closure.leader.is_joint
 
 
 def _coupled(mechanism: Mechanism) -> Iterator[str]:
-    """What acts on the coordinates of several joints."""
+    """Loads on the coordinates of several joints."""
     for closure in mechanism.coordinate_closures:
         if not couples_joints(closure):
             yield f"equality '{closure.name}' (couplers are linear, between 2 joints)"

@@ -16,12 +16,12 @@ from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 
 GAIN = 1e9
-"""Of the velocity that actuators hold [N s/m or N m s/rad]; SAP makes them no stiffer than it makes constraints."""
+"""Of the velocity that actuators hold [N s/m or N m s/rad]; SAP makes them no stiffer than its constraints."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One simulation."""
+    """A simulation."""
 
     dt: float
     """Step, a divisor of the step of the motion [s]."""
@@ -42,20 +42,20 @@ class _Start:
     velocities: Array
     """Velocities of the plant, half a step earlier [m/s or rad/s], shape (velocities,)."""
     projector: Array
-    """Part of velocities along motions that nothing drives [-], shape (velocities, velocities)."""
+    """Part of velocities along unactuated motions [-], shape (velocities, velocities)."""
 
 
 def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
-    """Simulate a motion at one step size.
+    """Simulate a motion at a step size.
 
-    Drake moves positions with the velocities at the end of a step, so that the velocities it has at some time are those
+    Drake moves positions with the velocities at the end of a step, so that its velocities at some time are those
     of half a step earlier.
 
     Args:
-        run: How Drake is stepped.
+        run: Settings of the stepping.
 
     Raises:
-        NotRepresentableError: If the mechanism has something that Drake cannot carry.
+        NotRepresentableError: If the mechanism has an element that Drake cannot represent.
         EngineError: If Drake fails, or its state is not finite.
     """
     clock = perf_counter()
@@ -94,7 +94,7 @@ def apply_loads(drake: Plant) -> None:
 
 
 def _unactuated_start(drake: Plant, q: Array, qd: Array, run: Run) -> _Start:
-    """The state at the start of the span, and the directions in which nothing drives the robot there."""
+    """The state at the start of the span, and the directions of the robot's unactuated motions there."""
     motions = loop_motions(DrakeEquations(drake).jacobian(q), drake.mechanism.rates_of(drake.mechanism.drives)).Z
     basis = np.linalg.qr(drake.rates(q) @ motions)[0]
     return _Start(positions=drake.positions(q), velocities=drake.rates(q) @ qd, projector=basis @ basis.T)

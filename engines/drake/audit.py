@@ -1,4 +1,4 @@
-"""What Drake has been given and computes: read back from its plant."""
+"""Drake's model and terms: read back from its plant."""
 
 from typing import Any
 
@@ -77,7 +77,7 @@ def _bodies(drake: Plant) -> dict[str, Any]:
 
 
 def _center(inertia: Any) -> Array:
-    """Mass centre in Drake's frame of a body [m], shape (3,); of a body without mass it has none."""
+    """Mass centre in Drake's frame of a body [m], shape (3,); a massless body has none."""
     return np.array(inertia.get_com()) if inertia.get_mass() else np.zeros(3)
 
 
@@ -113,7 +113,7 @@ def _armature(drake: Plant) -> Array:
 
 
 def _springs(drake: Plant) -> tuple[Array, Array]:
-    """Stiffness of each joint, and where its spring is at rest, each of shape (nj,)."""
+    """Stiffness of each joint, and the rest position of its spring, each of shape (nj,)."""
     stiffness, rest = np.zeros(len(drake.joints)), np.zeros(len(drake.joints))
     places = {joint.index(): j for j, joint in enumerate(drake.joints)}
     for k in range(drake.plant.num_force_elements()):

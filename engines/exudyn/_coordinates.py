@@ -1,4 +1,4 @@
-"""Coordinates of a rigid body of Exudyn: where its mass centre is, and Euler parameters (w, x, y, z)."""
+"""Coordinates of a rigid body of Exudyn: position of its mass centre, and Euler parameters (w, x, y, z)."""
 
 from collections.abc import Sequence
 

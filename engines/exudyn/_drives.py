@@ -1,8 +1,8 @@
-"""Drives: rheonomic constraints on joints, on the level of velocities, whose multipliers are efforts.
+"""Drives: rheonomic constraints on joints, on the level of velocities, with efforts as multipliers.
 
-Exudyn's joints in redundant coordinates cannot be moved on that level, and the joint's angle or way is no coordinate.
-What a joint is to do is therefore given to Exudyn as a constraint of one's own on the coordinates of the two bodies:
-its rate as their velocities have it, minus the prescribed one. Its derivative is dual to an effort on the joint.
+Exudyn's joints in redundant coordinates cannot be moved on that level, and the joint's position is no coordinate.
+The motion of a joint is therefore given to Exudyn as a user-defined constraint on the coordinates of the two bodies:
+its rate by their velocities, minus the prescribed rate. Its derivative is dual to an effort on the joint.
 """
 
 from collections.abc import Sequence
@@ -51,14 +51,14 @@ class JointRate:
 
     @property
     def coordinates(self) -> int:
-        """How many coordinates the bodies have together; the world has none."""
+        """Number of coordinates of both bodies; the world has none."""
         return COORDINATES * (1 if self.grounded else 2)
 
     def row(self, q: Any) -> list[float]:
         """Rate of the joint per velocity of the coordinates [-, m or rad], shape (coordinates,).
 
         Args:
-            q: Coordinates of the body before the joint, unless it is the world, and of the one after it [m or -].
+            q: Coordinates of the body before the joint, unless it is the world, and of the body after it [m or -].
         """
         c = AT_REST + list(q) if self.grounded else q
         e0, e1 = c[3:7], c[10:14]
@@ -83,7 +83,7 @@ class Drive:
     """Prescribed velocity at the end of each step, the first at time zero [m/s or rad/s]."""
 
     def residual(self, mbs: Any, t: float, item: int, q: Any, q_t: Any, on_velocities: bool) -> list[float]:
-        """Rate of the joint less the prescribed one [m/s or rad/s], as Exudyn's `constraintUserFunction`."""
+        """Rate of the joint less the prescribed rate [m/s or rad/s], as Exudyn's `constraintUserFunction`."""
         prescribed = self.rates[round(t / self.dt)]
         return [sum(x * v for x, v in zip(self.rate.row(q), q_t, strict=True)) - prescribed]
 
@@ -93,7 +93,7 @@ class Drive:
 
 
 def _spin(m: Sequence[float], e: Sequence[float]) -> list[float]:
-    """What e' is multiplied by in m · w, where w is the angular velocity of the Euler parameters e, (4,)."""
+    """Factor of e' in m · w, with the angular velocity w of the Euler parameters e, (4,)."""
     mx, my, mz = m
     e0, ex, ey, ez = e
     return [

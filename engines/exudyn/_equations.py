@@ -1,4 +1,4 @@
-"""Terms of Exudyn's own equations, turned over to the joints: what its bodies do per joint velocity is known."""
+"""Terms of Exudyn's own equations, projected on the joints by the motions of its bodies per joint velocity."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

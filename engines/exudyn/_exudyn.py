@@ -1,4 +1,4 @@
-"""Imports Exudyn, and keeps what its C++ prints out of the user's terminal."""
+"""Imports Exudyn, and keeps the output of its C++ code out of the user's terminal."""
 
 from importlib import import_module
 from typing import Any

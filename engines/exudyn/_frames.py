@@ -1,6 +1,6 @@
-"""The rigid bodies that Exudyn gets: one for each joint of a body, since one of its joints connects two bodies.
+"""The rigid bodies given to Exudyn: one for each joint of a body, since an Exudyn joint connects two bodies.
 
-All but the last of a body are without mass, as the cross of a universal joint that is not modelled.
+All but the last of a body are massless, as an ideal cross of a universal joint.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pose:
-    """Where a frame is and how it moves, world axes."""
+    """Pose and motion of a frame, world axes."""
 
     R: Array = field(default_factory=lambda: np.eye(3))
     """Rotation from its axes to the world's [-], shape (3, 3)."""
@@ -49,7 +49,7 @@ class Pose:
     """Acceleration of the origin [m/s²], shape (3,) or (n, 3)."""
 
     def motion_of(self, point: Array) -> tuple[Array, Array, Array]:
-        """Position, shape (3,), velocity and acceleration, each (3,) or (n, 3), of one of its points [m, m/s, m/s²].
+        """Position, shape (3,), velocity and acceleration, each (3,) or (n, 3), of a point of it [m, m/s, m/s²].
 
         Args:
             point: The point in its axes [m], shape (3,).
@@ -59,7 +59,7 @@ class Pose:
 
 
 def frames(mechanism: Mechanism) -> tuple[Frame, ...]:
-    """The frames of all bodies, each after the one it is placed on."""
+    """The frames of all bodies, each after its carrier."""
     chain: list[Frame] = []
     last = {WORLD: WORLD}
     for b, body in enumerate(mechanism.bodies):
@@ -75,10 +75,10 @@ def frames(mechanism: Mechanism) -> tuple[Frame, ...]:
 
 
 def places(chain: Sequence[Frame]) -> dict[int, int]:
-    """Place of the frame that is each body; the world is its own.
+    """Place of the frame of each body; the world is its own.
 
     Args:
-        chain: What `frames` returned.
+        chain: Result of `frames`.
     """
     return {WORLD: WORLD, **{frame.body: place for place, frame in enumerate(chain)}}
 

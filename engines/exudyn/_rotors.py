@@ -1,7 +1,7 @@
 """Rotors: inertia that turns or slides with a hinge or slide relative to the body before it, as armature does.
 
-Exudyn's joints in redundant coordinates have no coordinate that could carry it. So each rotor is one coordinate with a
-mass of its own, and a constraint on the level of velocities lets it move at the rate of its joint.
+Exudyn's joints in redundant coordinates have no coordinate that could carry it. So each rotor is a coordinate with a
+mass of its own, and a constraint on the level of velocities makes it move at the rate of its joint.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class Coupling:
         return [sum(x * v for x, v in zip(self._row(q), q_t, strict=True))]
 
     def jacobian(self, mbs: Any, t: float, item: int, q: Any, q_t: Any, on_velocities: bool) -> Any:
-        """Of that, per velocity of the coordinates [-, m or rad], as Exudyn's `jacobianUserFunction`."""
+        """Derivative of it per velocity of the coordinates [-, m or rad], as Exudyn's `jacobianUserFunction`."""
         return np.array([self._row(q)])
 
     def _row(self, q: Any) -> list[float]:
@@ -41,7 +41,7 @@ def rotor_dofs(mechanism: Mechanism) -> list[int]:
 
 
 def add_rotors(mechanism: Mechanism, chain: Sequence[Frame], nodes: Sequence[int], mbs: Any) -> None:
-    """Add the rotors of all joints with armature, whose coordinates come behind those of the bodies.
+    """Add the rotors of all joints with armature; their coordinates come behind those of the bodies.
 
     Args:
         nodes: Exudyn's node of each frame.

@@ -24,7 +24,7 @@ from loopcheck.robots.motion import Motion
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One simulation."""
+    """A simulation."""
 
     dt: float
     """Step, a divisor of the step of the motion [s]."""
@@ -35,21 +35,21 @@ class Run:
     tolerance: float
     """Of Newton's method, relative to the first increment of a step [-]."""
     exact_start: bool
-    """Whether the initial accelerations are taken from the motion; if not, they are zero."""
+    """Whether the initial accelerations are taken from the motion; otherwise they are zero."""
     left_out: tuple[int, ...] = ()
     """Redundant rows of the closures."""
     rank_revealing: bool = False
-    """Whether constraints that are left make the equations of a step singular."""
+    """Whether redundant constraints make the equations of a step singular."""
 
 
 def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
-    """Simulate a motion at one step size.
+    """Simulate a motion at a step size.
 
     Args:
-        run: How it is driven and solved.
+        run: Settings of drives and solver.
 
     Raises:
-        NotRepresentableError: If the mechanism has something that Exudyn cannot carry.
+        NotRepresentableError: If the mechanism has an element that Exudyn cannot represent.
         EngineError: If Exudyn fails, or its state is not finite.
     """
     clock = perf_counter()
@@ -142,7 +142,7 @@ def _settings(steps: int, run: Run) -> Any:
 
 
 def _opening(system: System, R: Array, p: Array) -> Deviation:
-    """How far the widest loop is open."""
+    """Gap of the widest loop."""
     last, widest = places(system.chain), Deviation()
     for closure in system.mechanism.rigid_closures:
         ends = [(last[closure.body1], closure.point1), (last[closure.body2], closure.point2)]

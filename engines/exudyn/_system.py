@@ -61,14 +61,14 @@ class System:
 
 @contextmanager
 def built(mechanism: Mechanism, chain_poses: Sequence[Pose], left_out: Collection[int] = ()) -> Iterator[System]:
-    """The mechanism in Exudyn, not assembled yet; what goes wrong inside becomes an error of the engine.
+    """The mechanism in Exudyn, not assembled yet; Exudyn's exceptions become errors of the engine.
 
     Args:
         chain_poses: Initial poses of its frames.
-        left_out: Rows of the closures that others make redundant; only of those between points.
+        left_out: Redundant rows of the closures; only of closures between points.
 
     Raises:
-        NotRepresentableError: If Exudyn's joints cannot carry it.
+        NotRepresentableError: If Exudyn's joints cannot represent it.
         EngineError: If Exudyn fails.
     """
     _want_representable(mechanism)
@@ -111,12 +111,12 @@ def _build(mechanism: Mechanism, chain_poses: Sequence[Pose], mbs: Any, left_out
 
 
 def _want_representable(mechanism: Mechanism) -> None:
-    """Refuse what has no counterpart among bodies, joints and loads, all of it at once."""
+    """Refuse all elements without a counterpart among bodies, joints and loads at once."""
     want_representable("exudyn", (*_coupled(mechanism), *_on_joints(mechanism)))
 
 
 def _coupled(mechanism: Mechanism) -> Iterator[str]:
-    """What acts on the coordinates of several joints."""
+    """Loads on the coordinates of several joints."""
     for closure in mechanism.coordinate_closures:
         yield f"equality '{closure.name}' (joints have no coordinates to couple)"
     driven = [drive for drive in mechanism.drives if not drive.is_joint]
@@ -125,7 +125,7 @@ def _coupled(mechanism: Mechanism) -> Iterator[str]:
 
 
 def _on_joints(mechanism: Mechanism) -> Iterator[str]:
-    """What acts on a joint or along a line in ways that it has not."""
+    """Loads on a joint or along a line of an unsupported kind."""
     for joint in mechanism.joints:
         if joint.armature and joint.kind in ("ball", "free"):
             yield f"armature of {joint.kind} joint '{joint.name}' (rotors only on hinges and slides)"
@@ -141,7 +141,7 @@ def _on_joints(mechanism: Mechanism) -> Iterator[str]:
 def _bodies(
     mechanism: Mechanism, chain: Sequence[Frame], chain_poses: Sequence[Pose], mbs: Any
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Nodes and objects of all frames; those on the way to a body have no mass."""
+    """Nodes and objects of all frames; intermediate frames have no mass."""
     c, c_t, _ = coordinates(chain, chain_poses)
     last, nodes, bodies = places(chain), [], []
     for place, frame in enumerate(chain):
@@ -218,7 +218,7 @@ def _closures(system: System, left_out: Collection[int]) -> Iterator[int]:
 
 
 def _add_loads(system: System) -> None:
-    """Weights, what holds them, external wrenches, and springs between points."""
+    """Weights, gravity compensation, external wrenches, and springs between points."""
     mechanism, mbs, last = system.mechanism, system.mbs, places(system.chain)
     for b, body in enumerate(mechanism.bodies):
         if body.mass:

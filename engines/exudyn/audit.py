@@ -1,8 +1,8 @@
-"""What Exudyn has been given and computes: read from its items, and from the terms of its equations.
+"""Exudyn's model and terms: read from its items, and from the terms of its equations.
 
-Its equations are in the coordinates of all bodies, c. What the bodies do per joint velocity, ċ = T q̇, turns them over
-to the joints by congruence. Forces of dampers are told from velocity terms by their sign: they alone turn round when
-the velocities do.
+Its equations are in the coordinates of all bodies, c. The motions of the bodies per joint velocity, ċ = T q̇, project
+them on the joints by congruence. Forces of dampers are separated from velocity terms by their sign: they alone change
+it with that of the velocities.
 """
 
 from typing import Any
@@ -106,7 +106,7 @@ def _bodies(system: System) -> dict[str, Any]:
 
 
 def _about_center(item: Any) -> Array:
-    """Inertia of a body of Exudyn, which has it about its origin, about the mass centre [kg m²], shape (3, 3)."""
+    """Inertia of a body of Exudyn about the mass centre, from that about its origin [kg m²], shape (3, 3)."""
     xx, yy, zz, yz, xz, xy = item["inertia"]
     c = np.array(item["centerOfMass"])
     steiner = item["mass"] * (c @ c * np.eye(3) - np.outer(c, c))
@@ -114,7 +114,7 @@ def _about_center(item: Any) -> Array:
 
 
 def _pose(system: System, body: int) -> tuple[Array, Array]:
-    """Where Exudyn has one of its bodies: its axes [-], shape (3, 3), and its origin [m], shape (3,)."""
+    """Pose of a body in Exudyn: its axes [-], shape (3, 3), and its origin [m], shape (3,)."""
     if body == system.ground:
         return np.eye(3), np.zeros(3)
     node = system.mbs.GetObject(body)["nodeNumber"]
@@ -123,7 +123,7 @@ def _pose(system: System, body: int) -> tuple[Array, Array]:
 
 
 def _marker(system: System, marker: int) -> tuple[int, Array, Array]:
-    """Body of one of Exudyn's markers, where it is [m], shape (3,), and its axes [-], shape (3, 3)."""
+    """Body of a marker of Exudyn, its position [m], shape (3,), and its axes [-], shape (3, 3)."""
     item = system.mbs.GetMarker(marker)
     R, p = _pose(system, int(item["bodyNumber"]))
     local = np.array(item["localHT"])
@@ -152,7 +152,7 @@ def _joints(system: System) -> tuple[Array, Array, Array]:
 
 
 def _springs(system: System) -> tuple[Array, Array]:
-    """Stiffness of each joint, and where its spring is at rest, each of shape (nj,)."""
+    """Stiffness of each joint, and the rest position of its spring, each of shape (nj,)."""
     stiffness, rest = np.zeros(len(system.mechanism.joints)), np.zeros(len(system.mechanism.joints))
     for frame, number in zip(system.chain, system.springs, strict=True):
         if number is not None and frame.joint is not None:
@@ -175,7 +175,7 @@ def _every_load(system: System) -> list[Any]:
 
 
 def _gravity(system: System) -> Array:
-    """Acceleration of gravity, which Exudyn has as a load on each body [m/s²], shape (3,)."""
+    """Acceleration of gravity, a load on each body in Exudyn [m/s²], shape (3,)."""
     weights = [load["loadVector"] for load in _every_load(system) if load["loadType"] == "MassProportional"]
     return np.array(weights[0]) if weights else np.zeros(3)
 
@@ -200,7 +200,7 @@ def _loads(system: System) -> tuple[Array, Array]:
 
 
 def _opening(system: System) -> float:
-    """How far the widest loop is open [m or rad]."""
+    """Gap of the widest loop [m or rad]."""
     widest = 0.0
     for closure in system.closures:
         item = system.mbs.GetObject(closure)

@@ -1,4 +1,4 @@
-"""Genesis, from the user's own file through its loader of MJCF; in double precision; on a GPU where there is one."""
+"""Genesis, from the user's own file through its loader of MJCF; in double precision; on a GPU if available."""
 
 from loopcheck.engines.contract import Engine
 

@@ -67,7 +67,7 @@ class GenesisDriven:
         return self.built.opening()
 
     def drive(self, target: Array, rate: Array) -> Mapping[str, Array]:
-        """See `loopcheck.engines.own_drives.Driven.drive`: drives of velocity, which are told no position."""
+        """See `loopcheck.engines.own_drives.Driven.drive`: drives of velocity, without a target position."""
         built = self.built
         built.load()
         built.entity.control_dofs_velocity(rate.copy(), self.dofs)
@@ -78,14 +78,14 @@ class GenesisDriven:
 def held_by_drives(
     source: str, case: Case, motion: Motion, stepping: Stepping, *, as_loaded: bool = False
 ) -> EffortHistory:
-    """What a route returns.
+    """Result of a route.
 
     Args:
-        stepping: How it steps; drives have the same gains with all steps.
-        as_loaded: Whether rotors stay as Genesis' loader fills them in.
+        stepping: Settings of the stepping; drives have the same gains with all steps.
+        as_loaded: Whether rotors keep the defaults of Genesis' loader.
 
     Raises:
-        NotRepresentableError: If the mechanism has something that would be lost.
+        NotRepresentableError: If an element of the mechanism would be lost.
         EngineError: If Genesis fails, or its state is not finite any more.
     """
     mechanism = case.mechanism

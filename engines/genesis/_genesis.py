@@ -1,4 +1,4 @@
-"""Genesis, which is initialized once in a process: here in double precision, on a GPU where PyTorch has one."""
+"""Genesis, initialized once in a process: here in double precision, on a GPU if PyTorch has one."""
 
 from functools import cache
 
@@ -16,5 +16,5 @@ def start() -> None:
 
 
 def device() -> str:
-    """What computes: the name of a GPU, or CPU."""
+    """Name of the computing device: the name of a GPU, or CPU."""
     return str(torch.cuda.get_device_name()) if torch.cuda.is_available() else "CPU"

@@ -27,23 +27,23 @@ guarded = partial(converted, errors=(genesis.GenesisException, ValueError, Runti
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stepping:
-    """How a scene steps."""
+    """Settings of the stepping of a scene."""
 
     step: float = STEP
-    """How long a step is [s]."""
+    """Length of a step [s]."""
     iterations: int = 25
     """Of its solver in a step, at most [-]; 25 are Genesis' own."""
 
     def rigid_options(self, **others: Any) -> Any:
-        """Options of the solver of rigid bodies: Genesis' own, but for the iterations and what is given.
+        """Options of the solver of rigid bodies: Genesis' own, except the iterations and given options.
 
         Args:
-            others: What is given, by name.
+            others: Given options, by name.
         """
         return genesis.options.RigidOptions(iterations=self.iterations, **others)
 
     def apply(self, entity: Any) -> None:
-        """Set what can be set once the scene of a robot is built: nothing.
+        """Apply the settings of a built scene: none.
 
         Args:
             entity: The robot in Genesis.
@@ -60,7 +60,7 @@ class Built:
     links: tuple[Any, ...]
     """Genesis' link of each body."""
     armature_as_loaded: Array
-    """Of each dof, before it was set back to that of the file [kg or kg m²], shape (nv,)."""
+    """Of each dof, before it was reset to that of the file [kg or kg m²], shape (nv,)."""
 
     def put(self, q: JointPositions, qd: JointVelocities) -> None:
         """Set the state."""
@@ -95,7 +95,7 @@ class Built:
             )
 
     def opening(self) -> Deviation:
-        """How far the widest loop is open."""
+        """Gap of the widest loop."""
         return opening(self.mechanism, self.poses())
 
 
@@ -103,12 +103,12 @@ def build(mechanism: Mechanism, stepping: Stepping | None = None, *, as_loaded: 
     """The robot's file in Genesis, in the gravity of the mechanism.
 
     Args:
-        stepping: How it steps; by default with Genesis' own iterations, in steps of `STEP`.
-        as_loaded: Whether rotors stay as the loader has filled them in; else they are set back to those of the file.
-        worlds: How many are in one batch; 0 for one that is none.
+        stepping: Settings of the stepping; by default with Genesis' own iterations, in steps of `STEP`.
+        as_loaded: Whether rotors keep the defaults of the loader; otherwise they are reset to those of the file.
+        worlds: Number of robots in a batch; 0 without a batch.
 
     Raises:
-        NotRepresentableError: If something of the mechanism would be lost.
+        NotRepresentableError: If an element of the mechanism would be lost.
     """
     want_carried(mechanism)
     start()
@@ -136,13 +136,13 @@ def build(mechanism: Mechanism, stepping: Stepping | None = None, *, as_loaded: 
 
 
 def numbers(tensor: Any) -> Array:
-    """What a tensor holds, in double precision."""
+    """Content of a tensor, in double precision."""
     return np.array(tensor.cpu().numpy() if hasattr(tensor, "cpu") else tensor, dtype=float)
 
 
 @contextmanager
 def _file(mechanism: Mechanism) -> Iterator[Path]:
-    """The file as it is; with what a variant changes, a copy of it."""
+    """The unmodified file, or a copy with the changes of a variant."""
     model = mechanism.model
     if not (model.overrides or model.actuated):
         yield model.path

@@ -1,4 +1,4 @@
-"""What Genesis has made of the file: read back from its links, dofs and Jacobians."""
+"""The file as loaded by Genesis: read back from its links, dofs and Jacobians."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def matrices(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> Mat
 
 
 def inventory(built: Built, q: JointPositions) -> Inventory:
-    """What a robot in Genesis is."""
+    """Properties of a robot in Genesis."""
     mechanism, entity = built.mechanism, built.entity
     built.put(q, np.zeros(mechanism.nv))
     freedom, axis, anchor = _joints(built)
@@ -120,7 +120,7 @@ def _loop_rows(built: Built) -> Array:
 
 
 def _rows_there(built: Built) -> int:
-    """How many rows the equalities have that Genesis has loaded."""
+    """Number of rows of the equalities loaded by Genesis."""
     sizes = {"CONNECT": 3, "WELD": 6, "JOINT": 1}
     return sum(sizes[equality.type.name] for equality in built.entity.equalities)
 

@@ -1,4 +1,4 @@
-"""Robots of a file in one batch of Genesis, and what its step and iterations make of the effort."""
+"""Robots of a file in a batch of Genesis, and the effect of its step and iterations on the effort."""
 
 from collections.abc import Mapping
 
@@ -45,7 +45,7 @@ def as_is(case: Case, motion: Motion, settings: Settings, precision: str) -> AsI
 
 
 class GenesisWorlds:
-    """Worlds of one scene; efforts act as forces on joints whose drives are off."""
+    """Worlds of a scene; efforts act as forces on joints with disabled drives."""
 
     def __init__(self, mechanism: Mechanism, stepping: Stepping, state: State) -> None:
         """Put a robot into each state.

@@ -76,7 +76,7 @@ def plan(mechanism: Mechanism, motion: Motion) -> DrivesPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scripted(Stepping):
-    """How a scene steps as the script of settings says."""
+    """Stepping of a scene by the script of settings."""
 
     functions: Mapping[str, Any]
     """Names that the file defines."""
@@ -121,7 +121,7 @@ def script(mechanism: Mechanism, settings: Settings) -> str:
     """The calls, as functions of a module that needs Genesis alone.
 
     Args:
-        mechanism: Robot, whose rotors are set, as Genesis fills in others.
+        mechanism: Robot; its rotors are set, as Genesis fills in others.
     """
     rotors = ", ".join(f"{value:.17g}" for joint in mechanism.joints for value in np.atleast_1d(joint.armature))
     integrator = f"integrator=genesis.integrator.{settings['integrator']}, " if "integrator" in settings else ""

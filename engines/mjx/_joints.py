@@ -1,4 +1,4 @@
-"""Moves joints from a pose in MJX, by displacements whose turns are in body axes."""
+"""Moves joints from a pose in MJX, by displacements with turns in body axes."""
 
 from typing import Any, TypeAlias
 
@@ -18,7 +18,7 @@ def joints_of(mechanism: Mechanism) -> Joints:
 
 
 def moved(q: Any, displacement: Any, joints: Joints) -> Any:
-    """Positions after a displacement, whose turns are in body axes."""
+    """Positions after a displacement, with turns in body axes."""
     parts = []
     for kind, place, dof in joints:
         shifts = {"free": 3, "ball": 0}.get(kind, 1)
@@ -30,7 +30,7 @@ def moved(q: Any, displacement: Any, joints: Joints) -> Any:
 
 
 def _turned(quaternion: Any, theta: Any) -> Any:
-    """A quaternion times that of a turn, which may be none."""
+    """A quaternion times that of a turn, which may be zero."""
     square = theta @ theta
     angle = jnp.sqrt(jnp.where(square > 0, square, 1))
     c = jnp.where(square > 0, jnp.cos(angle / 2), 1)

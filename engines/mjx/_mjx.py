@@ -1,4 +1,4 @@
-"""Imports MJX without what it prints, and says in which precision it computes."""
+"""Imports MJX without its output, and selects the precision."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
@@ -20,12 +20,12 @@ def on_cpu(*, double: bool) -> Iterator[None]:
 
 @contextmanager
 def on_device(*, double: bool) -> Iterator[None]:
-    """Compute in double or single precision meanwhile, in this thread alone, on a GPU where JAX has one."""
+    """Compute in double or single precision meanwhile, in this thread alone, on a GPU if JAX has one."""
     with jax.enable_x64(double):
         yield
 
 
 def device() -> str:
-    """The device that computes unless the CPU is asked for."""
+    """The device that computes unless the CPU is requested."""
     first = jax.devices()[0]
     return "CPU" if first.platform == "cpu" else str(first.device_kind)

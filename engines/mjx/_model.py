@@ -37,7 +37,7 @@ Loads = tuple[Any, Any]
 
 
 class Terms(NamedTuple):
-    """What MJX computes at some states."""
+    """MJX's results at some states."""
 
     M: Array
     """Inertia matrix [kg, kg m or kg m²], shape (nt, nv, nv)."""
@@ -70,13 +70,13 @@ class Terms(NamedTuple):
 
 
 def compiled(mechanism: Mechanism, drives: Sequence[Coordinate] = ()) -> Any:
-    """MuJoCo's `MjModel` of a mechanism, less what every source leaves out and MJX need not know.
+    """MuJoCo's `MjModel` of a mechanism, without elements that every source leaves out.
 
     Args:
-        drives: Coordinates that are held to a motion by an equality each, after all others.
+        drives: Coordinates held to a motion by an equality each, after all others.
 
     Raises:
-        NotRepresentableError: If MJX would drop something of it in silence.
+        NotRepresentableError: If MJX would silently drop an element.
     """
     model = driven(mechanism, drives) if drives else build(mechanism)
     if lost_in_silence := list(dropped(model)):  # with what it refuses itself, which is the first of it alone
@@ -90,7 +90,7 @@ def compiled(mechanism: Mechanism, drives: Sequence[Coordinate] = ()) -> Any:
 
 
 def dropped(model: Any) -> Iterator[str]:
-    """What MJX would drop of a model in silence."""
+    """Elements of a model that MJX would silently drop."""
     for what in DROPPED:
         for k in np.flatnonzero(getattr(CompatibleModel(model), f"actuator_{what}")):
             yield f"{what} of actuator '{model.actuator(k).name}'"
@@ -115,7 +115,7 @@ def put(model: Any) -> tuple[Any, Any]:
     """MJX's model and a state of it.
 
     Raises:
-        NotRepresentableError: If MJX refuses something of the model; the message says what.
+        NotRepresentableError: If MJX refuses an element of the model; the message names it.
     """
     try:
         on_device = mjx.put_model(model, impl="jax")
@@ -126,7 +126,7 @@ def put(model: Any) -> tuple[Any, Any]:
 
 @contextmanager
 def guarded(route: str, *, double: bool) -> Iterator[None]:
-    """Compute on the CPU in double or single precision, and turn what JAX raises into an `EngineError`."""
+    """Compute on the CPU in double or single precision, and turn JAX's exceptions into an `EngineError`."""
     try:
         with on_cpu(double=double):
             yield
@@ -135,7 +135,7 @@ def guarded(route: str, *, double: bool) -> Iterator[None]:
 
 
 def rows_of(model: Any) -> list[list[int]]:
-    """Rows of each equality in MJX's constraints, which go by kind; none of one that is not active."""
+    """Rows of each equality in MJX's constraints, which are sorted by kind; empty for an inactive equality."""
     rows: list[list[int]] = [[] for _ in range(model.neq)]
     first = 0
     for kind, count in ROWS.items():
@@ -146,7 +146,7 @@ def rows_of(model: Any) -> list[list[int]]:
 
 
 def opening(model: Any, residual: AnyArray) -> Deviation:
-    """How far the widest equality is open.
+    """Gap of the widest equality.
 
     Args:
         model: MuJoCo's model.
@@ -171,7 +171,7 @@ def loads_of(mechanism: Mechanism) -> Loads:
 
 
 def computed(model: Any, data: Any, loads: Loads) -> Any:
-    """MJX's state with what depends on positions and velocities, and with the wrenches that act there."""
+    """MJX's state with the quantities derived from positions and velocities, and with the wrenches that act there."""
     data = mjx.fwd_position(model, data)
     bodies, vectors = loads
     wrench = jax.numpy.zeros_like(data.xfrc_applied)
@@ -184,10 +184,10 @@ def computed(model: Any, data: Any, loads: Loads) -> Any:
 
 
 def terms(mechanism: Mechanism, model: Any, q: PositionSeries, qd: VelocitySeries) -> Terms:
-    """The engine's terms at some states, in the precision that is on, rows in the order of the equalities.
+    """The engine's terms at some states, in the active precision, rows in the order of the equalities.
 
     Args:
-        model: Its `MjModel`, of which the feedback on drift is switched off.
+        model: Its `MjModel`, without feedback on drift.
     """
     model.eq_solref[:] = 0  # what is left of the reference acceleration is −J̇q̇
     on_device, data = put(model)

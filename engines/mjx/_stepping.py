@@ -1,7 +1,8 @@
 """The classical Runge-Kutta method on MJX's forward dynamics, compiled once for all steps and settings of a robot.
 
-MJX leaves J̇v out of the reference accelerations of its equalities, as MuJoCo did before 3.7. It is put in between two
-of MJX's stages, as the derivative of MJX's own Jacobian along the velocity, unless the engine is wanted as it is.
+MJX leaves J̇v out of the reference accelerations of its equalities, as MuJoCo did before 3.7. It is inserted between
+two
+of MJX's stages, as the derivative of MJX's own Jacobian along the velocity, unless the unmodified engine is requested.
 """
 
 from functools import partial
@@ -18,7 +19,7 @@ STAGES = ((0.0, 0.5, 0.5, 1.0), (0, 1, 1, 2), (1 / 6, 1 / 3, 1 / 3, 1 / 6))
 
 
 class Layout(NamedTuple):
-    """Where things stand, and what is to be done: the same for all simulations that share their compiled code."""
+    """Places of quantities and requested outputs: the same for all simulations with the same compiled code."""
 
     drives: tuple[int, ...]
     """Rows of the drives in MJX's constraints."""
@@ -30,11 +31,11 @@ class Layout(NamedTuple):
     samples: int
     """Number of reports."""
     velocity_term: bool
-    """Whether J̇v is put into the reference accelerations."""
+    """Whether J̇v is added to the reference accelerations."""
 
 
 class Robot(NamedTuple):
-    """What is simulated."""
+    """Simulated robot."""
 
     model: Any
     data: Any
@@ -42,7 +43,7 @@ class Robot(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One simulation."""
+    """A simulation."""
 
     q: Any
     """Joint positions at its beginning [m or rad], shape (nq,)."""
@@ -61,9 +62,9 @@ def simulated(robot: Robot, run: Run, compliances: Any, *, layout: Layout) -> tu
     """Simulate a robot at several compliances at once.
 
     Args:
-        robot: What is simulated.
+        robot: Simulated robot.
         compliances: Factors on the inverse weights of its bodies and dofs [-], shape (n,).
-        layout: Where things stand.
+        layout: Places of quantities.
 
     Returns:
         Forces of the drives [N or N m], shape (n, samples, drives); joint positions, shape (n, samples, nq), at the
@@ -121,7 +122,7 @@ def _rates(robot: Robot, run: Run, layout: Layout, q: Any, qd: Any, half_step: A
 
 
 def _opening(model: Any, data: Any, layout: Layout) -> Any:
-    """How far the widest loop is open [m], [rad], shape (2,)."""
+    """Gap of the widest loop [m], [rad], shape (2,)."""
     lengths, angles = ([jnp.zeros((), data.qpos.dtype)] for _ in range(2))
     for equality, rows in enumerate(layout.loops):
         gap = data._impl.efc_pos[jnp.array(rows, int)]
@@ -149,7 +150,7 @@ def solved(robot: Robot, q: Any, qd: Any, layout: Layout) -> Any:
 
 
 def _rate_of_displacement(displacement: Any, velocity: Any, joints: Joints) -> Any:
-    """Rate at which a displacement grows, θ̇ = ω + θ × ω / 2 + θ × (θ × ω) / 12 for turns in body axes, (nv,)."""
+    """Growth rate of a displacement, θ̇ = ω + θ × ω / 2 + θ × (θ × ω) / 12 for turns in body axes, (nv,)."""
     rate = velocity
     for kind, _, dof in joints:
         if kind in ("free", "ball"):

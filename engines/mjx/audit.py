@@ -1,4 +1,4 @@
-"""What MJX has on the device and computes, in double precision: read from its own model and state."""
+"""MJX's model and terms on the device, in double precision: read from its own model and state."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Robots of a file in one batch of MJX."""
+"""Robots of a file in a batch of MJX."""
 
 from functools import partial
 from typing import Any
@@ -25,7 +25,7 @@ SOURCES = {"single": "mjx/as_is_single", "double": "mjx/as_is"}
 
 
 def choices(mechanism: Mechanism) -> dict[str, Settings]:
-    """See `loopcheck.engines.contract.Batch.choices`: only choices that need no new compilation, which is slow."""
+    """See `loopcheck.engines.contract.Batch.choices`: only choices without a new compilation, which is slow."""
     every = choices_of_mujoco(mechanism)
     compiled_anew = {"iterations", "solver", "integrator"}
     return {name: settings for name, settings in every.items() if not compiled_anew & settings.keys()}
@@ -38,7 +38,7 @@ def as_is(case: Case, motion: Motion, settings: Settings, precision: str) -> AsI
 
 
 class MjxWorlds:
-    """Worlds of one batch on the device."""
+    """Worlds of a batch on the device."""
 
     def __init__(self, mechanism: Mechanism, stepper: MjxStepper, wrenches: Array, state: State) -> None:
         """Put a robot into each state.

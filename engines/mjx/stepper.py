@@ -19,7 +19,7 @@ READ = (*STATE, "actuator_force")
 
 
 class MjxStepper:
-    """A model on the device, in double or single precision, of which one world is stepped.
+    """A model on the device, in double or single precision, with a single stepped world.
 
     Data stay there as a list of arrays: to take MJX's own classes apart and to read all of them takes ten times the
     step of a small robot.
@@ -85,7 +85,7 @@ class MjxStepper:
         return force, (cdof * cfrc_int[self.model.dof_bodyid]).sum(axis=1)
 
     def _write(self, data: Any, read: Any) -> None:
-        """Put into MuJoCo's data what a step gave; all that MJX has where there are more or other rows than before."""
+        """Copy the result of a step into MuJoCo's data; all of MJX's data if the rows have changed."""
         every = (read["efc_J"] != 0).any(axis=1)
         in_use = every[: len(self._equality)]
         count = int(in_use.sum())
@@ -105,7 +105,7 @@ class MjxStepper:
 
 @cache
 def _step_of(robot: Any, data: Any, reads_joints: bool) -> Callable[..., Any]:
-    """A compiled step of all robots of one structure, from lists of arrays to lists of arrays.
+    """A compiled step of all robots with the same structure, from lists of arrays to lists of arrays.
 
     Args:
         robot: Structure of MJX's model.
@@ -135,7 +135,7 @@ def _stepped(model: Any, data: Any, *, reads_joints: bool) -> tuple[Any, Any]:
 
 
 def _equality_of_rows(model: Any) -> AnyArray:
-    """Which equality each of MJX's rows of equalities belongs to [-], shape (rows,); −1 where it is not active."""
+    """Equality of each of MJX's rows of equalities [-], shape (rows,); −1 for an inactive row."""
     rows = rows_of(model)
     count = 1 + max((row for of_one in rows for row in of_one), default=-1)
     equality = np.full(count, -1)

@@ -1,4 +1,4 @@
-"""Other settings of a file in MJX in single precision, as it computes out of the box: those of MuJoCo it has."""
+"""Other settings of a file in MJX in single precision, its default: MuJoCo's settings as far as MJX has them."""
 
 from functools import partial
 

@@ -1,8 +1,8 @@
-"""A clock in MuJoCo's model, with which the targets of drives move within a step, at every stage of its own integrator.
+"""A clock in MuJoCo's model that moves the targets of drives within a step, at every stage of its own integrator.
 
-An equality of MuJoCo holds a joint or a tendon to a polynomial of another one. Here the other is a joint that turns at
-1 rad/s, too heavy for anything to move it, and the polynomials are targets over time. The external wrenches act on
-bodies without mass, at the points where their forces do: so they too are right at every stage.
+An equality of MuJoCo holds a joint or a tendon to a polynomial of another. Here the other is a joint that turns at
+1 rad/s, too heavy to be disturbed, and the polynomials are targets over time. The external wrenches act on
+massless bodies at the points of application of their forces: so they too are right at every stage.
 """
 
 from typing import Any
@@ -37,7 +37,7 @@ def add_clock(spec: Any) -> None:
 
 
 def add_points(spec: Any, mechanism: Mechanism) -> None:
-    """Add a body without mass for each external wrench, at the point where its force acts."""
+    """Add a massless body for each external wrench, at the point of application of its force."""
     bodies = spec.bodies[1:]  # the first is the world
     for k, load in enumerate(mechanism.wrenches):
         bodies[load.body].add_body(name=_point(k), pos=load.point, ipos=np.zeros(3), explicitinertial=True)
@@ -54,7 +54,7 @@ def _point(k: int) -> str:
 
 
 def frozen_targets(targets: Array, feedback: AnyArray) -> Array:
-    """Targets p that stay what they are at the beginning of a step.
+    """Targets p that stay constant from the beginning of a step.
 
     Args:
         targets: K p + B ṗ at every half step [m/s² or rad/s²], shape (2 steps + 1, drives).

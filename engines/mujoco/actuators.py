@@ -49,12 +49,12 @@ class Actuators:
 
     @property
     def servo(self) -> AnyArray:
-        """Which hold a length or a velocity by themselves [-], shape (na,)."""
+        """Mask of the actuators that hold a length or a velocity by themselves [-], shape (na,)."""
         holds_velocity = (self.bias[:, 2] != 0) & (self.gain[:, 0] == -self.bias[:, 2]) & ~self.electric
         return (self.bias[:, 1] != 0) | holds_velocity
 
     def input_for(self, effort: Efforts, length: Array, velocity: Array) -> Array:
-        """The input with which actuators act with given forces, shape (na,).
+        """The input for given forces of the actuators, shape (na,).
 
         Args:
             effort: The forces [N or N m], shape (na,).
@@ -64,20 +64,20 @@ class Actuators:
         return (effort - _affine(self.bias, length, velocity)) / _affine(self.gain, length, velocity)
 
     def input_of_servo(self, length: Array, velocity: Array) -> Array:
-        """The input with which servos are at rest where they are wanted, shape (..., na).
+        """The input of servos at rest in the desired state, shape (..., na).
 
-        A servo that knows no length, as `velocity`, is at rest where it moves as wanted.
+        A servo without a length, as `velocity`, is at rest at its desired velocity.
 
         Args:
-            length: Lengths wanted [m or rad, times their gears], shape (..., na).
-            velocity: Velocities wanted [of those per s], shape (..., na).
+            length: Desired lengths [m or rad, times their gears], shape (..., na).
+            velocity: Desired velocities [of those per s], shape (..., na).
         """
         by_length = -(self.bias[:, 0] + self.bias[:, 1] * length)
         by_velocity = -(self.bias[:, 0] + self.bias[:, 2] * velocity)
         return np.where(self.bias[:, 1] != 0, by_length, by_velocity) / self.gain[:, 0]
 
     def control_for(self, force: Array, rate: Array) -> Array:
-        """Controls for inputs: those themselves, or where an activation integrates them their rates.
+        """Controls for inputs: the inputs themselves, or their rates if an activation integrates them.
 
         Args:
             force: Inputs [N or N m per gain], shape (na,).
@@ -109,18 +109,18 @@ class Actuators:
         return np.clip(force, *self.force_range.T)
 
     def change(self, force: Array, inputs: Array, ahead: tuple[Array, Array]) -> Array:
-        """How much more force acts where the actuators have moved on, to first order [N or N m], shape (..., na).
+        """Change of the forces by a motion of the actuators, to first order [N or N m], shape (..., na).
 
         Args:
-            force: Forces before [N or N m], shape (..., na); one that is clipped stays so.
+            force: Forces before [N or N m], shape (..., na); a clipped force stays clipped.
             inputs: Inputs [N or N m per gain], shape (..., na).
-            ahead: By how much lengths and velocities have moved on, each of shape (..., na).
+            ahead: Changes of lengths and velocities, each of shape (..., na).
         """
         by_length, by_velocity = (self.bias[:, k] + self.gain[:, k] * inputs for k in (1, 2))
         return np.where(self._clipped(force), 0.0, by_length * ahead[0] + by_velocity * ahead[1])
 
     def at_limits(self, ctrl: Array, force: EffortSeries) -> dict[str, int]:
-        """How often those that have been at the end of the range of their control or force were there, by name.
+        """Number of steps at the end of the control or force range for each actuator that reached it, by name.
 
         Args:
             ctrl: Controls, before they are clipped [N or N m per gain], shape (nt, na).
@@ -141,7 +141,7 @@ def actuators(model: Any) -> Actuators:
         model: MuJoCo's model.
 
     Raises:
-        NotRepresentableError: If one has a force that is not affine, as a muscle's.
+        NotRepresentableError: If a force is not affine, as a muscle's.
     """
     fields, na = CompatibleModel(model), model.nu
     names = tuple(model.actuator(i).name or f"actuator{i}" for i in range(na))
@@ -180,7 +180,7 @@ def actuators(model: Any) -> Actuators:
 
 
 def _electric(model: Any) -> AnyArray:
-    """Which actuators are DC motors of a voltage alone, (na,)."""
+    """Mask of the DC motors of a voltage alone, (na,)."""
     plain = [
         kind == DC_MOTOR and place < 0 and not (gain[2:].any() or bias.any() or dynamics.any())
         for kind, place, gain, bias, dynamics in zip(
@@ -196,7 +196,7 @@ def _electric(model: Any) -> AnyArray:
 
 
 def _in_words(model: Any, actuator: int) -> str:
-    """What kind of gain, bias and dynamics an actuator has, by MuJoCo's names."""
+    """Kinds of gain, bias and dynamics of an actuator, by MuJoCo's names."""
     kinds = (
         (mujoco.mjtGain, model.actuator_gaintype),
         (mujoco.mjtBias, model.actuator_biastype),
@@ -210,7 +210,7 @@ def _affine(coefficients: Array, length: Array, velocity: Array) -> Array:
 
 
 def _ranges_on_joints(model: Any, names: Sequence[str]) -> Array:
-    """Least and largest force of each actuator that its joint lets through, (na, 2), which no reading of it shows."""
+    """Force range of each actuator from its joint, (na, 2), which no reading of it shows."""
     on_joint = np.isin(model.actuator_trntype, (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT)))
     ranges = np.tile([-np.inf, np.inf], (model.nu, 1))
     joints = np.where(on_joint, model.actuator_trnid[:, 0], -1)

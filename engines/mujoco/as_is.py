@@ -55,7 +55,7 @@ DISCRETE = int(getattr(mujoco.mjtIntegrator, "mjINT_DISCRETE", -1))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How a robot is to be driven, whatever the step and the softness with which it is then simulated."""
+    """Demands of driving a robot, independent of the step and the softness of its simulation."""
 
     mechanism: Mechanism
     motion: Motion
@@ -66,19 +66,19 @@ class Plan:
 
 
 def compiled(mechanism: Mechanism) -> Any:
-    """The user's model as it is, in the gravity of the case; nothing added, nothing switched off."""
+    """The user's unmodified model, in the gravity of the case."""
     model = compile_model(mechanism.model)
     model.opt.gravity[:] = mechanism.gravity
     return model
 
 
 def stages(model: Any) -> int:
-    """How often a step of a model computes its dynamics [-]."""
+    """Number of evaluations of the dynamics in a step of a model [-]."""
     return 4 if model.opt.integrator == RUNGE_KUTTA else 1
 
 
 def timeconst(model: Any) -> float:
-    """Smallest time constant of the loops of a model, as MuJoCo takes it [s]; infinite where it has no loops."""
+    """Smallest time constant of the loops of a model, by MuJoCo's rules [s]; infinite without loops."""
     timeconsts = [np.inf]
     safe = not model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_REFSAFE
     for k in np.flatnonzero(model.eq_active0):
@@ -91,7 +91,7 @@ def timeconst(model: Any) -> float:
 
 
 def plan(mechanism: Mechanism, motion: Motion) -> Plan:
-    """What it takes to drive a robot along a motion, by MuJoCo's matrices at its exact states."""
+    """Demands of driving a robot along a motion, by MuJoCo's matrices at its exact states."""
     model = build(mechanism)
     own_actuators_off(model)
     data = mujoco.MjData(model)
@@ -124,13 +124,13 @@ def simulate(
     """Step a model along a motion to its end.
 
     Args:
-        plan: The robot, its motion, and what that takes.
-        stepper: MuJoCo's model of it as it is to be stepped, and what steps it.
+        plan: The robot, its motion, and the demands of the motion.
+        stepper: MuJoCo's model of it with the settings of the run, and its stepping function.
         bandwidth: Of the controller [rad/s].
         start: Number of the sample of the motion at whose exact state the run starts, or joint positions at which it
             starts at rest [m or rad], shape (nq,).
         torque: Let servos act with the controller's efforts too, instead of holding the motion by themselves.
-        reads_joints: Whether to read what joints report too, which takes as long as the step.
+        reads_joints: Whether to read the joints' own reports too, which takes as long as the step.
 
     Raises:
         NotRepresentableError: If an actuator is no motor or servo.
@@ -150,11 +150,11 @@ def simulate(
 def driven(
     stepper: Stepper, case: Case, motion: Motion, settings: Mapping[str, str], width: float | None = None
 ) -> EffortHistory:
-    """What a route returns of the user's file that is driven along a motion by its own actuators.
+    """Result of a route for the user's file, driven along a motion by its own actuators.
 
     Args:
-        stepper: The model and what steps it.
-        settings: Every setting that matters beside those of the file.
+        stepper: The model and its stepping function.
+        settings: Every relevant setting beside those of the file.
         width: Bandwidth of the controller [rad/s]; by default that of these settings.
 
     Raises:
@@ -190,7 +190,7 @@ def _in_words(servos: int, motors: int) -> str:
 
 
 class _Run:
-    """A simulation under way, and what is written down of it."""
+    """A simulation in progress, and its record."""
 
     def __init__(self, plan: Plan, stepper: Stepper, bandwidth: float, sample: int, torque: bool) -> None:
         model = stepper.model
@@ -226,7 +226,7 @@ class _Run:
         self.iterations = 0
 
     def step(self, k: int, reads_joints: bool) -> None:
-        """Control, step, and write down what acted."""
+        """Control, step, and record the acting efforts."""
         model, data, log = self.model, self.data, self.log
         self.q[k], self.qd[k], self.act[k] = data.qpos, data.qvel, data.act
         log["wanted"][k], inputs, rates = self._inputs(k)
@@ -248,7 +248,7 @@ class _Run:
         self.gaps.setdefault(data.efc_id[: data.ne].tobytes(), []).append(data.efc_pos[: data.ne].copy())
 
     def _inputs(self, k: int) -> tuple[Array, Array, Array]:
-        """Efforts wanted for a step [N or N m], the inputs they take, and the rates of these, shape (na,) each."""
+        """Desired efforts of a step [N or N m], the corresponding inputs, and their rates, shape (na,) each."""
         q, qd = self.data.qpos, self.data.qvel
         efforts = self.controller.efforts(k, self.A @ q, self.W @ qd)
         by_torque = self.actuators.input_for(efforts, self.lengths @ q, self.rates @ qd)
@@ -256,7 +256,7 @@ class _Run:
         return efforts, inputs, np.where(self.torque, 0.0, self.servo_rates[k])
 
     def _leave_out(self, k: int) -> None:
-        """Note what contacts, limits and dry friction did in a step."""
+        """Note the effects of contacts, limits and dry friction in a step."""
         model, data = self.model, self.data
         others = np.flatnonzero(data.efc_type[: data.nefc] != EQUALITY_ROW)
         if not data.efc_force[others].any():
@@ -272,14 +272,14 @@ class _Run:
         self.left_out[k] = pose
 
     def _write_left_out(self) -> None:
-        """Write down efforts that would do what contacts, limits and dry friction did."""
+        """Record efforts equivalent to contacts, limits and dry friction."""
         if self.left_out:
             efforts = balancing_efforts(list(self.left_out.values()), self.W, self.mechanism.effort_scales)
             self.log["left_out"][list(self.left_out)] = efforts
             self.left_out.clear()
 
     def record(self) -> Record:
-        """What was written down."""
+        """The record."""
         self._write_left_out()
         log, h = self.log, float(self.model.opt.timestep)
         self.q[-1], self.qd[-1], self.act[-1] = self.data.qpos, self.data.qvel, self.data.act
@@ -323,11 +323,11 @@ def acted(
     moved: tuple[Array, Array],
     h: float,
 ) -> EffortSeries:
-    """Efforts that acted over each step, which is what moved the robot, by what the integrator does with a force.
+    """Efforts that acted over each step, by the integrator's use of a force.
 
     Args:
         integrator: MuJoCo's number of it.
-        read: Forces that MuJoCo reports after each step [N or N m], which are those of its beginning but with RK4, and
+        read: Forces reported by MuJoCo after each step [N or N m] (of its beginning, except with RK4), and
             inputs of the actuators before and after it, each of shape (nt, na).
         moved: Their lengths and velocities at the beginnings of the steps and after the last, (nt + 1, na) each.
         h: Step [s].
@@ -350,7 +350,7 @@ def acted(
 
 
 def _dofs_of_actuators(model: Any) -> AnyArray:
-    """The dof on which each actuator acts, -1 where it acts on a tendon [-], shape (na,)."""
+    """The dof of each actuator, -1 for an actuator on a tendon [-], shape (na,)."""
     on_joint = model.actuator_trntype != int(mujoco.mjtTrn.mjTRN_TENDON)
     dofs = model.jnt_dofadr[np.where(on_joint, model.actuator_trnid[:, 0], 0)]
     return np.where(on_joint, dofs, -1)

@@ -1,4 +1,4 @@
-"""What MuJoCo has compiled and computes: read from `MjModel` and `MjData`."""
+"""MuJoCo's compiled model and its terms: read from `MjModel` and `MjData`."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
 
 
 def inventory(model: Any, data: Any, rest_force: JointForces) -> Inventory:
-    """What stands in a model.
+    """Contents of a model.
 
     Args:
         model: MuJoCo's model.

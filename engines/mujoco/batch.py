@@ -1,4 +1,4 @@
-"""Robots of a file in one batch: what of it is set, for MuJoCo and its ports, and MuJoCo's own rollouts."""
+"""Robots of a file in a batch: changed settings for MuJoCo and its ports, and MuJoCo's own rollouts."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -59,10 +59,10 @@ def choices(mechanism: Mechanism) -> Mapping[str, Settings]:
 
 
 def loaded(mechanism: Mechanism, settings: Settings) -> tuple[Any, Array]:
-    """MuJoCo's model of a file with other settings, whose external wrenches are the same wherever its bodies turn.
+    """MuJoCo's model of a file with other settings, with external wrenches that stay constant while its bodies turn.
 
     Returns:
-        The model, with a body without mass at the point where each wrench acts, and its `xfrc_applied` [N and N m],
+        The model, with a massless body at the point of application of each wrench, and its `xfrc_applied` [N and N m],
         shape (bodies, 6).
     """
     if not mechanism.wrenches:
@@ -88,10 +88,10 @@ def as_is(case: Case, motion: Motion, settings: Settings, precision: str) -> AsI
 
 
 def run_with(stepper: Callable[[Any], Stepper], case: Case, motion: Motion, settings: Settings) -> AsIs:
-    """The run of a file with other settings, by the controller of its own.
+    """The run of a file with other settings, by the controller of its own settings.
 
     Args:
-        stepper: What steps a model of MuJoCo's.
+        stepper: Makes the stepping function of a MuJoCo model.
     """
     own = compiled(case.mechanism)
     width = bandwidth(own.opt.timestep, timeconst(own))
@@ -99,7 +99,7 @@ def run_with(stepper: Callable[[Any], Stepper], case: Case, motion: Motion, sett
 
 
 def controls(mechanism: Mechanism, model: Any, state: State, tau: EffortSeries) -> Array:
-    """Controls with which the actuators of a file begin to act with given efforts, shape (n, na).
+    """Controls at the start for given efforts of a file's actuators, shape (n, na).
 
     Args:
         model: MuJoCo's.
@@ -156,10 +156,10 @@ def seconds_per_step(
     q: JointPositions,
     settings: Settings,
 ) -> float:
-    """What a step of one robot alone takes in single precision on the device [s], the best of several.
+    """Wall time of a step of a single robot in single precision on the device [s], the best of several.
 
     Args:
-        worlds: Makes robots of one batch.
+        worlds: Makes robots of a batch.
     """
     one = worlds(mechanism, (q[None], np.zeros((1, mechanism.nv))), settings, "single")
     return best_seconds(lambda: None, partial(one.step, np.zeros((1, mechanism.na))))

@@ -1,8 +1,8 @@
-"""What MuJoCo's kinematics says of the acceleration of its loops, J̇ q̇, whatever its solver makes of it.
+"""Acceleration J̇ q̇ of the loops by MuJoCo's kinematics, independent of its solver.
 
-The reference accelerations of its constraints lack the term for connect and weld before 3.7, and in every version what
-the curvature of the polynomial of a joint or tendon equality adds. So it is put together here from the accelerations
-of MuJoCo's bodies while no joint accelerates, and from the polynomials that it has compiled.
+The reference accelerations of its constraints lack the term for connect and weld before 3.7, and in every version the
+curvature of the polynomial of a joint or tendon equality. So it is assembled here from the accelerations
+of MuJoCo's bodies at zero joint accelerations, and from its compiled polynomials.
 """
 
 from typing import Any
@@ -18,9 +18,9 @@ SITE, BODY = int(mujoco.mjtObj.mjOBJ_SITE), int(mujoco.mjtObj.mjOBJ_XBODY)
 
 
 def closure_bias(model: Any, data: Any) -> Array:
-    """J̇ q̇ in the rows of the equalities, at the positions and velocities that are computed in `data`.
+    """J̇ q̇ in the rows of the equalities, at the positions and velocities computed in `data`.
 
-    The rows of a weld's rotation hold where the weld is closed.
+    The rows of a weld's rotation hold for a closed weld.
 
     Returns:
         Accelerations [m/s² or rad/s²], shape (rows,).
@@ -33,7 +33,7 @@ def closure_bias(model: Any, data: Any) -> Array:
 
 
 def bias_of_rows(model: Any, data: Any) -> Array:
-    """J̇ q̇ in the rows of the equalities, from what the bodies do while no joint accelerates and nothing pulls.
+    """J̇ q̇ in the rows of the equalities, from the motions of the bodies at zero joint accelerations and loads.
 
     Args:
         model: MuJoCo's model.
@@ -47,7 +47,7 @@ def bias_of_rows(model: Any, data: Any) -> Array:
 
 
 def curvature(model: Any, k: int, q: JointPositions, qd: JointVelocities, lengths: Array, rates: Array) -> float:
-    """What the second derivative of the polynomial of a joint or tendon equality adds to its acceleration.
+    """Acceleration of a joint or tendon equality by the second derivative of its polynomial.
 
     Args:
         model: MuJoCo's.
@@ -83,7 +83,7 @@ def _of_equality(model: Any, data: Any, k: int) -> Array:
 
 
 def _sense(model: Any, data: Any, k: int) -> float:
-    """Sign of the quaternion between the ends of a weld, 1 or −1 [-]: both are one turn, and MuJoCo takes either."""
+    """Sign of the quaternion between the ends of a weld, 1 or −1 [-]: the same turn, and MuJoCo takes either."""
     quaternions = []
     for end, number in enumerate((int(model.eq_obj1id[k]), int(model.eq_obj2id[k]))):
         if model.eq_objtype[k] == SITE:

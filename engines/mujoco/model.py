@@ -1,4 +1,4 @@
-"""MuJoCo's model of a mechanism: the MJCF itself, in the case's gravity, without what every source leaves out."""
+"""MuJoCo's model of a mechanism: the MJCF in the case's gravity, without elements that every source leaves out."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -43,7 +43,7 @@ def build(mechanism: Mechanism, edit: Callable[[Any], None] | None = None) -> An
 
 
 def configure(model: Any, gravity: Array) -> None:
-    """Give a model the gravity of a case, and switch off what every source leaves out.
+    """Give a model the gravity of a case, and switch off the elements that every source leaves out.
 
     Args:
         model: MuJoCo's model.
@@ -60,9 +60,10 @@ def driven(mechanism: Mechanism, drives: Sequence[Coordinate], *, timed: bool = 
     The file's own actuators are off. MuJoCo counts the constant of an equality from qpos0.
 
     Args:
-        drives: Coordinates that are held.
-        timed: Let their equalities depend on a clock, which becomes the last joint, and give the external wrenches the
-            points where they act.
+        drives: Held coordinates.
+        timed: Let their equalities depend on a clock, which becomes the last joint, and give the external wrenches
+            their
+            points of application.
     """
 
     def add_drives(spec: Any) -> None:
@@ -86,7 +87,7 @@ def driven(mechanism: Mechanism, drives: Sequence[Coordinate], *, timed: bool = 
 
 
 def rows_of_drives(model: Any, data: Any, drives: int) -> tuple[AnyArray, AnyArray]:
-    """Indices of the rows of `efc_*` that belong to the drives of a driven model, and of those that close its loops."""
+    """Indices of the rows of `efc_*` of the drives of a driven model, and of the rows of its loops."""
     rows = equality_rows(data)
     is_drive = data.efc_id[rows] >= model.neq - drives
     return rows[is_drive], rows[~is_drive]
@@ -97,7 +98,7 @@ def loop_jacobian(model: Any, data: Any, q: JointPositions) -> Array:
 
     Args:
         model: MuJoCo's.
-        data: Its state; the position and what depends on it is set.
+        data: Its state, with computed position-dependent quantities.
     """
     data.qpos[:] = q
     mujoco.mj_fwdPosition(model, data)
@@ -105,7 +106,7 @@ def loop_jacobian(model: Any, data: Any, q: JointPositions) -> Array:
 
 
 def opening(model: Any, data: Any, rows: AnyArray) -> Deviation:
-    """How far the widest of some equalities is open where positions were computed last.
+    """Gap of the widest of some equalities at the last computed positions.
 
     Args:
         model: MuJoCo's model.
@@ -116,12 +117,12 @@ def opening(model: Any, data: Any, rows: AnyArray) -> Deviation:
 
 
 def widest_opening(model: Any, equalities: AnyArray, gaps: Array) -> Deviation:
-    """How far the widest of some equalities is open at any of several times.
+    """Gap of the widest of some equalities at any of several times.
 
     Args:
         model: MuJoCo's model.
-        equalities: To which equality each of their rows belongs [-], shape (rows,).
-        gaps: How far the rows are off, as in `efc_pos` [m or rad], shape (nt, rows).
+        equalities: Equality of each of their rows [-], shape (rows,).
+        gaps: Residuals of the rows, as in `efc_pos` [m or rad], shape (nt, rows).
     """
     widest = Deviation()
     for equality in np.unique(equalities):
@@ -149,14 +150,15 @@ def holds_angle(model: Any, equality: int) -> bool:
 
 
 def gearing(model: Any, drives: int) -> Array:
-    """The engine's own actuator velocities per rate of what the drives of a driven model hold [-], shape (nu, drives).
+    """The engine's own actuator velocities per rate of the drives of a driven model [-], shape (nu, drives).
 
-    An actuator acts on what a drive holds if its moments are those of the drive's row, but for a factor, its gear. Both
+    An actuator acts on the coordinate of a drive if its moments are those of the drive's row, up to a factor, its gear.
+    Both
     are the same in all poses.
 
     Args:
-        model: As `driven` compiles it.
-        drives: How many drives it has.
+        model: Result of `driven`.
+        drives: Number of its drives.
     """
     data = mujoco.MjData(model)
     mujoco.mj_fwdPosition(model, data)
@@ -169,7 +171,7 @@ def gearing(model: Any, drives: int) -> Array:
 
 
 def own_actuators_off(model: Any) -> None:
-    """Switch the file's actuators off, servos included: the effort is what the route measures."""
+    """Switch the file's actuators off, servos included: the route measures the effort."""
     model.opt.disableflags |= _OFF.mjDSBL_ACTUATION
 
 
@@ -209,11 +211,11 @@ def wrench_forces(mechanism: Mechanism, model: Any, data: Any) -> Array:
 
 
 def tree_terms(mechanism: Mechanism, model: Any, data: Any) -> tuple[Array, Array, Array]:
-    """The engine's terms of the spanning tree's equations of motion at the state in `data`, which is computed.
+    """The engine's terms of the spanning tree's equations of motion at the computed state in `data`.
 
     Returns:
-        Inertia matrix [kg, kg m or kg m²], shape (nv, nv); velocity terms and weights; springs, dampers, what holds
-        weights and external wrenches [N or N m], shape (nv,) each.
+        Inertia matrix [kg, kg m or kg m²], shape (nv, nv); velocity terms and weights; springs, dampers, gravity
+        compensation and external wrenches [N or N m], shape (nv,) each.
     """
     mujoco.mj_fwdPosition(model, data)
     mujoco.mj_fwdVelocity(model, data)

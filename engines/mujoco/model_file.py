@@ -1,8 +1,8 @@
-"""What the files of a robot say, past our own reading of them: the MJCF as MuJoCo compiles it, loads by their names.
+"""Content of a robot's files, independent of our own reading: the MJCF as MuJoCo compiles it, loads by their names.
 
-A number that our `Mechanism` has wrong is wrong in the reference and in every engine that is built from it. Here it
-comes from the files by another way. Both ways share what overrides of a variant do to the MJCF, MuJoCo's compiler, and
-the direction of gravity, which is what a configuration is.
+A wrong number in our `Mechanism` is wrong in the reference and in every engine built from it. Here it comes from the
+files by another way. Both ways share the overrides of a variant in the MJCF, MuJoCo's compiler, and
+the direction of gravity, which defines a configuration.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ def read(case: Case, q: JointPositions) -> Inventory:
     """See `loopcheck.engines.read_file`.
 
     Args:
-        case: What is read.
+        case: Case to read.
     """
     robot = case.robot
     overrides = robot.variants.get(case.variant, {})

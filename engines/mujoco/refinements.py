@@ -44,7 +44,7 @@ def _of_steps(route: Route, report: float) -> Iterator[Ladder]:
 
 
 def _of_solver(route: Route, dt: float) -> Iterator[Ladder]:
-    """At one step, small enough that what is refined makes the error."""
+    """At a fixed step, small enough for the refined setting to dominate the error."""
     softer = {10.0**-k: replace(HARD, compliances=(10.0**-k,)) for k in range(7)}
     yield route.over("Runge-Kutta, compliance", "factor on inverse weights [-]", softer, dt, order=1)
     slack = {10.0**-k: replace(SOFT, solimp=(1 - 10.0**-k, 1 - 10.0**-k, 0.001, 0.5, 1.0)) for k in range(1, 5)}

@@ -44,14 +44,15 @@ Draw: TypeAlias = Callable[[Any], AnyArray]
 
 
 def render(mechanism: Mechanism, q: Array, points: Mapping[int, Array], path: Array) -> AnyArray:
-    """Draw a mechanism in each of some poses, all seen by one camera that does not move.
+    """Draw a mechanism in each of some poses, all seen by the same fixed camera.
 
-    Bodies look as the MJCF says; one without a shape is drawn as rods between its points.
+    Bodies look as in the MJCF; a body without a shape is drawn as rods between its points.
 
     Args:
         q: Joint positions [m or rad], shape (frames, nq).
         points: Points of each body by its index, or `WORLD`, world axes [m], each of shape (points, frames, 3).
-        path: Path of the traced point, a pose each, world axes [m], shape (frames, 3), or (0, 3) if none is traced.
+        path: Path of the traced point, a pose each, world axes [m], shape (frames, 3), or (0, 3) without a traced
+            point.
 
     Returns:
         Red, green and blue, 0 to 255, shape (frames, HEIGHT, WIDTH, 3).
@@ -123,7 +124,7 @@ def _seen(model: Any) -> AnyArray:
 
 
 def _extent(model: Any, data: Any, q: Array, points: Iterable[Array]) -> Array:
-    """Points that enclose the robot in all poses [m], shape (n, 3); what stands still counts if it is no larger."""
+    """Points that enclose the robot in all poses [m], shape (n, 3); immobile parts count if they are no larger."""
     clouds = [np.reshape(of_body, (-1, 3)) for of_body in points]
     size = np.linalg.norm(np.ptp(np.concatenate(clouds), axis=0))
     visible = _seen(model)
@@ -139,7 +140,7 @@ def _extent(model: Any, data: Any, q: Array, points: Iterable[Array]) -> Array:
 
 
 def _camera(model: Any, points: Array) -> Any:
-    """A camera that sees all points; where it looks is up to the file if it says so, how far it stands is not."""
+    """A camera that sees all points; its direction is that of the file, if given, its distance is not."""
     camera = mujoco.MjvCamera()
     mujoco.mjv_defaultFreeCamera(model, camera)
     if (camera.azimuth, camera.elevation) == _UNSET_VIEW:
@@ -176,7 +177,7 @@ def _update(scene: Any, model: Any, data: Any, camera: Any) -> None:
 
 
 def _without_shape(model: Any, points: Mapping[int, Array]) -> Mapping[int, Array]:
-    """The points of the bodies that the file gives no shape to, of which the world may be one."""
+    """The points of bodies without a shape in the file, possibly the world's too."""
     shaped = set(model.body_weldid[model.geom_bodyid[_seen(model)]])
     return {
         body: points_of_body for body, points_of_body in points.items() if model.body_weldid[body + 1] not in shaped
@@ -247,13 +248,13 @@ def _renderer(model: Any) -> Iterator[Draw]:
 
 
 def _graphics() -> Any:
-    """MuJoCo's class of graphics contexts that need no screen.
+    """MuJoCo's class of graphics contexts without a screen.
 
-    On Linux MuJoCo takes the one for screens unless `MUJOCO_GL` names another before it is imported; here it may have
-    been imported long ago.
+    On Linux MuJoCo takes the class for screens unless `MUJOCO_GL` names another before it is imported; here it may have
+    been imported before.
 
     Raises:
-        EngineError: If there is none.
+        EngineError: If there is no such class.
     """
     backend = os.environ.get("MUJOCO_GL", "").lower().strip()
     if backend in _OFF:

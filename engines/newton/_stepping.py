@@ -34,7 +34,7 @@ class Stepping:
     solver: str
     """Its name; `mujoco` is MuJoCo's C library on machines without a GPU, `mujoco_warp` never."""
     step: float = STEP
-    """How long a step is [s]."""
+    """Length of a step [s]."""
     iterations: int = 0
     """Of Kamino or Steel in a step, at most [-]; 0 for as many as they come with."""
     penalty: float = 0.0

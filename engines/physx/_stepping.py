@@ -86,6 +86,6 @@ class PhysxDriven:
 
 
 def opening_of(built: Built) -> Deviation:
-    """How far the widest loop is open in the state."""
+    """Gap of the widest loop in the state."""
     poses = [built.pose_of(b) for b in range(len(built.links))]
     return opening(built.mechanism, (np.array([p for p, _ in poses]), np.array([R for _, R in poses])))

@@ -39,7 +39,7 @@ def _of_steps(route: Route, report: float) -> Iterator[Ladder]:
 
 
 def _of_solver(route: Route, dt: float) -> Iterator[Ladder]:
-    """At one step, small enough that what is refined makes the error."""
+    """At a fixed step, small enough for the refined setting to dominate the error."""
     once = {10.0**-k: _with(mu=10.0**-k, iterations=1) for k in range(2, 13, 2)}
     yield route.over("Runge-Kutta, mu, one iteration", "mu [1/kg or 1/(kg m²)]", once, dt, order=1)
     more = {float(n): _with(mu=1e-3, iterations=n) for n in (1, 2, 4, 8, 16)}

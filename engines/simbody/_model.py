@@ -181,7 +181,7 @@ def rotation(quaternion: Array) -> Array:
 
 
 def _add_body(model: Any, mechanism: Mechanism, b: int, bodies: list[Any], joints: list[Any]) -> Any:
-    """Add a body with its joints, between which there are bodies without mass."""
+    """Add a body with its joints, with massless bodies between them."""
     body = mechanism.bodies[b]
     carrier = model.getGround() if body.parent == WORLD else bodies[body.parent]
     position, R = body.position, body.rotation

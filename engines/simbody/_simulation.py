@@ -35,7 +35,7 @@ SHORTEST = 1 / 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One simulation."""
+    """A simulation."""
 
     dt: float
     """Step, and distance of the spline knots; a divisor of the step of the motion [s]."""

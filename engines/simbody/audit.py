@@ -117,7 +117,7 @@ def _forces(model: Model, kind: Any) -> Iterator[Any]:
 
 
 def _springs(model: Model) -> tuple[Array, Array]:
-    """Stiffness of each joint, and where its spring is at rest, each of shape (nj,)."""
+    """Stiffness of each joint, and the rest position of its spring, each of shape (nj,)."""
     stiffness, rest = np.zeros(len(model.joints)), np.zeros(len(model.joints))
     names = {joint.get_coordinates(0).getName(): j for j, joint in enumerate(model.joints)}
     for spring in _forces(model, opensim.SpringGeneralizedForce):

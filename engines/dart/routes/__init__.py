@@ -1,1 +1,1 @@
-"""Routes of this engine, one file each: the class whose `name` is `dart/<file>` is found by its place."""
+"""Routes of this engine, one file each: the class with the `name` `dart/<file>` is found by its place."""

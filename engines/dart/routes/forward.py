@@ -1,8 +1,8 @@
 """DART's own solver and servos, stepped at several step sizes and extrapolated to step zero.
 
 Loops are `BallJointConstraint` and `WeldJointConstraint`, drives are servos that meet the motion at the end of a step.
-Positions are right to second order then; efforts are of first order, as a step takes the velocity terms half a step
-early. Where the finest step still changes the extrapolated efforts, finer ones are added.
+Positions are right to second order then; efforts are of first order, as a step evaluates the velocity terms half a step
+early. If the finest step still changes the extrapolated efforts, finer steps are added.
 """
 
 from dataclasses import dataclass, replace
@@ -29,14 +29,14 @@ MORE = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the simulations are run with; by default as `loopcheck ladder` says is good for all robots."""
+    """Settings of the simulations; by default as `loopcheck study refinement` recommends for all robots."""
 
     parts: tuple[int, ...] = (2, 4, 8, 16)
     """Steps per sample of the motion, fewest first; if samples are more than `LONGEST` apart, per part of that time."""
     settled: float = inf
     """Finer steps are added while more than this is left in the extrapolated efforts, over their peak [-]."""
     beyond: int = 0
-    """How many finer steps are taken instead of as many of the coarsest, once the efforts are settled."""
+    """Number of finer steps taken instead of the same number of coarsest steps, for settled efforts."""
     lead: int = 10
     """Steps before the span; with `erp` 1 the start is forgotten after two."""
     erp: float = 1.0
@@ -80,11 +80,11 @@ class DartForward(Refinable):
         return type(self)(self.settings)
 
     def refined(self) -> Self:
-        """See `loopcheck.robots.efforts.Refinable.refined`; the steps of its own, and one finer."""
+        """See `loopcheck.robots.efforts.Refinable.refined`; its own steps, and a finer step."""
         return type(self)(replace(self.settings, beyond=self.settings.beyond + 1))
 
     def _rungs(self, mechanism: Mechanism, motion: Motion, drives: tuple[int, ...], undriven: int) -> list[Rung]:
-        """The simulations, coarsest step first; finer ones are added until the efforts are settled."""
+        """The simulations, coarsest step first; finer steps are added until the efforts are settled."""
         settings = self.settings
 
         def rung(count: int) -> Rung:
@@ -114,10 +114,10 @@ def _in_words(settings: Settings, *, undriven: bool) -> dict[str, str]:
 
 
 def _want_no_idle_rotor(mechanism: Mechanism, drives: tuple[int, ...]) -> None:
-    """Refuse rotors of joints that follow at no effort, as DART has none.
+    """Refuse rotors of dependent joints, which DART lacks.
 
     Raises:
-        NotRepresentableError: If there is one.
+        NotRepresentableError: If the robot has such a rotor.
     """
     for k, drive in enumerate(mechanism.drives):
         joint = mechanism.joints[drive.joints[0]]

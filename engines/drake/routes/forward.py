@@ -1,8 +1,8 @@
 """Drake's discrete plant and its solver SAP, stepped at several step sizes and extrapolated to step zero.
 
-Loops are Drake's constraints, drives are actuators that hold a velocity. Both are as hard as SAP lets them be: half of
-how a simulation starts is forgotten in each step, however short it is, so that it starts some steps before the span.
-Where the finest step still changes the extrapolated efforts, finer ones are added.
+Loops are Drake's constraints, drives are actuators that hold a velocity. Both are as hard as SAP permits. A simulation
+forgets half of its start in each step, however short, so it starts some steps before the span. If the finest step still
+changes the extrapolated efforts, finer steps are added.
 """
 
 from dataclasses import dataclass, replace
@@ -29,14 +29,14 @@ FINER = 2
 MORE = 3
 """Most rungs that are added, each twice as fine as the last."""
 KEPT = 4
-"""How many of the finest rungs are extrapolated."""
+"""Number of the finest step sizes that are extrapolated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the simulations are run with.
+    """Settings of the simulations.
 
-    Steps are no finer than needed: SAP stops where what is left is a millionth of the momentum, which is more beside
+    Steps are no finer than needed: SAP stops at a residual of a millionth of the momentum, which is more beside
     the effort of a shorter step.
     """
 
@@ -45,7 +45,7 @@ class Settings:
     settled: float = inf
     """Finer steps are added while more than this is left in the extrapolated efforts, over their peak [-]."""
     beyond: int = 0
-    """How many finer steps are taken instead of as many of the coarsest, once the efforts are settled."""
+    """Number of finer steps taken instead of the same number of coarsest steps, for settled efforts."""
     lead: int = 30
     """Steps before the span, if they take no longer than `FARTHEST`: half of how it starts is forgotten in each."""
     strongest: float = STRONGEST
@@ -86,11 +86,11 @@ class DrakeForward(Refinable):
         return type(self)(self.settings)
 
     def refined(self) -> Self:
-        """See `loopcheck.robots.efforts.Refinable.refined`; the steps of its own, and one finer."""
+        """See `loopcheck.robots.efforts.Refinable.refined`; its own steps, and a finer step."""
         return type(self)(replace(self.settings, beyond=self.settings.beyond + 1))
 
     def _rungs(self, mechanism: Mechanism, motion: Motion, drives: tuple[int, ...], undriven: int) -> list[Rung]:
-        """The simulations, coarsest step first; finer ones are added until the efforts are settled."""
+        """The simulations, coarsest step first; finer steps are added until the efforts are settled."""
         settings = self.settings
 
         def rung(count: int) -> Rung:

@@ -31,7 +31,7 @@ POSES = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the simulations are run with; by default as `loopcheck ladder` says is good for all robots."""
+    """Settings of the simulations; by default as `loopcheck study refinement` recommends for all robots."""
 
     parts: tuple[int, ...] = (2, 4, 8)
     """Steps per sample of the motion, fewest first; if samples are more than `LONGEST` apart, per part of that time."""
@@ -40,7 +40,7 @@ class Settings:
     tolerance: float = 1e-8
     """Newton's method stops at this increment, relative to the first increment of a step [-]."""
     exact_start: bool = True
-    """Whether the simulation starts with the accelerations of the motion; if not, with zero."""
+    """Whether the simulation starts with the accelerations of the motion; otherwise with zero."""
 
 
 OWN = Settings()
@@ -104,10 +104,10 @@ class _Plan:
 
 
 def _plan(mechanism: Mechanism, motion: Motion) -> _Plan:
-    """Which coordinates are driven and which rows of the closures stand, all along the motion.
+    """Driven coordinates and used rows of the closures, all along the motion.
 
-    More drives than move independently would fight each other. Where drift has opened the loops a little, redundant
-    constraints contradict each other, and Newton's method cannot meet them all.
+    More drives than degrees of freedom would contradict each other. After some drift, redundant constraints contradict
+    each other too, and Newton's method cannot satisfy them all.
     """
     samples = np.linspace(0, len(motion.t) - 1, POSES + 2).round().astype(int)[1:-1]
     all_rows = [closure_jacobian(mechanism, motion.q[k]) for k in samples]

@@ -1,4 +1,4 @@
-"""Genesis as its user runs it: the file through its loader, its own drives; rotors set back to those of the file."""
+"""Genesis as its user runs it: the file through its loader, its own drives; rotors reset to those of the file."""
 
 from loopcheck.engines.genesis._as_is import held_by_drives
 from loopcheck.engines.genesis._scene import Stepping
@@ -13,7 +13,7 @@ class GenesisAsIs(Source):
     name = "genesis/as_is"
 
     def __init__(self, *, as_loaded: bool = False) -> None:
-        """With the rotors of the file, or with those that Genesis' loader fills in."""
+        """With the rotors of the file, or with the defaults of Genesis' loader."""
         self.as_loaded = as_loaded
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:

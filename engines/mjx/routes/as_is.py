@@ -1,4 +1,4 @@
-"""MJX as its user runs it: the file as it is, its own actuators and options, `step` and nothing else."""
+"""MJX as its user runs it: the unmodified file, its own actuators and options, `step` alone."""
 
 from loopcheck.engines.mjx._mjx import device
 from loopcheck.engines.mjx.stepper import MjxStepper

@@ -1,9 +1,10 @@
 """MJX's own constraint solver on the closed loop, the driven joints and tendons held to the motion by equalities.
 
-What `mujoco/forward` does to MuJoCo is done to its port: targets with velocity and acceleration, a Runge-Kutta method
-of fourth order, loops nearly rigid, two compliances extrapolated to none. What MJX lacks beside MuJoCo, J̇v in the
-reference accelerations of its loops, is put in from the derivative of MJX's own Jacobian, or the effort would be wrong
-at any step: `loopcheck ladder` shows the engine as it is.
+The method of `mujoco/forward`, applied to MuJoCo's port: targets with velocity and acceleration, a Runge-Kutta method
+of fourth order, nearly rigid loops, two compliances extrapolated to zero. MJX lacks J̇v in the reference accelerations
+of
+its loops; it is added from the derivative of MJX's own Jacobian, as the effort would be wrong at any step otherwise:
+`loopcheck study refinement` shows the unmodified engine.
 """
 
 import time
@@ -36,7 +37,7 @@ FINEST_FREE = FINEST / 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How the simulation is run."""
+    """Settings of the simulation."""
 
     steps: tuple[float, ...] = ()
     """Steps that divide the report grid, coarsest first [s]; empty for the route's own."""
@@ -57,7 +58,7 @@ class Settings:
 
 
 class _Simulation(NamedTuple):
-    """What is simulated at every step size."""
+    """Common data of the simulations at all step sizes."""
 
     mechanism: Mechanism
     motion: Motion
@@ -163,7 +164,7 @@ def _prepared(mechanism: Mechanism, motion: Motion, drives: list[int], settings:
 
 
 def _rung(simulation: _Simulation, dt: float) -> Rung:
-    """The simulation at one step; the compiled code is the same for all, because targets are padded to one length."""
+    """The simulation at a step; the compiled code is the same for all, because targets are padded to equal length."""
     mechanism, motion, _, settings, robot, layout, gears = simulation
     begin, kind = time.perf_counter(), np.float64 if settings.double else np.float32
     q, qd, targets = (x.astype(kind) for x in (motion.q[0], motion.qd[0], _constants(simulation, dt)))
@@ -183,7 +184,7 @@ def _rung(simulation: _Simulation, dt: float) -> Rung:
 
 
 def _constants(simulation: _Simulation, dt: float) -> Array:
-    """Constants of the drives at half steps [m or rad], shape (many, drives); the last one repeated.
+    """Constants of the drives at half steps [m or rad], shape (many, drives); the last repeated.
 
     A row accelerates by −B v − K (q − qpos0 − constant); this makes it q̈ − B (v − q̇) − K (q − x).
     """

@@ -1,4 +1,4 @@
-"""MuJoCo as its user runs it: the file as it is, its own actuators and options, `mj_step` and nothing else."""
+"""MuJoCo as its user runs it: the unmodified file, its own actuators and options, `mj_step` alone."""
 
 from loopcheck.engines.mujoco.as_is import compiled, driven
 from loopcheck.engines.mujoco.stepper import MujocoStepper
