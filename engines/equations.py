@@ -1,15 +1,14 @@
 """Functions of an engine's equations of motion, common to all engines."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from loopcheck.engines.computed_torque import Demand, demand
 from loopcheck.engines.projection import RANK_TOLERANCE, drives_along, loop_motions, null_space
-from loopcheck.robots.arrays import Array, JointPositions, JointVelocities, PositionSeries, VelocitySeries
+from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation, EffortHistory
-from loopcheck.robots.inventory import Matrices
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 
@@ -92,46 +91,6 @@ def held_drives(equations: Equations, motion: Motion) -> tuple[tuple[int, ...], 
     drives = drives_along(equations.jacobian, motion.q, mechanism.rates_of(mechanism.drives))
     dof = null_space(equations.jacobian(motion.q[len(motion.t) // 2])).shape[1]
     return tuple(drives), dof - len(drives)
-
-
-def matrices_along(equations: Equations, q: PositionSeries, qd: VelocitySeries) -> Matrices:
-    """All terms at some states."""
-    terms = [equations.tree_terms(*state) for state in zip(q, qd, strict=True)]
-    M, bias, passive = (np.array(values) for values in zip(*terms, strict=True))
-    return Matrices(
-        M=M,
-        bias=bias,
-        passive=passive,
-        J=np.array([equations.jacobian(position) for position in q]),
-        closure_bias=np.array([equations.closure_bias(*state) for state in zip(q, qd, strict=True)]),
-    )
-
-
-def equation_fields(equations: Equations, q: JointPositions) -> dict[str, Any]:
-    """Fields of `Inventory` from an engine's equations; leaves the engine there, at rest."""
-    units = np.eye(equations.mechanism.nv)
-    _, bias, passive = equations.tree_terms(q, np.zeros(len(units)))
-    against = [passive - equations.tree_terms(q, unit)[2] for unit in units]
-    return {
-        "damping": np.reshape(against, units.shape).T,
-        "rest_force": bias - passive,
-        "J": equations.jacobian(q),
-        "opening": equations.opening(q).largest,
-    }
-
-
-def names_of(mechanism: Mechanism) -> dict[str, Any]:
-    """Fields of `Inventory` that name the elements of a mechanism, in its own order."""
-    return {
-        "bodies": tuple(body.name for body in mechanism.bodies),
-        "joints": tuple(joint.name for joint in mechanism.joints),
-        "dofs": tuple(
-            joint.name
-            for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True)
-            for _ in range(dofs.start, dofs.stop)
-        ),
-        "actuators": tuple(actuator.name for actuator in mechanism.actuators),
-    }
 
 
 def carried_note(mechanism: Mechanism, drives: Sequence[int]) -> list[str]:

@@ -1,5 +1,7 @@
 """DART's model and terms: read back from its skeleton."""
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -7,10 +9,16 @@ import numpy as np
 from loopcheck.engines.dart._equations import equations
 from loopcheck.engines.dart._loads import ball_spring
 from loopcheck.engines.dart._skeleton import Tree, guarded, rotation
-from loopcheck.engines.equations import equation_fields, matrices_along, names_of
-from loopcheck.engines.mechanics import wrenches
+from loopcheck.engines.inventory_fields import (
+    body_fields,
+    equation_fields,
+    joint_fields,
+    load_fields,
+    matrices_along,
+    names_of,
+)
 from loopcheck.robots.arrays import Array, JointPositions, PositionSeries, VelocitySeries
-from loopcheck.robots.inventory import FREEDOM, Inventory, Matrices, off_axis
+from loopcheck.robots.inventory import Inventory, Matrices
 from loopcheck.robots.mechanism import Mechanism
 
 KINDS = {"RevoluteJoint": "hinge", "PrismaticJoint": "slide", "BallJoint": "ball", "TranslationalJoint": "free"}
@@ -30,24 +38,19 @@ def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
     with guarded("dart"):
         terms = equations(mechanism)
         tree, fields = terms.tree, equation_fields(terms, q)
-        freedom, axis, anchor = _joints(tree)
-        force, moment = _loads(tree)
         stiffness, reference = _springs(tree)
         free = any(joint.kind == "free" for joint in mechanism.joints)
         return Inventory(
             **{**names_of(mechanism), "dofs": _dofs(tree)},
             **fields,
             **_bodies(tree),
-            freedom=freedom,
-            axis=axis,
-            anchor=anchor,
+            **joint_fields(_joints(tree)),
+            **load_fields(mechanism, partial(_lever, tree)),
             armature=np.diag(tree.armature),
             friction=_friction(tree),
             stiffness=stiffness,
             spring_reference=reference,
             gravity=np.array(tree.skeleton.getGravity()),
-            force=force,
-            moment=moment,
             transmission=mechanism.selection,
             rebuilt={**REBUILT, "freedom": FREE} if free else REBUILT,
         )
@@ -64,13 +67,9 @@ def _bodies(tree: Tree) -> dict[str, Any]:
     every = [body.getInertia() for body in tree.bodies]
     inertias = np.array([np.array(inertia.getMoment()) for inertia in every])
     R = np.array([np.array(body.getWorldTransform().rotation()) for body in tree.bodies])
-    return {
-        "mass": np.array([inertia.getMass() for inertia in every]),
-        "total_mass": float(tree.skeleton.getMass()),
-        "center": np.array([np.array(body.getCOM()) for body in tree.bodies]),
-        "moments": np.linalg.eigvalsh(inertias),
-        "inertia": R @ inertias @ R.swapaxes(1, 2),
-    }
+    mass = np.array([inertia.getMass() for inertia in every])
+    center = np.array([np.array(body.getCOM()) for body in tree.bodies])
+    return body_fields(mass, center, R, inertias, float(tree.skeleton.getMass()))
 
 
 def _dofs(tree: Tree) -> tuple[str, ...]:
@@ -84,19 +83,14 @@ def _dofs(tree: Tree) -> tuple[str, ...]:
     return tuple(names[k] for k in sorted(names))
 
 
-def _joints(tree: Tree) -> tuple[Array, Array, Array]:
-    """Freedom, axis and anchor of each joint as `Inventory` has them."""
-    freedom, axes, anchors = (np.zeros((len(tree.joints), k)) for k in (2, 3, 3))
-    for j, parts in enumerate(tree.joints):
+def _joints(tree: Tree) -> Iterator[tuple[str, Any, Any]]:
+    """Kind of each joint, its axis and a point on the axis."""
+    for parts in tree.joints:
         kind, last = KINDS[parts[0].getType()], parts[-1]
-        freedom[j] = FREEDOM[kind]
         pose = last.getChildBodyNode().getWorldTransform()
         on_child = last.getTransformFromChildBodyNode()
-        if kind in ("hinge", "slide"):
-            axes[j] = pose.rotation() @ on_child.rotation() @ last.getAxis()
-        if kind in ("hinge", "ball"):
-            anchors[j] = off_axis(pose.rotation() @ on_child.translation() + pose.translation(), axes[j])
-    return freedom, axes, anchors
+        axis = pose.rotation() @ on_child.rotation() @ last.getAxis() if kind in ("hinge", "slide") else None
+        yield kind, axis, pose.rotation() @ on_child.translation() + pose.translation()
 
 
 def _friction(tree: Tree) -> Array:
@@ -124,12 +118,7 @@ def _turn(tree: Tree, j: int) -> float:
     return float((rotation(joint.spring_reference).inv() * rotation(q)).magnitude())
 
 
-def _loads(tree: Tree) -> tuple[Array, Array]:
-    """Force on each body and moment about its mass centre, each of shape (nb, 3)."""
-    force, moment = np.zeros((len(tree.bodies), 3)), np.zeros((len(tree.bodies), 3))
-    for load in wrenches(tree.mechanism):
-        body = tree.bodies[load.body]
-        R = body.getWorldTransform().rotation()
-        force[load.body] += load.force
-        moment[load.body] += load.moment + np.cross(R @ (load.point - body.getLocalCOM()), load.force)
-    return force, moment
+def _lever(tree: Tree, b: int, point: Array) -> Array:
+    """Vector from the mass centre of a body to a point of it, world axes [m], shape (3,)."""
+    body = tree.bodies[b]
+    return body.getWorldTransform().rotation() @ (point - body.getLocalCOM())

@@ -1,15 +1,23 @@
 """Drake's model and terms: read back from its plant."""
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from loopcheck.engines.drake._equations import equations
 from loopcheck.engines.drake._plant import Plant, guarded, trees
-from loopcheck.engines.equations import equation_fields, matrices_along, names_of
-from loopcheck.engines.mechanics import wrenches
+from loopcheck.engines.inventory_fields import (
+    body_fields,
+    equation_fields,
+    joint_fields,
+    load_fields,
+    matrices_along,
+    names_of,
+)
 from loopcheck.robots.arrays import Array, JointPositions, PositionSeries, VelocitySeries
-from loopcheck.robots.inventory import FREEDOM, Inventory, Matrices, off_axis
+from loopcheck.robots.inventory import Inventory, Matrices
 from loopcheck.robots.mechanism import Mechanism
 
 KINDS = {
@@ -32,24 +40,18 @@ def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
     with guarded("drake"):
         terms = equations(mechanism)
         drake, fields = terms.drake, equation_fields(terms, q)
-        freedom, axis, anchor = _joints(drake)
-        force, moment = _loads(drake)
         stiffness, reference = _springs(drake)
-        bodies = _bodies(drake)
         return Inventory(
             **names_of(mechanism),
             **fields,
-            **bodies,
-            freedom=freedom,
-            axis=axis,
-            anchor=anchor,
+            **_bodies(drake),
+            **joint_fields(_joints(drake)),
+            **load_fields(mechanism, partial(_lever, drake)),
             armature=_armature(drake),
             friction=np.zeros(mechanism.nv),
             stiffness=stiffness,
             spring_reference=reference,
             gravity=np.array(drake.plant.gravity_field().gravity_vector()),
-            force=force,
-            moment=moment,
             transmission=mechanism.selection,
             rebuilt=REBUILT,
         )
@@ -67,13 +69,9 @@ def _bodies(drake: Plant) -> dict[str, Any]:
     poses = [drake.plant.EvalBodyPoseInWorld(drake.context, body) for body in drake.bodies]
     inertias = np.array([_about_center(inertia) for inertia in every])
     R = np.array([pose.rotation().matrix() for pose in poses])
-    return {
-        "mass": np.array([inertia.get_mass() for inertia in every]),
-        "total_mass": float(drake.plant.CalcTotalMass(drake.context)),
-        "center": np.array([pose.multiply(_center(inertia)) for pose, inertia in zip(poses, every, strict=True)]),
-        "moments": np.linalg.eigvalsh(inertias),
-        "inertia": R @ inertias @ R.swapaxes(1, 2),
-    }
+    mass = np.array([inertia.get_mass() for inertia in every])
+    center = np.array([pose.multiply(_center(inertia)) for pose, inertia in zip(poses, every, strict=True)])
+    return body_fields(mass, center, R, inertias, float(drake.plant.CalcTotalMass(drake.context)))
 
 
 def _center(inertia: Any) -> Array:
@@ -89,19 +87,15 @@ def _about_center(inertia: Any) -> Array:
     return np.array(inertia.CalcRotationalInertia().CopyToFullMatrix3()) - steiner
 
 
-def _joints(drake: Plant) -> tuple[Array, Array, Array]:
-    """Freedom, axis and anchor of each joint as `Inventory` has them."""
-    freedom, axes, anchors = (np.zeros((len(drake.joints), k)) for k in (2, 3, 3))
-    for j, joint in enumerate(drake.joints):
-        kind = KINDS[type(joint)]
-        freedom[j] = FREEDOM[kind]
+def _joints(drake: Plant) -> Iterator[tuple[str, Any, Any]]:
+    """Kind of each joint, its axis and a point on the axis."""
+    for joint in drake.joints:
+        kind, axis = KINDS[type(joint)], None
         pose = joint.frame_on_child().CalcPoseInWorld(drake.context)
         if kind in ("hinge", "slide"):
             along = joint.revolute_axis() if kind == "hinge" else joint.translation_axis()
-            axes[j] = pose.rotation().multiply(along)
-        if kind in ("hinge", "ball"):
-            anchors[j] = off_axis(pose.translation(), axes[j])
-    return freedom, axes, anchors
+            axis = pose.rotation().multiply(along)
+        yield kind, axis, pose.translation()
 
 
 def _armature(drake: Plant) -> Array:
@@ -127,13 +121,8 @@ def _springs(drake: Plant) -> tuple[Array, Array]:
     return stiffness, rest
 
 
-def _loads(drake: Plant) -> tuple[Array, Array]:
-    """Force on each body and moment about its mass centre, each of shape (nb, 3)."""
-    force, moment = np.zeros((len(drake.bodies), 3)), np.zeros((len(drake.bodies), 3))
-    for load in wrenches(drake.mechanism):
-        body = drake.bodies[load.body]
-        R = drake.plant.EvalBodyPoseInWorld(drake.context, body).rotation().matrix()
-        lever = drake.point(load.body, load.point) - _center(body.CalcSpatialInertiaInBodyFrame(drake.context))
-        force[load.body] += load.force
-        moment[load.body] += load.moment + np.cross(R @ lever, load.force)
-    return force, moment
+def _lever(drake: Plant, b: int, point: Array) -> Array:
+    """Vector from the mass centre of a body to a point of it, world axes [m], shape (3,)."""
+    body = drake.bodies[b]
+    R: Array = drake.plant.EvalBodyPoseInWorld(drake.context, body).rotation().matrix()
+    return R @ (drake.point(b, point) - _center(body.CalcSpatialInertiaInBodyFrame(drake.context)))

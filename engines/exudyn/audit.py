@@ -5,19 +5,20 @@ them on the joints by congruence. Forces of dampers are separated from velocity 
 it with that of the velocities.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from loopcheck.engines.equations import names_of
 from loopcheck.engines.exudyn._coordinates import coordinates
 from loopcheck.engines.exudyn._equations import closure_bias, equations, rates_of_coordinates, rows_of
 from loopcheck.engines.exudyn._frames import frames, places, poses
 from loopcheck.engines.exudyn._rotors import rotor_dofs, with_rotors
 from loopcheck.engines.exudyn._system import System, X, Z, built
+from loopcheck.engines.inventory_fields import joint_fields, names_of
 from loopcheck.robots.arrays import Array, JointPositions, PositionSeries, VelocitySeries
-from loopcheck.robots.inventory import FREEDOM, Inventory, Matrices, off_axis
+from loopcheck.robots.inventory import Inventory, Matrices
 from loopcheck.robots.mechanism import Mechanism
 
 KINDS = {"JointRevoluteZ": "hinge", "JointPrismaticX": "slide", "JointSpherical": "ball"}
@@ -41,16 +42,12 @@ def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
             tried.forces[1 + T.shape[1] :],
         )
         against = [(b - f) / 2 for f, b in zip(forward, backward, strict=True)]
-        freedom, axis, anchor = _joints(system)
         force, moment = _loads(system)
         stiffness, reference = _springs(system)
-        bodies = _bodies(system)
         return Inventory(
             **names_of(mechanism),
-            **bodies,
-            freedom=freedom,
-            axis=axis,
-            anchor=anchor,
+            **_bodies(system),
+            **joint_fields(_joints(system)),
             armature=_armature(mechanism, tried.M),
             damping=T.T @ np.reshape(against, T.T.shape).T,
             friction=np.zeros(mechanism.nv),
@@ -130,25 +127,17 @@ def _marker(system: System, marker: int) -> tuple[int, Array, Array]:
     return int(item["bodyNumber"]), p + R @ local[:3, 3], R @ local[:3, :3]
 
 
-def _joints(system: System) -> tuple[Array, Array, Array]:
-    """Freedom, axis and anchor of each joint as `Inventory` has them."""
-    count = len(system.mechanism.joints)
-    freedom, axes, anchors = (np.zeros((count, k)) for k in (2, 3, 3))
-    for frame, number in zip(system.chain, system.joints, strict=True):
-        if frame.joint is None:
-            continue
-        item = None if number is None else system.mbs.GetObject(number)
-        kind = "free" if item is None else KINDS[item["objectType"]]
-        freedom[frame.joint] = FREEDOM[kind]
-        if item is None:
-            continue
-        _, point, R = _marker(system, item["markerNumbers"][0])
-        if kind in ("hinge", "slide"):
-            along = Z if kind == "hinge" else X
-            axes[frame.joint] = R @ along
-        if kind in ("hinge", "ball"):
-            anchors[frame.joint] = off_axis(point, axes[frame.joint])
-    return freedom, axes, anchors
+def _joints(system: System) -> Iterator[tuple[str, Any, Any]]:
+    """Kind of each joint, its axis and a point on the axis."""
+    items = {frame.joint: number for frame, number in zip(system.chain, system.joints, strict=True)}
+    for number in (items[j] for j in range(len(system.mechanism.joints))):
+        if number is None:
+            yield "free", None, None
+        else:
+            item = system.mbs.GetObject(number)
+            _, point, R = _marker(system, item["markerNumbers"][0])
+            kind = KINDS[item["objectType"]]
+            yield kind, R @ (Z if kind == "hinge" else X), point
 
 
 def _springs(system: System) -> tuple[Array, Array]:

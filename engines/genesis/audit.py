@@ -6,9 +6,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from loopcheck.engines.boundary import silenced
-from loopcheck.engines.equations import names_of
 from loopcheck.engines.genesis._scene import Built, build, guarded, numbers
-from loopcheck.engines.mechanics import wrenches
+from loopcheck.engines.inventory_fields import body_fields, load_fields, names_of
 from loopcheck.robots.arrays import Array, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.inventory import Inventory, Matrices, off_axis
@@ -40,12 +39,13 @@ def inventory(built: Built, q: JointPositions) -> Inventory:
     mechanism, entity = built.mechanism, built.entity
     built.put(q, np.zeros(mechanism.nv))
     freedom, axis, anchor = _joints(built)
-    force, moment = _loads(built)
+    R = built.poses()[1]
+    loads = load_fields(mechanism, lambda b, point: R[b] @ (point - mechanism.bodies[b].center))
     stiffness = numbers(entity.get_dofs_stiffness())
     bodies = _bodies(built)
     gravity = numbers(built.scene.rigid_solver.get_gravity()).reshape(3)
     J = [_jacobian(built, b, numbers(entity.get_links_COM())[link.idx_local]) for b, link in enumerate(built.links)]
-    acting = force + bodies["mass"][:, None] * gravity
+    acting, moment = loads["force"] + bodies["mass"][:, None] * gravity, loads["moment"]
     springs = stiffness * (q - mechanism.rest_position)
     return Inventory(
         **names_of(mechanism),
@@ -59,8 +59,7 @@ def inventory(built: Built, q: JointPositions) -> Inventory:
         stiffness=stiffness,
         spring_reference=np.where(stiffness > 0, mechanism.rest_position, 0.0),
         gravity=gravity,
-        force=force,
-        moment=moment,
+        **loads,
         rest_force=springs - sum(rows.T @ np.concatenate(w) for rows, *w in zip(J, acting, moment, strict=True)),
         J=_loop_rows(built),
         opening=built.opening().largest,
@@ -79,13 +78,7 @@ def _bodies(built: Built) -> dict[str, Any]:
     )
     turns = np.array([Rotation.from_quat(np.roll(link.desc.inertial_quat, -1)).as_matrix() for link in built.links])
     R_inertial = R @ turns
-    return {
-        "mass": mass,
-        "total_mass": float(mass.sum()),
-        "center": p + (R @ center[..., None])[..., 0],
-        "moments": np.linalg.eigvalsh(inertia),
-        "inertia": R_inertial @ inertia @ R_inertial.swapaxes(1, 2),
-    }
+    return body_fields(mass, p + (R @ center[..., None])[..., 0], R_inertial, inertia)
 
 
 def _jacobian(built: Built, body: int, point: Array) -> Array:
@@ -123,14 +116,3 @@ def _rows_there(built: Built) -> int:
     """Number of rows of the equalities loaded by Genesis."""
     sizes = {"CONNECT": 3, "WELD": 6, "JOINT": 1}
     return sum(sizes[equality.type.name] for equality in built.entity.equalities)
-
-
-def _loads(built: Built) -> tuple[Array, Array]:
-    """Force on each body and moment about its mass centre, each of shape (nb, 3)."""
-    R, nb = built.poses()[1], len(built.links)
-    force, moment = np.zeros((nb, 3)), np.zeros((nb, 3))
-    for load in wrenches(built.mechanism):
-        lever = R[load.body] @ (load.point - built.mechanism.bodies[load.body].center)
-        force[load.body] += load.force
-        moment[load.body] += load.moment + np.cross(lever, load.force)
-    return force, moment

@@ -1,12 +1,12 @@
 """What Newton has been given and computes, in single precision: read back from its model."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from loopcheck.engines.boundary import silenced
-from loopcheck.engines.equations import equation_fields, matrices_along, names_of
-from loopcheck.engines.mechanics import wrenches
+from loopcheck.engines.inventory_fields import body_fields, equation_fields, load_fields, matrices_along, names_of
 from loopcheck.engines.newton._coordinates import BALL_OR_FREE
 from loopcheck.engines.newton._equations import equations
 from loopcheck.engines.newton._model import Tree, guarded, numbers
@@ -28,7 +28,6 @@ def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
         terms = equations(mechanism)
         tree, fields = terms.tree, equation_fields(terms, q)
         freedom, axis, anchor = _joints(tree)
-        force, moment = _loads(tree)
         nv, model = mechanism.nv, tree.model
         stiffness, reference = _springs(tree)
         return Inventory(
@@ -43,8 +42,7 @@ def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
             stiffness=stiffness,
             spring_reference=reference,
             gravity=numbers(model.gravity).reshape(-1, 3)[0],
-            force=force,
-            moment=moment,
+            **load_fields(mechanism, partial(_lever, tree)),
             transmission=mechanism.selection,
             rebuilt=REBUILT,
         )
@@ -62,13 +60,7 @@ def _bodies(tree: Tree) -> dict[str, Any]:
     mass, center, inertia = (
         numbers(values) for values in (tree.model.body_mass, tree.model.body_com, tree.model.body_inertia)
     )
-    return {
-        "mass": mass,
-        "total_mass": float(mass.sum()),
-        "center": p + (R @ center[..., None])[..., 0],
-        "moments": np.linalg.eigvalsh(inertia),
-        "inertia": R @ inertia @ R.swapaxes(1, 2),
-    }
+    return body_fields(mass, p + (R @ center[..., None])[..., 0], R, inertia)
 
 
 def _joints(tree: Tree) -> tuple[Array, Array, Array]:
@@ -102,12 +94,7 @@ def _springs(tree: Tree) -> tuple[Array, Array]:
     return stiffness, np.where(single & (stiffness != 0), first, 0.0)
 
 
-def _loads(tree: Tree) -> tuple[Array, Array]:
-    """Force on each body and moment about its mass centre, each of shape (nb, 3)."""
-    center, R = numbers(tree.model.body_com), tree.body_poses()[1]
-    force, moment = np.zeros(center.shape), np.zeros(center.shape)
-    for load in wrenches(tree.mechanism):
-        force[load.body] += load.force
-        lever = R[load.body] @ (load.point - center[load.body])
-        moment[load.body] += load.moment + np.cross(lever, load.force)
-    return force, moment
+def _lever(tree: Tree, b: int, point: Array) -> Array:
+    """Vector from the mass centre of a body to a point of it, world axes [m], shape (3,)."""
+    lever: Array = tree.body_poses()[1][b] @ (point - numbers(tree.model.body_com)[b])
+    return lever

@@ -4,19 +4,19 @@ It tells no mass matrix and no Jacobian of loops. What its loops forbid follows 
 it has them; its weights from the force by which it would hold them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from loopcheck.engines.equations import names_of
-from loopcheck.engines.mechanics import wrenches
+from loopcheck.engines.inventory_fields import joint_fields, load_fields, names_of
 from loopcheck.engines.physx._articulation import Built, Stepping, build, guarded, position_and_axes
 from loopcheck.engines.physx._stepping import opening_of
 from loopcheck.engines.physx._support import branches, is_floating
 from loopcheck.robots.arrays import Array, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.errors import NotRepresentableError
-from loopcheck.robots.inventory import FREEDOM, Inventory, Matrices, off_axis
+from loopcheck.robots.inventory import Inventory, Matrices
 from loopcheck.robots.mechanism import WORLD, Mechanism, RigidClosure, WeldClosure
 
 KINDS = {"revolute_unwrapped": "hinge", "prismatic": "slide"}
@@ -37,29 +37,26 @@ def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
     with guarded("physx"):
         built = build(mechanism, Stepping())
         built.put(q, np.zeros(mechanism.nv))
-        freedom, axis, anchor = _joints(built)
-        force, moment = _loads(built)
+        joints, loads = joint_fields(_joints(built)), load_fields(mechanism, partial(_lever, built))
+        axis, anchor = joints["axis"], joints["anchor"]
         stiffness, reference = _springs(built)
         Jt, Jr = _body_jacobians(built, axis, anchor)
         bodies, gravity = _bodies(built), np.asarray(built.scene.physx_system.config.gravity, float)
         springs = np.zeros(mechanism.nv)
         springs[built.dofs] = (stiffness * (q[_first_entries(mechanism)] - reference))[list(built.joints)]
-        loads = np.einsum("bkv,bk->v", Jt, force) + np.einsum("bkv,bk->v", Jr, moment)
+        acting = np.einsum("bkv,bk->v", Jt, loads["force"]) + np.einsum("bkv,bk->v", Jr, loads["moment"])
         return Inventory(
             **names_of(mechanism),
             **bodies,
-            freedom=freedom,
-            axis=axis,
-            anchor=anchor,
+            **joints,
             armature=np.diag(_of_joints(built, lambda joint: joint.armature[0])),
             damping=np.diag(_of_joints(built, lambda joint: joint.damping)),
             friction=_of_joints(built, lambda joint: joint.friction),
             stiffness=stiffness,
             spring_reference=np.where(stiffness > 0, reference, 0.0),
             gravity=gravity,
-            force=force,
-            moment=moment,
-            rest_force=_weights(built, Jt, bodies["mass"], gravity) + springs - loads,
+            **loads,
+            rest_force=_weights(built, Jt, bodies["mass"], gravity) + springs - acting,
             J=_loop_rows(built, axis, anchor),
             opening=opening_of(built).largest,
             transmission=mechanism.selection,
@@ -89,19 +86,15 @@ def _bodies(built: Built) -> dict[str, Any]:
     }
 
 
-def _joints(built: Built) -> tuple[Array, Array, Array]:
-    """Freedom, axis and anchor of each joint as `Inventory` has them."""
-    freedom, axes, anchors = (np.zeros((len(built.mechanism.joints), k)) for k in (2, 3, 3))
-    for j in built.roots:
-        freedom[j] = FREEDOM["free"]
-    for j, joint in built.joints.items():
-        kind = KINDS[joint.type]
-        freedom[j] = FREEDOM[kind]
-        p, R = position_and_axes(joint.child_link.entity_pose * joint.pose_in_child)
-        axes[j] = R[:, 0]
-        if kind == "hinge":
-            anchors[j] = off_axis(p, axes[j])
-    return freedom, axes, anchors
+def _joints(built: Built) -> Iterator[tuple[str, Any, Any]]:
+    """Kind of each joint, its axis and a point on the axis."""
+    for j in range(len(built.mechanism.joints)):
+        if j in built.roots:
+            yield "free", None, None
+        else:
+            joint = built.joints[j]
+            p, R = position_and_axes(joint.child_link.entity_pose * joint.pose_in_child)
+            yield KINDS[joint.type], R[:, 0], p
 
 
 def _springs(built: Built) -> tuple[Array, Array]:
@@ -140,14 +133,10 @@ def _dofs(mechanism: Mechanism, j: int) -> range:
     return range(mechanism.dof_slices[j].start, mechanism.dof_slices[j].stop)
 
 
-def _loads(built: Built) -> tuple[Array, Array]:
-    """Force on each body and moment about its mass centre, each of shape (nb, 3)."""
-    force, moment = np.zeros((len(built.links), 3)), np.zeros((len(built.links), 3))
-    for load in wrenches(built.mechanism):
-        (_, R), (center, _) = built.pose_of(load.body), position_and_axes(built.links[load.body].cmass_local_pose)
-        force[load.body] += load.force
-        moment[load.body] += load.moment + np.cross(R @ (load.point - center), load.force)
-    return force, moment
+def _lever(built: Built, b: int, point: Array) -> Array:
+    """Vector from the mass centre of a body to a point of it, world axes [m], shape (3,)."""
+    (_, R), (center, _) = built.pose_of(b), position_and_axes(built.links[b].cmass_local_pose)
+    return R @ (point - center)
 
 
 def _body_jacobians(built: Built, axis: Array, anchor: Array) -> tuple[Array, Array]:

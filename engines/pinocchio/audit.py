@@ -1,13 +1,13 @@
 """What Pinocchio's model holds, is told beside it, and computes: asked of Pinocchio itself."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 
-from loopcheck.engines.equations import equation_fields, matrices_along
-from loopcheck.engines.mechanics import wrenches
+from loopcheck.engines.inventory_fields import body_fields, equation_fields, load_fields, matrices_along
 from loopcheck.engines.pinocchio._equations import PinocchioEquations, equations
 from loopcheck.engines.pinocchio._loads import joint_springs
 from loopcheck.engines.pinocchio._loops import bends
@@ -37,7 +37,6 @@ def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
         tree, fields = terms.tree, equation_fields(terms, q)
         pin.updateFramePlacements(tree.model, tree.data)
         freedom, axis, anchor = _joints(tree)
-        force, moment = _loads(tree)
         stiffness, reference = _springs(tree)
         return Inventory(
             bodies=tuple(body.name for body in mechanism.bodies),
@@ -54,8 +53,7 @@ def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
             stiffness=stiffness,
             spring_reference=reference,
             gravity=np.array(tree.model.gravity.linear),
-            force=force,
-            moment=moment,
+            **load_fields(mechanism, partial(_lever, tree)),
             transmission=mechanism.selection,
             rebuilt=REBUILT if len(tree.model.names) == len(mechanism.joints) + 1 else {**REBUILT, "freedom": FREE},
         )
@@ -89,13 +87,9 @@ def _bodies(tree: Tree) -> dict[str, Any]:
     poses = [tree.data.oMf[i] for i in tree.bodies]
     inertias = np.array([inertia.inertia for inertia in inertias_of_bodies])
     R = np.array([pose.rotation for pose in poses])
-    return {
-        "mass": np.array([inertia.mass for inertia in inertias_of_bodies]),
-        "total_mass": sum(inertia.mass for inertia in tree.model.inertias),
-        "center": np.array([pose.act(inertia.lever) for pose, inertia in zip(poses, inertias_of_bodies, strict=True)]),
-        "moments": np.linalg.eigvalsh(inertias),
-        "inertia": R @ inertias @ R.swapaxes(1, 2),
-    }
+    mass = np.array([inertia.mass for inertia in inertias_of_bodies])
+    center = np.array([pose.act(inertia.lever) for pose, inertia in zip(poses, inertias_of_bodies, strict=True)])
+    return body_fields(mass, center, R, inertias, sum(inertia.mass for inertia in tree.model.inertias))
 
 
 def _inertia(tree: Tree, number: int) -> Any:
@@ -152,11 +146,8 @@ def _springs(tree: Tree) -> tuple[Array, Array]:
     return stiffness, reference + np.where(has_rest, zero[[places.start for places in mechanism.q_slices]], 0.0)
 
 
-def _loads(tree: Tree) -> tuple[Array, Array]:
-    """Force on each body and moment about its mass centre, each of shape (nb, 3)."""
-    force, moment = np.zeros((len(tree.bodies), 3)), np.zeros((len(tree.bodies), 3))
-    for load in wrenches(tree.mechanism):
-        pose, lever = tree.data.oMf[tree.bodies[load.body]], tree.model.frames[tree.bodies[load.body]].inertia.lever
-        force[load.body] += load.force
-        moment[load.body] += load.moment + np.cross(pose.rotation @ (load.point - lever), load.force)
-    return force, moment
+def _lever(tree: Tree, b: int, point: Array) -> Array:
+    """Vector from the mass centre of a body to a point of it, world axes [m], shape (3,)."""
+    pose, inertia = tree.data.oMf[tree.bodies[b]], tree.model.frames[tree.bodies[b]].inertia
+    lever: Array = pose.rotation @ (point - inertia.lever)
+    return lever

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from loopcheck.engines.equations import equation_fields, matrices_along, names_of
+from loopcheck.engines.inventory_fields import body_fields, equation_fields, joint_fields, matrices_along, names_of
 from loopcheck.engines.simbody._equations import equations
 from loopcheck.engines.simbody._model import Model
 from loopcheck.engines.simbody._opensim import guarded, opensim, pose
 from loopcheck.robots.arrays import Array, JointPositions, PositionSeries, VelocitySeries
-from loopcheck.robots.inventory import FREEDOM, Inventory, Matrices, off_axis
+from loopcheck.robots.inventory import Inventory, Matrices
 from loopcheck.robots.mechanism import Mechanism
 
 KINDS = {"PinJoint": "hinge", "SliderJoint": "slide", "BallJoint": "ball", "FreeJoint": "free"}
@@ -28,16 +28,13 @@ def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
     with guarded("simbody"):
         terms = equations(mechanism)
         model, fields = terms.simbody, equation_fields(terms, q)
-        freedom, axis, anchor = _joints(model)
         force, moment = _loads(model)
         stiffness, reference = _springs(model)
         return Inventory(
             **names_of(mechanism),
             **fields,
             **_bodies(model),
-            freedom=freedom,
-            axis=axis,
-            anchor=anchor,
+            **joint_fields(_joints(model)),
             armature=_armature(model),
             friction=np.zeros(mechanism.nv),
             stiffness=stiffness,
@@ -62,13 +59,10 @@ def _bodies(model: Model) -> dict[str, Any]:
     poses = [pose(body, model.state) for body in model.bodies]
     R = np.array([axes for axes, _ in poses])
     rotors = sum(_wheel(coordinate).getMass() for coordinate in model.rotor_coordinates)
-    return {
-        "mass": np.array([body.getMass() for body in model.bodies]),
-        "total_mass": float(model.model.getMatterSubsystem().calcSystemMass(model.state)) - rotors,
-        "center": np.array([p + A @ _center(body) for (A, p), body in zip(poses, model.bodies, strict=True)]),
-        "moments": np.linalg.eigvalsh(inertias),
-        "inertia": R @ inertias @ R.swapaxes(1, 2),
-    }
+    mass = np.array([body.getMass() for body in model.bodies])
+    center = np.array([p + A @ _center(body) for (A, p), body in zip(poses, model.bodies, strict=True)])
+    total = float(model.model.getMatterSubsystem().calcSystemMass(model.state)) - rotors
+    return body_fields(mass, center, R, inertias, total)
 
 
 def _center(body: Any) -> Array:
@@ -80,18 +74,12 @@ def _tensor(inertia: Any) -> Array:
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
-def _joints(model: Model) -> tuple[Array, Array, Array]:
-    """Freedom, axis and anchor of each joint as `Inventory` has them."""
-    freedom, axes, anchors = (np.zeros((len(model.joints), k)) for k in (2, 3, 3))
-    for j, joint in enumerate(model.joints):
+def _joints(model: Model) -> Iterator[tuple[str, Any, Any]]:
+    """Kind of each joint, its axis and a point on the axis."""
+    for joint in model.joints:
         kind = KINDS[joint.getConcreteClassName()]
-        freedom[j] = FREEDOM[kind]
         R, point = pose(joint.getChildFrame(), model.state)
-        if kind in AXES:
-            axes[j] = R[:, AXES[kind]]
-        if kind in ("hinge", "ball"):
-            anchors[j] = off_axis(point, axes[j])
-    return freedom, axes, anchors
+        yield kind, R[:, AXES[kind]] if kind in AXES else None, point
 
 
 def _wheel(coordinate: Any) -> Any:
