@@ -46,13 +46,13 @@ class Gains:
             object.__setattr__(self, name, frozen(getattr(self, name), (None,), name=f"drives, {name}"))
 
     def force(self, target: Array, rate: Array, q: Array, qd: Array) -> Array:
-        """What the law gives [N or N m], shape (..., drives).
+        """Effort by the law [N or N m], shape (..., drives).
 
         Args:
-            target: Where the drives are to be [m or rad], shape (..., drives).
-            rate: How fast they are to go [m/s or rad/s], shape (..., drives).
-            q: Where they are [m or rad], shape (..., drives).
-            qd: How fast they go [m/s or rad/s], shape (..., drives).
+            target: Desired positions of the drives [m or rad], shape (..., drives).
+            rate: Desired velocities [m/s or rad/s], shape (..., drives).
+            q: Positions [m or rad], shape (..., drives).
+            qd: Velocities [m/s or rad/s], shape (..., drives).
         """
         return self.stiffness * (target - q) + self.damping * (rate - qd)
 
@@ -88,7 +88,7 @@ class Gains:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Targets:
-    """What the drives of a run are told."""
+    """Targets of the drives of a run."""
 
     t: Array
     """Times of the beginnings of steps [s], shape (nt,)."""
@@ -108,20 +108,21 @@ class Targets:
 
     @property
     def description(self) -> str:
-        """What they are, in words."""
+        """Description in words."""
         gains = ", ".join(f"{k:.3g} and {d:.3g}" for k, d in zip(self.gains.stiffness, self.gains.damping, strict=True))
         return f"drives of the engine, stiffness and damping {gains}; target one step ahead of the motion"
 
     def of_step(self, k: int, q: Array, step: float) -> tuple[Array, Array]:
-        """Position and velocity that the drives are told for a step [m or rad, per s], each of shape (drives,).
+        """Target position and velocity of the drives for a step [m or rad, per s], each of shape (drives,).
 
-        One without stiffness is led back by its velocity to where the motion goes on to at the rate that it has where
-        the step ends: in the same time with all steps that are shorter.
+        A drive without stiffness is led back by its velocity to the extrapolated motion at the end of the step: in the
+        same time
+        for all shorter steps.
 
         Args:
             k: Number of the step.
-            q: Where the drives are at its beginning [m or rad], shape (drives,).
-            step: How long it is [s].
+            q: Positions of the drives at its beginning [m or rad], shape (drives,).
+            step: Its length [s].
         """
         lead = max(self.gains.lead, step)
         back = (self.ends[k] + self.rates[k] * (lead - step) - q) / lead
@@ -129,7 +130,7 @@ class Targets:
 
 
 class Driven(Protocol):
-    """A robot in an engine, at the state where a run starts, whose drives have their gains."""
+    """A robot in an engine, at the start of a run, with the gains of its drives set."""
 
     @property
     def mechanism(self) -> Mechanism:
@@ -148,7 +149,7 @@ class Driven(Protocol):
 
     @property
     def iterations(self) -> float:
-        """Of its solver in the last step, one at least [-]; NaN if it tells none."""
+        """Of its solver in the last step, at least 1 [-]; NaN if unknown."""
         ...
 
     def state(self) -> tuple[Array, Array]:
@@ -160,21 +161,21 @@ class Driven(Protocol):
         ...
 
     def drive(self, target: Array, rate: Array) -> Mapping[str, Array]:
-        """Go one step on.
+        """Advance by a step.
 
         Args:
-            target: Where the drives are to be at its end [m or rad], shape (drives,).
-            rate: How fast they are to go then [m/s or rad/s], shape (drives,).
+            target: Desired positions of the drives at its end [m or rad], shape (drives,).
+            rate: Desired velocities then [m/s or rad/s], shape (drives,).
 
         Returns:
-            What the engine tells of it by kind of reading [N or N m], along each drive, of shape (drives,).
+            The engine's reports on the step by kind of reading [N or N m], along each drive, of shape (drives,).
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How a route reads what its engine did."""
+    """Reading of an engine's result by a route."""
 
     effort: str
     """Kind of the reading that is the effort."""
@@ -190,15 +191,15 @@ def driven_by_own_drives(
     reading: Reading,
     settings: Mapping[str, str],
 ) -> EffortHistory:
-    """What a route returns of a robot that the engine's own drives hold along the motion.
+    """Result of a route for a robot held along the motion by the engine's own drives.
 
     Args:
-        start: Puts the robot at the exact state of a sample of the motion, by its number, and says its gains.
-        reading: Which number is the effort.
-        settings: Every setting that matters.
+        start: Puts the robot at the exact state of a sample of the motion, by its number, and returns its gains.
+        reading: The reading that is the effort.
+        settings: Every relevant setting.
 
     Raises:
-        NotRepresentableError: If the engine cannot carry the robot, or the motion lasts too few steps.
+        NotRepresentableError: If the engine cannot represent the robot, or the motion lasts too few steps.
         EngineError: If the engine fails, or its state is not finite any more.
     """
     with finite(source):
@@ -217,7 +218,7 @@ def own_drives_run(source: str, started: tuple[Driven, Gains], motion: Motion, s
         started: The robot at the exact state of the sample, and the gains of its drives.
         motion: The motion to follow.
         sample: Its number.
-        reading: Which number is the effort.
+        reading: The reading that is the effort.
 
     Raises:
         EngineError: If the engine fails, or its state is not finite any more.
@@ -260,7 +261,7 @@ def own_drives_run(source: str, started: tuple[Driven, Gains], motion: Motion, s
 
 
 def rates_off(mechanism: Mechanism, run: Record) -> float:
-    """How far the way of a hinge or slide in a step is from any between its velocities at both ends, at most [-].
+    """Largest distance of a joint's displacement in a step from the range of its velocities at both ends [-].
 
     Returns:
         Over the largest rate of the same joint.
@@ -291,9 +292,9 @@ def _finite_state(source: str, robot: Driven) -> tuple[Array, Array]:
 
 
 def _targets(motion: Motion, gains: Gains, steps: tuple[float, float]) -> Targets:
-    """What the drives are told from a time on [s], in steps of so long [s], to the end of the motion.
+    """Targets of the drives from a time on [s], in equal steps [s], to the end of the motion.
 
-    The last step ends after it, where its last polynomial goes on: a target that stood still there would be a brake.
+    The last step ends after it, on the continuation of the last polynomial: a constant target there would be a brake.
     """
     begin, step = steps
     count = int(np.floor((motion.t[-1] - begin) / step + 1e-9)) + 1

@@ -1,4 +1,4 @@
-"""Tuning of robots that an engine's own drives hold: what drives them along a motion, whatever is set."""
+"""Tuning of robots held by an engine's own drives: drives along a motion with any settings."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,8 +36,8 @@ class DrivesPlan:
 
         Args:
             put: Puts the robot into a state, with drives of some gains.
-            reading: Which number is the effort.
-            bandwidth: Of the controller [rad/s], by which the drives are stronger or weaker than the user has them.
+            reading: The reading that is the effort.
+            bandwidth: Of the controller [rad/s]; scales the drives relative to the user's gains.
             start: Number of the sample at whose exact state it starts, or joint positions at which it starts at rest
                 [m or rad], shape (nq,).
 

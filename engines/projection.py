@@ -1,4 +1,4 @@
-"""What routes do with the matrices they read from their engine: linear algebra alone, of no engine and no model."""
+"""Linear algebra on the matrices of an engine, independent of any engine and model."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ LOOKED_AT = 25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopMotions:
-    """How a closed loop can move in a pose, or in several: its drives, each by itself, and what nothing drives.
+    """Possible motions of a closed loop in a pose, or in several: its drives, each by itself, and undriven motions.
 
     From the equations J q̇ = 0 and W q̇ = ṡ of the loops and of independent drives. D moves each drive alone, so that
     the effort on it is the power of all forces in that motion: no multiplier enters, redundant rows of J drop out, and
-    what the other drives carry has no part in it.
+    the load of the other drives has no part in it.
     """
 
     W: Array
@@ -37,30 +37,30 @@ class LoopMotions:
     """Orthonormal basis of the motions that neither open a loop nor move a drive [-], shape (..., nv, undriven)."""
 
     def velocities(self, qd: JointVelocities) -> JointVelocities:
-        """Velocities that keep the loops closed: of a motion only those of the drives, and of what nothing drives."""
+        """Velocities that keep the loops closed: of a motion only those of the drives and of undriven dofs are used."""
         return self.D @ (self.W @ qd) + self.Z @ (self.Z.T @ qd)
 
     def accelerations(self, qdd: JointAccelerations, closure_bias: Array) -> JointAccelerations:
-        """Accelerations that keep the loops closed: of a motion only those of the drives.
+        """Accelerations that keep the loops closed: of a motion only those of the drives are used.
 
         Args:
             closure_bias: J̇ q̇ [m/s² or rad/s²], shape (nc,).
 
         Returns:
-            Joint accelerations, without any of what nothing drives [m/s² or rad/s²], shape (nv,).
+            Joint accelerations, without the part of undriven dofs [m/s² or rad/s²], shape (nv,).
         """
         return self.D @ (self.W @ qdd) - self.J_inverse @ closure_bias
 
     def efforts(self, M: Array, force: Array, S: Array, scale: Efforts) -> Array:
         """Efforts of least norm |effort / scale| that balance a generalized force on the motions of the loop.
 
-        Along the motions Z nothing can be balanced: there q̈ is what leaves no force.
+        Along the motions Z no force can be balanced: there q̈ is such that none remains.
 
         Args:
             M: Mass matrix [kg, kg m or kg m²], shape (..., nv, nv).
             force: Generalized force M q̈ + b on the joints [N or N m], shape (..., nv).
             S: Actuator velocities per joint velocity [-], shape (..., na, nv).
-            scale: Effort of each actuator that counts as one [N or N m], shape (na,).
+            scale: Reference effort of each actuator [N or N m], shape (na,).
 
         Returns:
             Efforts of the actuators [N or N m], shape (..., na).
@@ -76,11 +76,11 @@ class LoopMotions:
 
 
 def loop_motions(J: Array, W: Array) -> LoopMotions:
-    """How a closed loop can move in a pose.
+    """Possible motions of a closed loop in a pose.
 
     Args:
         J: Loop-closure Jacobian [m/rad or m/m], shape (nc, nv).
-        W: Rates of the drives per joint velocity [-, or m per rad], shape (drives, nv); of redundant ones those are
+        W: Rates of the drives per joint velocity [-, or m per rad], shape (drives, nv); of redundant drives those are
             taken that determine the others best in this pose.
     """
     W = W[independent_drives(J, W)]
@@ -105,9 +105,9 @@ def balancing_efforts(poses: Sequence[Pose], W: Array, scale: Efforts) -> Array:
     """Efforts of least norm |effort / scale| that balance generalized forces, each in a pose of its own.
 
     Args:
-        poses: The poses, with the forces, all with as many rows of the loops.
+        poses: The poses, with the forces, all with equal numbers of rows of the loops.
         W: Rates of drives that are independent along the motion, per joint velocity [-], shape (drives, nv).
-        scale: Effort of each actuator that counts as one [N or N m], shape (na,).
+        scale: Reference effort of each actuator [N or N m], shape (na,).
 
     Returns:
         Efforts of the actuators [N or N m], shape (poses, na).
@@ -132,7 +132,7 @@ class _Rows:
         self.rank = _rank(self.values)
 
     def motions(self, rank: int) -> LoopMotions:
-        """How the loop can move where that is their rank."""
+        """Possible motions of the loop for a given rank."""
         factors, nc = self.factors[..., None, :], self.closures
         inverse = (self.V_T[..., :rank, :].mT / self.values[..., None, :rank]) @ self.U[..., :rank].mT
         # Newton's step for an inverse: motions that have nothing to do with each other are mixed by the SVD at
@@ -147,9 +147,10 @@ class _Rows:
 
 
 def independent_drives(J: Array, W: Array) -> list[int]:
-    """The driven coordinates to drive: as many as move independently, because more drives fight each other.
+    """The driven coordinates to drive: as many as move independently, because more drives contradict each other.
 
-    Pivoting chooses those that determine the others best. The others are left at zero effort, which is right for the
+    Pivoting chooses the drives that determine the others best. The others are left at zero effort, which is right for
+    the
     part of the efforts that moves the robot.
 
     Args:
@@ -167,9 +168,9 @@ def independent_drives(J: Array, W: Array) -> list[int]:
 
 
 def drives_along(jacobian: Callable[[Array], Array], q: PositionSeries, W: Array) -> list[int]:
-    """The driven coordinates to drive all along a motion: of those that are best somewhere, the ones that stay so.
+    """The driven coordinates to drive all along a motion: of the best choices at its samples, the most lasting.
 
-    Redundant drives pass their dead centres at different times, and who drives by one is lost there.
+    Redundant drives pass their dead centres at different times; a drive cannot hold the motion at its own.
 
     Args:
         jacobian: Loop-closure Jacobian [m/rad or m/m], shape (nc, nv), at joint positions of shape (nq,).
@@ -195,7 +196,7 @@ def drives_along(jacobian: Callable[[Array], Array], q: PositionSeries, W: Array
 
 
 def null_space(J: Array) -> Array:
-    """Orthonormal basis of what a matrix takes to zero [-], shape (nv, dof): of J, motions that keep the loops closed.
+    """Orthonormal basis of the null space of a matrix [-], shape (nv, dof): of J, motions that keep the loops closed.
 
     Args:
         J: Loop-closure Jacobian or another matrix [m/rad or m/m], shape (nc, nv).
@@ -207,10 +208,10 @@ def null_space(J: Array) -> Array:
 
 
 def _factors(J: Array) -> Array:
-    """Factors that give rows length one, and zero to those that are next to nothing beside the longest, (..., rows).
+    """Factors that give rows length one, and zero to rows that are negligible beside the longest, (..., rows).
 
     The shortest get at most that of a row of `SHORT` times the longest: a short row of a loop that is modelled in space
-    follows from the others, and at length one its round-off, and the gap in the loop, would be in all efforts.
+    follows from the others, and at length one its round-off, and the gap in the loop, would enter all efforts.
     """
     length = np.linalg.norm(J, axis=-1)
     longest = length.max(axis=-1, keepdims=True, initial=0.0)

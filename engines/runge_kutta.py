@@ -13,15 +13,15 @@ from loopcheck.robots.arrays import AnyArray, Array
 TABLEAU = np.array([[0, 0, 0, 0], [1 / 2, 0, 0, 0], [0, 1 / 2, 0, 0], [0, 0, 1, 0], [1 / 6, 1 / 3, 1 / 3, 1 / 6]])
 """Weights of the stages in the state of each, and in that at the end [-], shape (5, 4)."""
 HALF_STEPS = (1, 1, 2)
-"""How many half steps into the step the second, third and fourth stage are."""
+"""Times of the second, third and fourth stage in half steps."""
 
 
 class RungeKutta:
-    """Steps of one length.
+    """Steps of a fixed length.
 
     With the first velocity v and the accelerations a_j of the stages, stage i has the velocity v + dt Σ A_ij a_j. Its
-    displacement is dt Σ A_ij u_j, where the rate u_j is the velocity of stage j, and where something turns what
-    `_turning` says besides. So both are sums of v, a and turnings, the weights of which are the same in all steps.
+    displacement is dt Σ A_ij u_j, with the rate u_j the velocity of stage j, plus the term of `_turning` for
+    rotations. So both are sums of v, a and turnings, with the same weights in all steps.
     """
 
     def __init__(self, dt: float, nv: int, turns: Sequence[slice]) -> None:
@@ -30,7 +30,7 @@ class RungeKutta:
         Args:
             dt: Step [s].
             nv: Number of dofs.
-            turns: Where the angular velocities of ball and free joints stand among the velocities.
+            turns: Places of the angular velocities of ball and free joints among the velocities.
         """
         A, self._turns = TABLEAU, turns
         self._rows = np.zeros((9, nv))
@@ -45,7 +45,7 @@ class RungeKutta:
         acceleration: Callable[[int], Array],
         start: tuple[Array, Array],
     ) -> None:
-        """One step.
+        """A single step.
 
         Args:
             move: Sets the state to a displacement from the beginning of the step and a velocity, each of shape (nv,).
@@ -64,7 +64,7 @@ class RungeKutta:
 
 
 def _turning(theta: AnyArray, omega: AnyArray) -> AnyArray:
-    """What the rate of a turn θ has besides the angular velocity ω in body axes, θ × ω / 2 + θ × (θ × ω) / 12, (3,)."""
+    """Rate of a turn θ in addition to the angular velocity ω in body axes, θ × ω / 2 + θ × (θ × ω) / 12, (3,)."""
     once = _cross(theta, omega)
     return once / 2 + _cross(theta, once) / 12
 

@@ -36,7 +36,7 @@ class Family:
     method: str
     """Integration method: families of the same method have the same cost and the same order of error."""
     stages: int
-    """How often a step computes the dynamics [-]."""
+    """Number of evaluations of the dynamics in a step [-]."""
     fixed: Settings
     """Settings that do not depend on the step."""
     timeconst: float = 0.0
@@ -61,7 +61,7 @@ class Given:
     step: float
     """Its step [s]."""
     stages: int
-    """How often a step computes the dynamics [-]."""
+    """Number of evaluations of the dynamics in a step [-]."""
     bandwidth: float
     """Bandwidth of the controller, independent of the settings [rad/s]."""
     timeconst: float
@@ -85,10 +85,10 @@ BATCH, REPEATS = 50, 7
 
 
 def best_seconds(begin: Callable[[], object], steps: Callable[[int], object]) -> float:
-    """What a step takes on this machine, the best of several [s].
+    """Wall time of a step on this machine, the best of several [s].
 
     Args:
-        begin: Puts the robot where it steps from.
+        begin: Puts the robot into its initial state.
         steps: Makes so many steps.
     """
     best = float("inf")
@@ -107,7 +107,7 @@ def functions_of(script: str) -> Mapping[str, Any]:
         script: Its text.
 
     Returns:
-        What it defines, by name.
+        Its definitions, by name.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "settings.py"
@@ -116,7 +116,7 @@ def functions_of(script: str) -> Mapping[str, Any]:
 
 
 class Tuning(Protocol):
-    """`tuning.py`: other settings for the route `as_is`, and what they give and cost."""
+    """`tuning.py`: other settings for the route `as_is`, with their results and costs."""
 
     @property
     def CAUSES(self) -> Mapping[str, Cause]:
@@ -132,14 +132,14 @@ class Tuning(Protocol):
         ...
 
     def plan(self, mechanism: Mechanism, motion: Motion) -> Any:
-        """What it takes to drive the robot along a motion, whatever is set."""
+        """Demands of driving the robot along a motion, for any settings."""
         ...
 
     def prepared(self, mechanism: Mechanism, settings: Settings, precision: str = "") -> Any:
-        """What it takes to run a robot with other settings, whatever it does.
+        """Preparation of a robot's runs with other settings, for any motion.
 
         Args:
-            precision: `single` or `double`, for engines with both; by default as a user has it.
+            precision: `single` or `double`, for engines with both; by default the user's.
         """
         ...
 
@@ -147,28 +147,28 @@ class Tuning(Protocol):
         """The route `as_is` with other settings.
 
         Args:
-            plan: As `plan` makes it.
-            prepared: As `prepared` makes it.
+            plan: Result of `plan`.
+            prepared: Result of `prepared`.
             bandwidth: Of the controller [rad/s].
             start: Number of the sample of the motion at whose exact state the run starts, or joint positions at which
                 it starts at rest [m or rad], shape (nq,).
 
         Raises:
-            NotRepresentableError: If the engine cannot carry the mechanism.
+            NotRepresentableError: If the engine cannot represent the mechanism.
             EngineError: If the engine fails, or its state is not finite any more.
         """
         ...
 
     def files(self, mechanism: Mechanism, settings: Settings) -> Mapping[Path, bytes]:
-        """The files with which a user has these settings, by the paths of those that they replace.
+        """The files with which a user has these settings, by the paths of the replaced files.
 
         Raises:
-            MechanismError: If the files cannot say it.
+            MechanismError: If the files cannot express it.
         """
         ...
 
     def seconds_per_step(self, mechanism: Mechanism, q: JointPositions, settings: Settings) -> float:
-        """What a step of the engine alone takes on this machine [s], the best of several."""
+        """Wall time of a step of the engine alone on this machine [s], the best of several."""
         ...
 
 

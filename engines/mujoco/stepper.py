@@ -1,4 +1,4 @@
-"""What takes the steps of a run: MuJoCo, or one of its ports, which all leave what they computed in MuJoCo's data."""
+"""Steps of a run by MuJoCo or its ports, with all results in MuJoCo's data."""
 
 from typing import Any, Protocol
 
@@ -8,7 +8,7 @@ from loopcheck.robots.arrays import Array
 
 
 class Stepper(Protocol):
-    """A model, and what steps it."""
+    """A model and its stepping function."""
 
     source: str
     """Name of the route, for error messages."""
@@ -19,22 +19,22 @@ class Stepper(Protocol):
         """Start from a state.
 
         Args:
-            data: MuJoCo's, with positions, velocities and activations; they are rounded to what the port keeps of them.
+            data: MuJoCo's, with positions, velocities and activations; they are rounded to the precision of the port.
         """
         ...
 
     def step(self, data: Any, *, reads_joints: bool) -> tuple[Array, Array] | None:
-        """Go one step on by the controls and external wrenches in the data.
+        """Advance by a step with the controls and external wrenches in the data.
 
-        State, forces of actuators, constraints and iterations stand in the data then.
+        The data then contain state, forces of actuators, constraints and iterations.
 
         Args:
             data: MuJoCo's.
-            reads_joints: Whether to read what joints report at the beginning of the step.
+            reads_joints: Whether to read the joints' own reports at the beginning of the step.
 
         Returns:
             Force of the actuators on each dof, and reaction of its joint along it [N or N m], shape (nv,) each; None
-            where they are not read.
+            if they are not read.
 
         Raises:
             EngineError: If the port fails.
@@ -57,7 +57,7 @@ class MujocoStepper:
         self._scratch = mujoco.MjData(model)
 
     def begin(self, data: Any) -> None:
-        """See `Stepper.begin`; MuJoCo keeps its state where it is."""
+        """See `Stepper.begin`; MuJoCo's state is in the data already."""
 
     def step(self, data: Any, *, reads_joints: bool) -> tuple[Array, Array] | None:
         """See `Stepper.step`.

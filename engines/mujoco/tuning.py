@@ -104,7 +104,7 @@ def configured(model: Any, settings: Settings) -> Any:
 
     Args:
         model: The user's.
-        settings: What to set: options, `solref` and `solimp` of all equalities that are active, and flags to `disable`.
+        settings: Options, `solref` and `solimp` of all active equalities, and flags to `disable`.
     """
     closing = np.flatnonzero(model.eq_active0)
     for name, value in settings.items():
@@ -149,7 +149,7 @@ def seconds_per_step(mechanism: Mechanism, q: JointPositions, settings: Settings
 
 
 def _methods(model: Any) -> Iterator[dict[str, str]]:
-    """How a step can be made: as the file says, with Runge-Kutta, and where velocities push, with them implicit."""
+    """Ways of stepping: as in the file, with Runge-Kutta, and for velocity-dependent forces, with implicit ones."""
     integrators = [_integrator(model), "RK4"]
     implicit = ["implicitfast", "Euler"]
     if _has_other_rate_forces(model):
@@ -166,7 +166,7 @@ def _methods(model: Any) -> Iterator[dict[str, str]]:
 
 
 def _has_other_rate_forces(model: Any) -> bool:
-    """Whether something pushes against velocities that the integrators Euler and implicitfast take differently."""
+    """Whether a velocity-dependent force is treated differently by the integrators Euler and implicitfast."""
     rates = [model.tendon_damping, model.actuator_biasprm[:, 2], model.actuator_gainprm[:, 2]]
     if model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_EULERDAMP:
         rates.append(model.dof_damping)

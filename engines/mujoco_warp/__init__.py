@@ -1,4 +1,4 @@
-"""MuJoCo Warp: MuJoCo's port to NVIDIA Warp, in single precision; on the CPU where there is no GPU."""
+"""MuJoCo Warp: MuJoCo's port to NVIDIA Warp, in single precision; on the CPU without a GPU."""
 
 from loopcheck.engines.contract import Engine
 

@@ -1,4 +1,4 @@
-"""MuJoCo Warp's model on its device, put there from MuJoCo's, what it drops of it, and what stands there."""
+"""MuJoCo Warp's model on its device, copied from MuJoCo's, with its omissions, and read back."""
 
 import copy
 import dataclasses
@@ -38,21 +38,21 @@ def put(model: Any) -> Any:
 
 
 def _dropped(model: Any) -> Iterator[str]:
-    """What would act otherwise and is told by nobody."""
+    """Omitted elements with an effect that no error reports."""
     if model.opt.disableactuator:
         groups = [str(group) for group in range(32) if model.opt.disableactuator >> group & 1]
         yield f"option actuatorgroupdisable {' '.join(groups)} (the disabled actuators would act)"
 
 
 def placed(model: Any, data: Any, *, worlds: int = 1) -> Any:
-    """A state on the device, in as many worlds, with room for all rows that its constraints have there.
+    """A state on the device, in as many worlds, with room for all rows of its constraints.
 
-    What MuJoCo Warp makes of data that are not computed has room for 64 rows, and it drops those above.
+    Data of MuJoCo Warp made before a computation have room for 64 rows; it drops the rows above.
 
     Args:
         model: MuJoCo's.
         data: Its data with the state.
-        worlds: How many [-].
+        worlds: Number of worlds [-].
     """
     scratch = mujoco.MjData(model)
     for name in ("qpos", "qvel", "act"):
@@ -63,11 +63,11 @@ def placed(model: Any, data: Any, *, worlds: int = 1) -> Any:
 
 
 def options_changed(model: Any, on_device: Any) -> str:
-    """Options that the device has otherwise than the file, in words; empty if there are none.
+    """Differences between the options on the device and in the file, in words; empty without differences.
 
     Args:
         model: MuJoCo's.
-        on_device: As `put` makes it.
+        on_device: Result of `put`.
     """
     changed = []
     for field in dataclasses.fields(on_device.opt):
@@ -79,11 +79,11 @@ def options_changed(model: Any, on_device: Any) -> str:
 
 
 def read_back(model: Any, on_device: Any) -> Any:
-    """A model of MuJoCo that holds what stands on the device, as far as the device has it.
+    """A model of MuJoCo with the content of the device's model, as far as the device has it.
 
     Args:
         model: MuJoCo's.
-        on_device: As `put` makes it.
+        on_device: Result of `put`.
     """
     own = copy.copy(model)
     for field in dataclasses.fields(on_device):
@@ -98,5 +98,5 @@ def read_back(model: Any, on_device: Any) -> Any:
 
 
 def _read(value: Any) -> AnyArray:
-    """A field of the device's model; those that may differ between worlds, of the first."""
+    """A field of the device's model; for fields that may differ between worlds, that of the first."""
     return np.asarray(value.numpy() if isinstance(value, warp.array) else value)

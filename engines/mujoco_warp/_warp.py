@@ -1,4 +1,4 @@
-"""Imports MuJoCo Warp without what it prints, and says on which device it computes."""
+"""Imports MuJoCo Warp without its output, and reports its computing device."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,14 +17,14 @@ __all__ = ["device", "guarded", "mujoco_warp", "warp"]
 
 
 def device() -> str:
-    """The device that computes, a GPU where there is one."""
+    """The computing device, a GPU if available."""
     chosen = warp.get_preferred_device()
     return str(chosen.name) if chosen.is_cuda else "CPU"
 
 
 @contextmanager
 def guarded(source: str) -> Iterator[None]:
-    """Turn what Warp raises into an `EngineError`."""
+    """Turn Warp's exceptions into an `EngineError`."""
     try:
         yield
     except RuntimeError as error:

@@ -1,4 +1,4 @@
-"""What MuJoCo Warp has on its device and computes there, in single precision: read from its own model and data."""
+"""MuJoCo Warp's model and terms on its device, in single precision: read from its own model and data."""
 
 from typing import Any
 
@@ -58,7 +58,7 @@ def _compiled(mechanism: Mechanism) -> Any:
 
 
 def _computed(mechanism: Mechanism, model: Any, on_device: Any, state: tuple[Array, Array]) -> Any:
-    """MuJoCo's data with what the device has computed at a state."""
+    """MuJoCo's data with the device's results at a state."""
     data = mujoco.MjData(model)
     data.qpos[:], data.qvel[:] = state
     apply_wrenches(mechanism, model, data)
@@ -79,7 +79,7 @@ def _at_state(mechanism: Mechanism, model: Any, on_device: Any, state: tuple[Arr
 
 
 def _closure_bias(model: Any, on_device: Any, data: Any) -> Array:
-    """J̇ q̇ in the rows of the equalities, by what the device's bodies do while no joint accelerates, (rows,)."""
+    """J̇ q̇ in the rows of the equalities, by the motions of the device's bodies at zero joint accelerations, (rows,)."""
     at_state = placed(model, data)
     mujoco_warp.fwd_position(on_device, at_state)
     mujoco_warp.fwd_velocity(on_device, at_state)

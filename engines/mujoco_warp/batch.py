@@ -1,4 +1,4 @@
-"""Robots of a file in one batch of MuJoCo Warp."""
+"""Robots of a file in a batch of MuJoCo Warp."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def as_is(case: Case, motion: Motion, settings: Settings, precision: str) -> AsI
 
 
 class WarpWorlds:
-    """Worlds of one batch on the device; on a GPU a step is captured once and launched as a whole."""
+    """Worlds of a batch on the device; on a GPU a step is captured once and launched as a whole."""
 
     def __init__(self, mechanism: Mechanism, model: tuple[Any, Array], state: State) -> None:
         """Put a robot into each state.

@@ -15,7 +15,7 @@ WRITTEN, WRITTEN_OF_ROWS = ("qpos", "qvel", "act", "actuator_force"), ("id", "po
 
 
 class WarpStepper:
-    """A model on the device, of which one world is stepped."""
+    """A model on the device with a single stepped world."""
 
     source = "mujoco_warp/as_is"
 
@@ -44,7 +44,8 @@ class WarpStepper:
 
         Args:
             data: MuJoCo's.
-            reads_joints: Whether to read joints. But with Runge-Kutta the device has what the step began with.
+            reads_joints: Whether to read joints. Except with Runge-Kutta, the device keeps the values at the beginning
+                of the step.
         """
         with guarded(self.source):
             for name in ("ctrl", "xfrc_applied"):
@@ -66,9 +67,9 @@ class WarpStepper:
             return readings if at_first else self._joints()
 
     def _write(self, data: Any, rows: int) -> None:
-        """Put into MuJoCo's data what a step gave; all of it where there are other rows than those of equalities.
+        """Copy the result of a step into MuJoCo's data; all of it if there are other rows than those of equalities.
 
-        To take all over takes as long as the step of a small robot.
+        To copy all data takes as long as the step of a small robot.
         """
         if not rows == data.nefc == data.ne == int(self._read("ne")):
             mujoco_warp.get_data_into(data, self.model, self._data)
@@ -85,6 +86,6 @@ class WarpStepper:
         return self._read("qfrc_actuator").astype(float), (self._read("cdof") * forces).sum(axis=1).astype(float)
 
     def _read(self, name: str) -> AnyArray:
-        """A field of the one world."""
+        """A field of the only world."""
         values: AnyArray = getattr(self._data, name).numpy()[0]
         return values

@@ -1,4 +1,4 @@
-"""Newton, from a model built through its API from the `Mechanism`; in single precision; on a GPU where there is one."""
+"""Newton, from a model built through its API from the `Mechanism`; in single precision; on a GPU if available."""
 
 from loopcheck.engines.contract import Engine, Variant
 

@@ -36,13 +36,13 @@ EXPLICIT_SPRINGS = frozenset({"mujoco", "mujoco_warp"})
 
 
 def drive_gains(mechanism: Mechanism, motion: Motion, bandwidth: float) -> Gains:
-    """Of drives that each hold what moves with them, in the middle of a motion.
+    """Gains of drives that each hold their moving mass, in the middle of a motion.
 
     Args:
         bandwidth: Of the drives [rad/s].
 
     Raises:
-        NotRepresentableError: If some drives move the others, so that all together would fight.
+        NotRepresentableError: If the drives are redundant, so that together they would contradict each other.
     """
     terms, k = equations(mechanism), len(motion.t) // 2
     loop = loop_motions(terms.jacobian(motion.q[k]), mechanism.rates_of(mechanism.drives))
@@ -78,7 +78,7 @@ class NewtonDriven:
     q: Array
     """Joint positions now [m or rad], shape (nq,)."""
     steps: int = 0
-    """How many it has made [-]."""
+    """Number of its iterations [-]."""
     unsolved: int = 0
     """Number of steps in which the solver did not converge [-]."""
     precision: type[np.floating] = np.float32
@@ -129,16 +129,16 @@ class NewtonDriven:
 
     @property
     def timeconst(self) -> float:
-        """In which an opening of a loop fades to its e-th part [s]; infinite where the solver does not tell.
+        """Decay time of an opening of a loop to its e-th part [s]; infinite if unknown for the solver.
 
-        Kamino draws a loop shut by a part of its opening in a step.
+        Kamino corrects a part of the opening of a loop in a step.
         """
         is_told = self.stepping.solver == "kamino"
         return self.step / float(self.solver._config.constraints.alpha) if is_told else np.inf
 
     @property
     def unsolved_in_words(self) -> str:
-        """In how many steps its solver stopped before it had found what it looks for; empty if in none."""
+        """Note on the steps in which its solver stopped before convergence; empty without such steps."""
         if not self.unsolved:
             return ""
         most = self.stepping.most_iterations
@@ -186,7 +186,7 @@ class NewtonDriven:
         return {APPLIED: self.gains.force(target, rate, reached, rates), **self._readings(before)}
 
     def advance(self) -> None:
-        """Go one step on, to what the drives are told."""
+        """Advance by a step, with targets of the drives."""
         before, after = self.states
         before.clear_forces()
         load(self.tree, before)
@@ -195,18 +195,18 @@ class NewtonDriven:
         self.states.reverse()
 
     def _along_drives(self) -> tuple[Array, Array]:
-        """Where the drives are [m or rad] and how fast they go [m/s or rad/s], each of shape (drives,)."""
+        """Positions [m or rad] and velocities [m/s or rad/s] of the drives, each of shape (drives,)."""
         A, W = self.drive_matrices
         q, qd = self.state()
         return A @ q, W @ qd
 
     @property
     def drive_matrices(self) -> tuple[Array, Array]:
-        """What takes positions and velocities of the joints to those of the drives."""
+        """Maps from positions and velocities of the joints to those of the drives."""
         return drive_matrices(self.mechanism, range(len(self.mechanism.drives)))
 
     def _readings(self, before: Any) -> Mapping[str, Array]:
-        """What the solver tells of the last step along each drive [N or N m], of shape (drives,)."""
+        """The solver's report on the last step along each drive [N or N m], of shape (drives,)."""
         if self.stepping.solver == "kamino":
             return {REPORTED: multipliers(self.solver, self.mechanism)}
         motions = newton.eval_jacobian(self.tree.model, before)
@@ -225,9 +225,9 @@ class NewtonDriven:
 
 
 def multipliers(solver: Any, mechanism: Mechanism) -> Array:
-    """What Kamino's solver finds for the drives in a step, less what rotors and dampers of their joints take.
+    """Kamino's multipliers of the drives in a step, less the torques of rotors and dampers of their joints.
 
-    Newton gives them out only by parts of Kamino that it calls its own.
+    Newton exposes them only by private parts of Kamino.
 
     Args:
         solver: Newton's `SolverKamino`.
@@ -245,7 +245,7 @@ def multipliers(solver: Any, mechanism: Mechanism) -> Array:
 
 
 def is_solved(solver: Any) -> bool:
-    """Whether Kamino's solver found what it looks for in the last step, and did not stop at its iterations.
+    """Whether Kamino's solver converged in the last step, instead of stopping at its iterations.
 
     Args:
         solver: Newton's `SolverKamino`.
@@ -254,7 +254,7 @@ def is_solved(solver: Any) -> bool:
 
 
 def is_alone(mechanism: Mechanism, joint: int) -> bool:
-    """Whether a joint is the only one of its body.
+    """Whether a joint is the only joint of its body.
 
     Args:
         joint: Its number.
@@ -263,10 +263,10 @@ def is_alone(mechanism: Mechanism, joint: int) -> bool:
 
 
 def load(tree: Tree, state: Any) -> None:
-    """Let external wrenches and what holds weights act on the bodies in the next step, in every world.
+    """Let external wrenches and gravity compensation act on the bodies in the next step, in every world.
 
     Args:
-        state: Newton's `State`, of one world or of several.
+        state: Newton's `State`, of a world or of several.
     """
     loads, nb = list(wrenches(tree.mechanism)), len(tree.mechanism.bodies)
     if not loads:
@@ -290,10 +290,10 @@ def _copy_state(tree: Tree, start: Any, *, has_joints: bool) -> None:
 
 
 def _of_drives(mechanism: Mechanism, starts: AnyArray) -> tuple[int, ...]:
-    """Where the drives stand among dofs or positions of a model, whose joints are in the order of the bodies.
+    """Places of the drives among dofs or positions of a model with joints in the order of the bodies.
 
     Args:
-        starts: Where each joint of the model begins [-], shape (joints + 1,).
+        starts: First entry of each joint of the model [-], shape (joints + 1,).
     """
     places = []
     for drive in mechanism.drives:
@@ -315,19 +315,19 @@ READINGS: Mapping[str, Reading] = {
 
 
 def reading_of(mechanism: Mechanism, solver: str) -> Reading:
-    """Which number is the effort."""
+    """The reading that is the effort."""
     driven_alone = all(is_alone(mechanism, drive.joints[0]) for drive in mechanism.drives)
     return READINGS[REPORTED if solver == "kamino" and driven_alone else APPLIED]
 
 
 def held_by_drives(source: str, case: Case, motion: Motion, stepping: Stepping) -> EffortHistory:
-    """What a route returns.
+    """Result of a route.
 
     Args:
-        stepping: The solver, and how it steps.
+        stepping: The solver, and its step.
 
     Raises:
-        NotRepresentableError: If the mechanism has something that the solver cannot carry.
+        NotRepresentableError: If the mechanism has an element that the solver cannot represent.
         EngineError: If Newton fails, or its state is not finite any more.
     """
     mechanism, robots = case.mechanism, list[NewtonDriven]()

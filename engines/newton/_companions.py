@@ -1,4 +1,4 @@
-"""Which MuJoCo steps Newton's models, and whether Newton asks for that one: it warns once, where nobody looks."""
+"""The MuJoCo version that steps Newton's models, and the version that Newton requires, by its warning."""
 
 from importlib.metadata import requires, version
 
@@ -10,7 +10,7 @@ LIBRARIES = ("mujoco", "mujoco-warp")
 
 
 def companions(solver: str) -> dict[str, str]:
-    """The packages that a solver of Newton's computes by, as a setting of a run; none for its own."""
+    """The packages behind a solver of Newton, as a setting of a run; empty for its own solvers."""
     if solver not in SOLVERS:
         return {}
     installed = {name: version(name) for name in LIBRARIES}

@@ -1,8 +1,8 @@
-"""Positions and velocities of joints as Newton has them, and as a mechanism has them.
+"""Positions and velocities of joints in Newton, and in a mechanism.
 
-Newton counts hinges and slides from where they are at rest and writes quaternions as (x, y, z, w). It gives the angular
-velocity of ball and free joints along the axes that they stand on, where ours is along those of the body, and of a free
-joint the velocity of the mass centre, where ours is that of the body's origin.
+Newton counts hinges and slides from their rest positions and writes quaternions as (x, y, z, w). It gives the angular
+velocity of ball and free joints along the axes of their carrier, ours is along those of the body; and of a free
+joint the velocity of the mass centre, ours is that of the body's origin.
 """
 
 import numpy as np
@@ -81,9 +81,9 @@ def own_velocities(mechanism: Mechanism, q: Array, values: Array) -> Array:
 
 
 def velocity_terms(mechanism: Mechanism, q: JointPositions, qd: JointVelocities) -> Array:
-    """What Newton's joint velocities gain where ours stay as they are [m/s² or rad/s²], shape (nv,).
+    """Rate of change of Newton's joint velocities at constant velocities of ours [m/s² or rad/s²], shape (nv,).
 
-    A mass centre is drawn towards the origin of a body that turns; angular velocities gain nothing.
+    A mass centre accelerates towards the origin of a body that turns; angular velocities stay constant.
     """
     gain = np.zeros(mechanism.nv)
     for j, joint in enumerate(mechanism.joints):
@@ -95,6 +95,6 @@ def velocity_terms(mechanism: Mechanism, q: JointPositions, qd: JointVelocities)
 
 
 def _turn(mechanism: Mechanism, j: int) -> slice:
-    """Where the angular velocity of a ball or free joint stands."""
+    """Place of the angular velocity of a ball or free joint."""
     stop = mechanism.dof_slices[j].stop
     return slice(stop - 3, stop)

@@ -104,7 +104,7 @@ def _springs(tree: Tree) -> Array:
 
 
 def _loads(tree: Tree, q: Array) -> Array:
-    """Generalized force of external wrenches and of what holds weights [N or N m], shape (nv,)."""
+    """Generalized force of external wrenches and gravity compensation [N or N m], shape (nv,)."""
     force, links = np.zeros(tree.mechanism.nv), None
     for load in wrenches(tree.mechanism):
         links = _links(tree, q) if links is None else links

@@ -1,7 +1,7 @@
-"""A mechanism as Newton's model: its tree as one articulation, its closures as joints outside of it.
+"""A mechanism as Newton's model: its tree as an articulation, its closures as joints outside of it.
 
-A body with several hinges and slides gets one joint of Newton's (D6) that slides, then turns. All numbers there are of
-single precision.
+A body with several hinges and slides gets a single joint of Newton (D6) that slides, then turns. All numbers there are
+of single precision.
 """
 
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ class Tree:
         """Joint positions [m or rad], shape (nq,), and velocities [m/s or rad/s], shape (nv,), of a state of Newton's.
 
         Args:
-            state: A `State` whose first joints are those of the tree, and are up to date.
+            state: A `State` with the joints of the tree first, and up to date.
         """
         q = own_positions(self.mechanism, numbers(state.joint_q)[: self.mechanism.nq])
         return q, own_velocities(self.mechanism, q, numbers(state.joint_qd)[: self.mechanism.nv])
@@ -74,11 +74,11 @@ def build(
 
     Args:
         gains: Of Newton's drives on the joints that have a motor; by default there are none.
-        floats: Whether a body that its joints leave free gets a free joint instead, as Kamino has no other for it.
-        stands: The same in a state with closed loops, where closures are to be measured; by default nowhere.
+        floats: Whether a body with six free dofs gets a free joint instead: Kamino has no other form of it.
+        stands: The same in a state with closed loops, for the measurement of closures; by default no such state.
 
     Raises:
-        NotRepresentableError: If something of the mechanism has no counterpart.
+        NotRepresentableError: If an element of the mechanism has no counterpart.
     """
     model = builder_of(mechanism, gains, floats=floats, stands=stands).finalize()
     return Tree(mechanism=mechanism, model=model, state=model.state())
@@ -87,7 +87,7 @@ def build(
 def builder_of(
     mechanism: Mechanism, gains: Gains | None = None, *, floats: bool = False, stands: Tree | None = None
 ) -> Any:
-    """What Newton makes a model of one robot from; see `build`."""
+    """Builder of Newton's model of a single robot; see `build`."""
     want_carried(mechanism)
     builder = newton.ModelBuilder(gravity=tuple(mechanism.gravity), up_axis=newton.Axis.Z)
     newton.solvers.SolverSteel.register_custom_attributes(builder)
@@ -112,12 +112,12 @@ def builder_of(
 
 
 def numbers(array: Any) -> AnyArray:
-    """What an array of Warp's holds, in double precision."""
+    """Content of an array of Warp, in double precision."""
     return np.array(array.numpy(), dtype=float)
 
 
 def _stand(builder: Any, stands: Tree, *, floats: bool) -> None:
-    """Let the model begin in a state: some solvers measure there what a closure is to keep."""
+    """Let the model begin in a state: some solvers take the reference of a closure from it."""
     mechanism, poses = stands.mechanism, stands.state.body_q.numpy()
     positions, starts = stands.state.joint_q.numpy(), stands.model.joint_q_start.numpy()
     for b, own in enumerate(mechanism.joints_of):
@@ -169,7 +169,7 @@ def _add_ball(builder: Any, parent: int, joint: Joint, place: Mapping[str, Any])
 
 
 def _law(gains: Gains | None, drive: int | None) -> dict[str, Any]:
-    """What makes a joint one with a drive."""
+    """Settings that turn a joint into a driven joint."""
     if gains is None or drive is None:
         return {}
     return {
@@ -180,7 +180,7 @@ def _law(gains: Gains | None, drive: int | None) -> dict[str, Any]:
 
 
 def _axis(joint: Joint, law: dict[str, Any]) -> Any:
-    """One of the axes of a joint, without limits and dry friction."""
+    """An axis of a joint, without limits and dry friction."""
     return newton.ModelBuilder.JointDofConfig(
         axis=tuple(joint.axis),
         armature=joint.armature,

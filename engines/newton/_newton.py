@@ -1,4 +1,4 @@
-"""Newton and Warp, which is told before it starts not to print what it compiles."""
+"""Newton and Warp, without the output of Warp's compilations."""
 
 import warp
 
@@ -11,6 +11,6 @@ __all__ = ["device", "newton", "warp"]
 
 
 def device() -> str:
-    """What computes, where models are put unless they are told: a GPU where there is one, else the CPU."""
+    """The default device of models: a GPU if available, otherwise the CPU."""
     chosen = warp.get_device()
     return str(chosen.name) if chosen.is_cuda else "CPU"

@@ -1,4 +1,4 @@
-"""How Newton steps: by which of its solvers, how far at once, and with how many iterations."""
+"""Stepping of Newton: its solver, its step, and its number of iterations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ SETTINGS: Mapping[str, str] = {
 }
 """Description of each solver."""
 ITERATIONS: Mapping[str, int] = {"kamino": 200, "steel": 12}
-"""Of the solvers as they come."""
+"""Default iterations of the solvers."""
 
 QUICK: Mapping[str, str] = {"solver": "kamino", "rho_0": "0.01", "alpha": "0.1"}
 """Settings with which Kamino converges on planar loops, in a tenth of the time."""
@@ -36,7 +36,7 @@ class Stepping:
     step: float = STEP
     """Length of a step [s]."""
     iterations: int = 0
-    """Of Kamino or Steel in a step, at most [-]; 0 for as many as they come with."""
+    """Of Kamino or Steel in a step, at most [-]; 0 for their default."""
     penalty: float = 0.0
     """First penalty of Kamino's solver, its `rho_0` [-]; 0 for its default, 1."""
     shutting: float = 0.0
@@ -44,12 +44,12 @@ class Stepping:
 
     @property
     def most_iterations(self) -> int:
-        """Of its solver in a step; 0 where it is told by the model [-]."""
+        """Of its solver in a step; 0 if given by the model [-]."""
         return self.iterations or ITERATIONS.get(self.solver, 0)
 
     @property
     def description(self) -> str:
-        """What it is, in words."""
+        """Description in words."""
         library = "by MuJoCo's C library" if self.is_library else "by MuJoCo Warp"
         changed = {"padmm.rho_0": self.penalty, "constraints.alpha": self.shutting}
         but = "".join(f", but for {name} {value:g}" for name, value in changed.items() if value)
@@ -80,10 +80,10 @@ class Stepping:
                 return solvers.SolverMuJoCo(model, use_mujoco_cpu=self.is_library)
 
     def iterations_of(self, solver: Any) -> float:
-        """How many iterations a solver made in its last step [-]; NaN for Steel, whose sweeps take no time to speak of.
+        """Number of iterations of a solver in its last step [-]; NaN for Steel, which has only fast sweeps.
 
         Args:
-            solver: As `made` makes it.
+            solver: Result of `made`.
         """
         match self.solver:
             case "kamino":

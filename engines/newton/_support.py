@@ -1,4 +1,4 @@
-"""What Newton cannot carry, or not as it is built here: refused by name, all of it at once."""
+"""Elements that Newton cannot represent, or not as built here: refused by name, all at once."""
 
 from collections.abc import Iterator, Sequence
 
@@ -26,10 +26,10 @@ def want_carried(mechanism: Mechanism) -> None:
 
 
 def want_simulated(mechanism: Mechanism, solver: str) -> None:
-    """Refuse a mechanism of which one of Newton's solvers would leave something out.
+    """Refuse a mechanism if a solver of Newton would leave an element out.
 
     Raises:
-        NotRepresentableError: If it has any such thing; the message names all of them.
+        NotRepresentableError: If it has any such element; the message names all of them.
     """
     want_carried(mechanism)
     reasons = {"kamino": _kamino, "mujoco": _mujoco, "mujoco_warp": _mujoco, "steel": _steel}[solver]
@@ -72,7 +72,7 @@ def _joints(mechanism: Mechanism) -> Iterator[str]:
 
 
 def _axes_of_one(body: Body, joints: Sequence[Joint]) -> Iterator[str]:
-    """Why hinges and slides of a body are not one joint of Newton's."""
+    """Reason why hinges and slides of a body are not a single joint of Newton."""
     slides = [joint for joint in joints if joint.kind == "slide"]
     hinges = [joint for joint in joints if joint.kind == "hinge"]
     if joints != [*slides, *hinges]:

@@ -1,4 +1,4 @@
-"""What Newton has been given and computes, in single precision: read back from its model."""
+"""Newton's model and terms, in single precision: read back from its model."""
 
 from functools import partial
 from typing import Any
@@ -85,7 +85,7 @@ def _joints(tree: Tree) -> tuple[Array, Array, Array]:
 
 
 def _springs(tree: Tree) -> tuple[Array, Array]:
-    """Stiffness of each joint, and where springs of hinges and slides are at rest, each of shape (nj,)."""
+    """Stiffness of each joint, and the rest positions of the springs of hinges and slides, each of shape (nj,)."""
     mechanism, model = tree.mechanism, tree.model
     stiffness = numbers(model.joint_stiffness)[[dofs.start for dofs in mechanism.dof_slices]]
     rest = numbers(model.joint_rest_q)[: mechanism.nq] + mechanism.rest_position

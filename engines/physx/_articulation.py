@@ -1,9 +1,10 @@
 """A mechanism as articulations of PhysX, its loops closed by drives without play.
 
-Each branch that hangs on the world is an articulation of its own: what PhysX tells of the force on a joint lacks the
-force of a loop between two links of one articulation. A body with several joints gets links of hardly any mass between
-them. Positions are counted from where the bodies are given. The axis of each joint is x of its frame. SAPIEN's builder
-takes a friction and drops it: PhysX fills in 0.05. A body with a free joint is the root of its articulation.
+Each branch that hangs on the world is an articulation of its own: PhysX's force on a joint lacks the
+force of a loop between two links of the same articulation. A body with several joints gets links of hardly any mass
+between them. Positions are relative to the given poses of the bodies. The axis of each joint is x of its frame.
+SAPIEN's builder accepts a friction and drops it: PhysX fills in 0.05. A body with a free joint is the root of its
+articulation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +35,7 @@ guarded = partial(converted, errors=(ValueError, RuntimeError, TypeError, Assert
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stepping:
-    """How PhysX steps: by default at 200 Hz, as legged robots are trained, else as SAPIEN comes but for friction."""
+    """Stepping of PhysX: by default at 200 Hz, as for legged robots; other settings are SAPIEN's, except friction."""
 
     step: float = 0.005
     """Step [s]."""
@@ -54,7 +55,7 @@ class Built:
     stepping: Stepping
     scene: Any
     articulations: tuple[Any, ...]
-    """One articulation per branch."""
+    """An articulation per branch."""
     links: tuple[Any, ...]
     """PhysX's link of each body."""
     joints: Mapping[int, Any]
@@ -88,12 +89,12 @@ class Built:
 
     @property
     def entries(self) -> list[int]:
-        """Where hinges and slides stand among the joint positions."""
+        """Places of hinges and slides among the joint positions."""
         return [self.mechanism.q_slices[j].start for j in self.joints]
 
     @property
     def dofs(self) -> list[int]:
-        """Where hinges and slides stand among the joint velocities."""
+        """Places of hinges and slides among the joint velocities."""
         return [self.mechanism.dof_slices[j].start for j in self.joints]
 
     def state(self) -> tuple[Array, Array]:
@@ -113,12 +114,12 @@ class Built:
         return q, qd
 
     def along(self, quantity: str) -> Array:
-        """What PhysX has along hinges and slides, by the name of it in SAPIEN, shape (nv,); zero along free joints."""
+        """A property of hinges and slides, by SAPIEN's name, shape (nv,); zero along free joints."""
         every = [np.asarray(getattr(articulation, quantity), float) for articulation in self.articulations]
         return self.of_dofs(every)
 
     def of_dofs(self, every: Sequence[Array]) -> Array:
-        """What each articulation tells of its joints as numbers along joint velocities, shape (nv,); else zero.
+        """Numbers of each articulation's joints along joint velocities, shape (nv,); otherwise zero.
 
         Args:
             every: Of each articulation, in the order of its positions [any unit], each of shape (its joints,).
@@ -136,7 +137,7 @@ class Built:
         return {j: rows[place] for j, place in self.incoming.items()}
 
     def load(self) -> None:
-        """Let external wrenches, and what holds weights, act over the next step."""
+        """Let external wrenches and gravity compensation act over the next step."""
         for load in wrenches(self.mechanism):
             link, (p, R) = self.links[load.body], self.pose_of(load.body)
             link.add_force_at_point(np.asarray(load.force, np.float32), np.asarray(p + R @ load.point, np.float32))
@@ -165,13 +166,13 @@ def position_and_axes(pose: Any) -> tuple[Array, Array]:
 
 
 def build(mechanism: Mechanism, stepping: Stepping) -> Built:
-    """A mechanism in PhysX, at rest where its bodies are given.
+    """A mechanism in PhysX, at rest in the given poses of its bodies.
 
     Args:
-        stepping: How it is to be stepped.
+        stepping: Settings of the stepping.
 
     Raises:
-        NotRepresentableError: If something of the mechanism has no counterpart.
+        NotRepresentableError: If an element of the mechanism has no counterpart.
     """
     want_carried(mechanism)
     scene = _scene(mechanism, stepping)
@@ -233,7 +234,7 @@ def _scene(mechanism: Mechanism, stepping: Stepping) -> Any:
 
 
 def _add_body(builder: Any, mechanism: Mechanism, b: int) -> None:
-    """The links of a body: one behind each of its joints, the last of which has its mass."""
+    """The links of a body: a link behind each of its joints, with its mass in the last."""
     body, own = mechanism.bodies[b], mechanism.joints_of[b]
     carrier = None if is_floating(mechanism, b) else builder.link_builders[0]
     if body.parent != WORLD:
@@ -268,7 +269,7 @@ def _add_body(builder: Any, mechanism: Mechanism, b: int) -> None:
 
 
 def _settle(built: Built) -> None:
-    """What the builder does not take: rotors, springs, dampers and friction of joints; no damping of links."""
+    """Properties that the builder lacks: rotors, springs, dampers and friction of joints; no damping of links."""
     friction = built.stepping.friction
     for j, joint in built.joints.items():
         own = built.mechanism.joints[j]
@@ -283,9 +284,9 @@ def _settle(built: Built) -> None:
 
 
 def _loop(scene: Any, links: dict[str, Any], mechanism: Mechanism, closure: RigidClosure) -> tuple[Any, ...]:
-    """Joints of six degrees of freedom between two links, whose translations have no play; a weld takes three.
+    """Joints of six degrees of freedom between two links, without play of translations; a weld takes three.
 
-    SAPIEN's joints do not hold turns: limits of 0 of their cone and pyramid are none.
+    SAPIEN's joints do not hold turns: limits of 0 of their cone and pyramid have no effect.
     """
     first, second = (links["world" if b == WORLD else f"body {b}"] for b in (closure.body1, closure.body2))
     match closure:
@@ -306,7 +307,7 @@ def _loop(scene: Any, links: dict[str, Any], mechanism: Mechanism, closure: Rigi
 
 
 def _frame_along(axis: Array) -> Array:
-    """Axes of which the first is a given one [-], shape (3, 3)."""
+    """Axes with a given first axis [-], shape (3, 3)."""
     side = np.eye(3)[int(np.argmin(np.abs(axis)))]
     y = np.cross(axis, side)
     y /= np.linalg.norm(y)

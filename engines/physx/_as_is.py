@@ -14,13 +14,13 @@ from loopcheck.robots.robot import Case
 
 
 def efforts(source: str, case: Case, motion: Motion, stepping: Stepping) -> EffortHistory:
-    """What a route returns.
+    """Result of a route.
 
     Args:
-        stepping: How PhysX steps.
+        stepping: Settings of the stepping.
 
     Raises:
-        NotRepresentableError: If PhysX cannot carry the robot, or tells no effort of it.
+        NotRepresentableError: If PhysX cannot represent the robot, or has no reading of its efforts.
         EngineError: If PhysX fails.
     """
     mechanism = case.mechanism

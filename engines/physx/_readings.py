@@ -1,10 +1,10 @@
-"""Which of PhysX's numbers is the effort.
+"""PhysX's reading of the effort.
 
-The force that PhysX says a joint passes on is what its drive did, in all parts of a step and with both solvers, less
-what the rotor of the joint took: its inertia times the change of its velocity. It is not where a loop joins two links
-of one articulation, whose force it leaves out. The drive's law at the end of the step is what acted only while nothing
-changes the velocity after the drive: the small steps of the second solver do, and so does whatever draws many loops
-together.
+The force passed on by a joint, in PhysX's reading, is its drive's effort, in all parts of a step and with both solvers,
+less the torque of the joint's rotor: its inertia times the change of its velocity. This fails for a loop between two
+links of the same articulation: the reading leaves its force out. The drive's law at the end of the step equals the
+acting effort only if no other impulse follows the drive: the small steps of the second solver violate this, and so does
+the simultaneous correction of many loops.
 """
 
 from collections.abc import Iterator
@@ -21,13 +21,13 @@ TAKEN = "joint force along the axis, plus the effort that accelerates the rotor 
 
 
 def reading_of(mechanism: Mechanism, *, tgs: bool) -> Reading:
-    """Which number is the effort.
+    """The reading that is the effort.
 
     Args:
         tgs: With the solver of small steps.
 
     Raises:
-        NotRepresentableError: If none is.
+        NotRepresentableError: If no reading is.
     """
     reasons = "; ".join(_lost(mechanism))
     if not reasons:
@@ -39,7 +39,7 @@ def reading_of(mechanism: Mechanism, *, tgs: bool) -> Reading:
 
 
 def _lost(mechanism: Mechanism) -> Iterator[str]:
-    """What the force on a joint lacks."""
+    """Missing parts of the force on a joint."""
     branch_of = {b: k for k, branch in enumerate(branches(mechanism)) for b in branch}
     for closure in mechanism.rigid_closures:
         if WORLD not in (closure.body1, closure.body2) and branch_of[closure.body1] == branch_of[closure.body2]:

@@ -1,4 +1,4 @@
-"""SAPIEN, which brings PhysX; it warns at its import of what only its pictures need."""
+"""SAPIEN, which contains PhysX; its import warns of missing parts needed only for pictures."""
 
 import warnings
 

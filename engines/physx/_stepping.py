@@ -1,4 +1,4 @@
-"""A robot in PhysX that its own drives hold, and what is read of them."""
+"""A robot in PhysX under its own drives, and its readings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ class PhysxDriven:
 
     @property
     def iterations(self) -> float:
-        """See `loopcheck.engines.own_drives.Driven.iterations`: it makes all that it is told."""
+        """See `loopcheck.engines.own_drives.Driven.iterations`: it always makes the full number."""
         return self.built.stepping.position_iterations + self.built.stepping.velocity_iterations
 
     def state(self) -> tuple[Array, Array]:

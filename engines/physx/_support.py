@@ -1,4 +1,4 @@
-"""What PhysX can carry of a mechanism as SAPIEN gives it to Python, and in how many articulations."""
+"""Elements of a mechanism that PhysX can represent through SAPIEN's Python API, and its number of articulations."""
 
 from collections.abc import Iterator
 

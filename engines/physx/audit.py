@@ -1,7 +1,7 @@
-"""What PhysX has been given: read back from its links, joints and drives, in single precision.
+"""PhysX's model: read back from its links, joints and drives, in single precision.
 
-It tells no mass matrix and no Jacobian of loops. What its loops forbid follows from axes, anchors and ends of loops as
-it has them; its weights from the force by which it would hold them.
+It exposes no mass matrix and no Jacobian of loops. The motions forbidden by its loops follow from its axes, anchors and
+ends of loops; its weights from the force by which it would hold them.
 """
 
 from collections.abc import Callable, Iterator
@@ -98,7 +98,7 @@ def _joints(built: Built) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _springs(built: Built) -> tuple[Array, Array]:
-    """Stiffness of each joint, and where its spring is at rest, each of shape (nj,); zero of a free joint."""
+    """Stiffness of each joint, and the rest position of its spring, each of shape (nj,); zero of a free joint."""
     stiffness, rest = np.zeros(len(built.mechanism.joints)), np.zeros(len(built.mechanism.joints))
     for j, joint in built.joints.items():
         stiffness[j] = joint.stiffness
@@ -107,7 +107,7 @@ def _springs(built: Built) -> tuple[Array, Array]:
 
 
 def _first_entries(mechanism: Mechanism) -> list[int]:
-    """Where each joint begins among the joint positions."""
+    """First entry of each joint among the joint positions."""
     return [places.start for places in mechanism.q_slices]
 
 
@@ -119,7 +119,7 @@ def _of_joints(built: Built, quantity: Callable[[Any], float]) -> Array:
 
 
 def _weights(built: Built, Jt: Array, mass: Array, gravity: Array) -> Array:
-    """What holds the weights, by PhysX; where the root floats, by masses, mass centres and axes that it has, (nv,)."""
+    """Forces that hold the weights, by PhysX; for a floating root, by its masses, mass centres and axes, (nv,)."""
     every = [np.asarray(part.compute_passive_force(True, True), float) for part in built.articulations]
     weights = built.of_dofs(every)
     for branch in branches(built.mechanism):
@@ -173,9 +173,9 @@ def _point_rows(built: Built, body: int, point: Array, axis: Array, anchor: Arra
 
 
 def _loop_rows(built: Built, axis: Array, anchor: Array) -> Array:
-    """What opens the loops, per joint velocity, shape (nc, nv), by the points that PhysX holds together.
+    """Opening rate of the loops per joint velocity, shape (nc, nv), by the points that PhysX holds together.
 
-    Which directions have no play SAPIEN does not tell. Three points of a weld are told as one and its turn.
+    SAPIEN does not report the directions without play. Three points of a weld are reported as a point and its turn.
     """
     rows = [np.zeros((0, built.mechanism.nv))]
     for points, closure in zip(built.loops, built.mechanism.rigid_closures, strict=True):
@@ -188,7 +188,7 @@ def _loop_rows(built: Built, axis: Array, anchor: Array) -> Array:
 
 
 def _gap_rows(built: Built, closure: RigidClosure, point: Any, axis: Array, anchor: Array) -> tuple[Array, Array]:
-    """How two points move apart, and their bodies turn against each other, per joint velocity, each (3, nv)."""
+    """Relative motion of two points, and relative rotation of their bodies, per joint velocity, each (3, nv)."""
     ends = []
     for body, pose in ((closure.body1, point.pose_in_parent), (closure.body2, point.pose_in_child)):
         (p, R), (place, _) = built.pose_of(body), position_and_axes(pose)

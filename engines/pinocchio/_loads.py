@@ -1,6 +1,6 @@
-"""Forces that Pinocchio knows nothing of: springs, dampers, external wrenches and held weights, as efforts on joints.
+"""Forces that Pinocchio lacks: springs, dampers, external wrenches and gravity compensation, as efforts on joints.
 
-They are computed from where Pinocchio has the bodies, and act by its Jacobians.
+They are computed from Pinocchio's positions of the bodies, and act by its Jacobians.
 """
 
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ def _tendon_springs(mechanism: Mechanism, q: Array) -> Array:
 
 
 def _stretch(joint: Joint, x: Array) -> Array:
-    """How far a joint is from where its spring is at rest, turns as a rotation vector [m or rad], shape (dofs,)."""
+    """Displacement of a joint from the rest position of its spring, turns as a rotation vector [m or rad], (dofs,)."""
     rest = joint.spring_reference
     if joint.kind in ("hinge", "slide"):
         return x - rest
@@ -81,7 +81,7 @@ def _jacobian(tree: Tree, body: int, point: Array) -> Array:
 
 
 def _pulls(tree: Tree, qd: Array) -> Iterator[Wrench]:
-    """What springs and dampers between two points pull with where Pinocchio has the bodies."""
+    """Forces of springs and dampers between two points at Pinocchio's positions of the bodies."""
     for spring in tree.mechanism.point_springs:
         (p1, J1), (p2, J2) = ((_position(tree, *end), _jacobian(tree, *end)[:3]) for end in spring.ends)
         line = p2 - p1

@@ -1,7 +1,7 @@
 """Closes the loops with Pinocchio's rigid constraints, and reads their Jacobian, drift and opening from it.
 
-A constraint compares a frame on one joint with a frame on another, or on the world, along the axes of the first.
-Equalities of coordinates are none of these: their rows are written here, and a simulation cannot have them.
+A constraint compares a frame on a joint with a frame on another, or on the world, along the axes of the first.
+Equalities of coordinates are no such constraints: their rows are written here, and a simulation cannot have them.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from loopcheck.robots.mechanism import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraints:
-    """Rigid constraints of a tree and what Pinocchio computes of them."""
+    """Rigid constraints of a tree, with Pinocchio's results."""
 
     models: Any
     datas: Any
@@ -38,7 +38,7 @@ def loop_constraints(tree: Tree) -> list[Any]:
 
 
 def gathered(models: list[Any]) -> Constraints:
-    """Constraints with room for what Pinocchio computes of them."""
+    """Constraints with room for Pinocchio's results."""
     every, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
     for model in models:
         every.append(model)
@@ -47,7 +47,7 @@ def gathered(models: list[Any]) -> Constraints:
 
 
 def closure_jacobian(tree: Tree, loops: Constraints, q: JointPositions) -> Array:
-    """What opens the loops, per joint velocity.
+    """Opening rate of the loops per joint velocity.
 
     Args:
         loops: Its rigid closures.
@@ -67,7 +67,7 @@ def closure_jacobian(tree: Tree, loops: Constraints, q: JointPositions) -> Array
 
 
 def opening(tree: Tree, loops: Constraints, q: JointPositions) -> Deviation:
-    """How far the loops are open: the widest of all closures, where Pinocchio last had their frames.
+    """Gap of the loops: the widest of all closures, at Pinocchio's last positions of their frames.
 
     Args:
         loops: Its rigid closures.
@@ -79,9 +79,9 @@ def opening(tree: Tree, loops: Constraints, q: JointPositions) -> Deviation:
 
 
 def closure_bias(tree: Tree, loops: Constraints, q: JointPositions, qd: JointVelocities) -> Array:
-    """J̇ q̇ in the rows of `closure_jacobian`: accelerations of the loops' ends while no joint accelerates.
+    """J̇ q̇ in the rows of `closure_jacobian`: accelerations of the loops' ends at zero joint accelerations.
 
-    Pinocchio has none of equalities of coordinates, whose rows are written here.
+    Pinocchio lacks equalities of coordinates; their rows are written here.
 
     Args:
         loops: Its rigid closures.
@@ -103,7 +103,7 @@ def closure_bias(tree: Tree, loops: Constraints, q: JointPositions, qd: JointVel
 
 
 def bends(mechanism: Mechanism, q: JointPositions, qd: JointVelocities) -> Array:
-    """J̇ q̇ of the equalities of coordinates: what the curvature of their polynomials adds.
+    """J̇ q̇ of the equalities of coordinates, from the curvature of their polynomials.
 
     Returns:
         One for each [m/s² or rad/s²], shape (equalities,).
@@ -143,7 +143,7 @@ def _curve(closure: CoordinateClosure) -> Any:
 
 
 def _offset(mechanism: Mechanism, coordinate: Coordinate | None, q: Array) -> float:
-    """A coordinate, counted from where all joints are at their references [m or rad]; 0 where there is none."""
+    """A coordinate relative to the references of all joints [m or rad]; 0 for a missing coordinate."""
     if coordinate is None:
         return 0.0
     return float(mechanism.values_of((coordinate,), (q - mechanism.rest_position)[None])[0, 0])

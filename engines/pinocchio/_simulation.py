@@ -30,7 +30,7 @@ Step: TypeAlias = Callable[[Array, Callable[[int], Array]], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solver:
-    """How Pinocchio solves for the forces of its constraints, and how the state is moved."""
+    """Pinocchio's solver of the constraint forces, and its integration of the state."""
 
     integrator: str = RUNGE_KUTTA
     """`RUNGE_KUTTA` of fourth order, or `EULER`, as Pinocchio's examples step."""
@@ -48,11 +48,11 @@ class Simulation:
     """A mechanism with its loops closed and some of its joints held."""
 
     def __init__(self, mechanism: Mechanism, drives: Sequence[Coordinate], solver: Solver) -> None:
-        """Build it at rest in the positions that are zero in Pinocchio.
+        """Build it at rest in Pinocchio's zero positions.
 
         Args:
-            drives: Coordinates that are held, each the position of one joint.
-            solver: How it is solved and moved.
+            drives: Held coordinates, each the position of a single joint.
+            solver: Solver and integration.
 
         Raises:
             NotRepresentableError: If Pinocchio's constraints cannot hold the loops or the drives.
@@ -88,9 +88,9 @@ class Simulation:
         return self.tree.ours(self.x)
 
     def least_mobility(self) -> float:
-        """Least acceleration per force along a constraint, in the state [1/kg or 1/(kg m²)]; 1 if it holds nothing.
+        """Least acceleration per force along a constraint, in the state [1/kg or 1/(kg m²)]; 1 without constraints.
 
-        By which of these units says the kind of the constraint; the regularisation is added to all alike.
+        The unit depends on the kind of the constraint; the regularisation is added to all alike.
         """
         tree = self.tree
         M = np.triu(pin.crba(tree.model, tree.data, self.x))
@@ -124,7 +124,8 @@ class Simulation:
 
         Args:
             force: On the joints, besides springs, dampers and loads of the model [N or N m], shape (nv,).
-            target: Prescribed positions, velocities and accelerations of what is held [m or rad, per s, per s²], shape
+            target: Prescribed positions, velocities and accelerations of the held coordinates [m or rad, per s, per
+                s²], shape
                 (3, drives).
         """
         if target is not None:
@@ -134,10 +135,10 @@ class Simulation:
         return np.array(self.solve(force))
 
     def solve(self, force: JointForces) -> JointAccelerations:
-        """What Pinocchio's solver makes of a force on the joints.
+        """Pinocchio's accelerations for a force on the joints.
 
         Args:
-            force: All that it does not know of itself [N or N m], shape (nv,).
+            force: All forces that Pinocchio lacks [N or N m], shape (nv,).
 
         Returns:
             Accelerations of all dofs [m/s² or rad/s²], shape (nv,).
@@ -148,16 +149,16 @@ class Simulation:
         )
 
     def efforts(self) -> Array:
-        """Efforts on what is held, in the accelerations that were computed last [N or N m], shape (drives,)."""
+        """Efforts on the held coordinates, at the last computed accelerations [N or N m], shape (drives,)."""
         forces = [hold.contact_force.vector for hold in self._holds.datas]
         return (self._axes * np.reshape(forces, (-1, 6))).sum(axis=1)
 
     def opening(self) -> Deviation:
-        """How far the loops are open where accelerations were computed last."""
+        """Gap of the loops at the last computed accelerations."""
         return opening(self.tree, self._loops, self.q)
 
     def stepping(self, dt: float) -> Step:
-        """Steps of one length [s], which move the state."""
+        """Steps of a fixed length [s], which move the state."""
         if self._solver.integrator == EULER:
             return partial(self._euler_step, dt)
         method = RungeKutta(dt, len(self.qd), self._turns)
@@ -175,7 +176,7 @@ class Simulation:
         self.x, self.qd = pin.integrate(self.tree.model, start, displacement), velocity
 
     def _prescribe(self, target: Array) -> None:
-        """Set the accelerations of what is held, with feedback on what it is off by."""
+        """Set the accelerations of the held coordinates, with feedback on their deviations."""
         solver, zero = self._solver, self.tree.zero[self._places]
         off, off_rate = self.x[self._places] + zero - target[0], self.qd[self._dofs] - target[1]
         accelerations = target[2] - solver.damping * off_rate - solver.stiffness * off
@@ -184,10 +185,10 @@ class Simulation:
 
 
 def want_rigid(mechanism: Mechanism, drives: Sequence[Coordinate]) -> None:
-    """Refuse loops and drives that are no constraints between frames, and what its tree has not.
+    """Refuse loops and drives that are no constraints between frames, and elements that its tree lacks.
 
     Raises:
-        NotRepresentableError: If there is one.
+        NotRepresentableError: If there is any.
     """
     want_representable("pinocchio", (*lost_of_tree(mechanism), *_not_rigid(mechanism, drives)))
 

@@ -56,7 +56,7 @@ class Tree:
     """Damping of joints and tendons, absent from Pinocchio [N s/m, N s or N m s/rad], shape (nv, nv)."""
 
     def positions(self, q: JointPositions) -> Array:
-        """Joint positions as Pinocchio has them, quaternions of length one."""
+        """Joint positions in Pinocchio's order, quaternions of length one."""
         return pin.normalize(self.model, (q - self.zero)[self.order])
 
     def ours(self, x: JointPositions) -> Array:
@@ -70,7 +70,7 @@ class Tree:
         return q
 
     def place(self, body: int, point: Array, rotation: Array | None = None) -> tuple[int, Any]:
-        """Pinocchio's joint that carries a frame of a body, and where the frame is on it.
+        """Pinocchio's joint that carries a frame of a body, and the pose of the frame on it.
 
         Args:
             body: Index of the body, or `WORLD`.
@@ -85,7 +85,7 @@ class Tree:
 
 
 def lost_of_tree(mechanism: Mechanism) -> Iterator[str]:
-    """What Pinocchio's tree has not."""
+    """Elements that Pinocchio's tree lacks."""
     for tendon in mechanism.tendons:
         if tendon.armature:
             yield f"armature of tendon '{tendon.name}' (rotors only on single degrees of freedom)"
@@ -126,7 +126,7 @@ def build(mechanism: Mechanism) -> Tree:
 
 @contextmanager
 def guarded(route: str) -> Iterator[None]:
-    """Turn what Pinocchio raises into an `EngineError`."""
+    """Turn Pinocchio's exceptions into an `EngineError`."""
     try:
         yield
     except (ValueError, RuntimeError) as error:
@@ -134,7 +134,7 @@ def guarded(route: str) -> Iterator[None]:
 
 
 def _pose_in_carrier(model: Any, bodies: list[int], body: Body) -> tuple[int, Any]:
-    """Pinocchio's joint that carries the parent of a body, and where the body is given on it."""
+    """Pinocchio's joint that carries the parent of a body, and the pose of the body on it."""
     given = pin.SE3(np.array(body.rotation), np.array(body.position))
     if body.parent == WORLD:
         return UNIVERSE, given
@@ -143,7 +143,7 @@ def _pose_in_carrier(model: Any, bodies: list[int], body: Body) -> tuple[int, An
 
 
 def _add_joint(model: Any, joint: Joint, carrier: int, pose: Any) -> tuple[tuple[int, ...], Any]:
-    """Numbers of the joints that are added, and where the body is on the last one."""
+    """Numbers of the added joints, and the pose of the body on the last."""
     if joint.kind == "free":  # its position is not counted from where the body is given
         moved = model.addJoint(carrier, pin.JointModelTranslation(), pin.SE3.Identity(), f"{joint.name} position")
         turned = model.addJoint(moved, pin.JointModelSpherical(), pin.SE3.Identity(), joint.name)

@@ -1,4 +1,4 @@
-"""What Pinocchio's model holds, is told beside it, and computes: asked of Pinocchio itself."""
+"""Pinocchio's model, its added loads, and its terms: read from Pinocchio itself."""
 
 from dataclasses import replace
 from functools import partial
@@ -93,7 +93,7 @@ def _bodies(tree: Tree) -> dict[str, Any]:
 
 
 def _inertia(tree: Tree, number: int) -> Any:
-    """Inertia of a body: what its joint carries, or, where that carries several bodies, what its frame was given."""
+    """Inertia of a body: the inertia carried by its joint or, for several bodies on a joint, that of its frame."""
     frame = tree.model.frames[number]
     alone = [tree.model.frames[i].parentJoint for i in tree.bodies].count(frame.parentJoint) == 1
     return frame.placement.actInv(tree.model.inertias[frame.parentJoint]) if alone else frame.inertia
@@ -115,7 +115,7 @@ def _columns(tree: Tree, i: int) -> Array:
 
 
 def _joints(tree: Tree) -> tuple[Array, Array, Array]:
-    """Freedom, axis and anchor of each joint of the model, by what Pinocchio's Jacobians let it do."""
+    """Freedom, axis and anchor of each joint of the model, by the motions in Pinocchio's Jacobians."""
     mechanism = tree.mechanism
     freedom, axes, anchors = (np.zeros((len(mechanism.joints), k)) for k in (2, 3, 3))
     for j, (joint, parts) in enumerate(zip(mechanism.joints, tree.joints, strict=True)):
@@ -133,7 +133,7 @@ def _rank(directions: Array) -> int:
 
 
 def _springs(tree: Tree) -> tuple[Array, Array]:
-    """Stiffness of each joint, and where the springs of hinges and slides are at rest: from their forces."""
+    """Stiffness of each joint, and the rest positions of the springs of hinges and slides: from their forces."""
     mechanism = tree.mechanism
     first = [dofs.start for dofs in mechanism.dof_slices]
     one = np.zeros(mechanism.nv)

@@ -1,4 +1,4 @@
-"""Faults of `pinocchio/forward`, one step of care left out each: the harness must notice them."""
+"""Faults of `pinocchio/forward`, each an omitted step of care: the harness must detect them."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ REGULARISED = Solver(mu=1e-3, iterations=1)
 
 
 class _WithoutVelocityTerm(Simulation):
-    """Constraints without J̇v: what Pinocchio found for it at the same state is taken back."""
+    """Constraints without J̇v: Pinocchio's value of it at the same state is subtracted."""
 
     def solve(self, force: Array) -> Array:
         every = zip(self.constraints.models, self.constraints.datas, strict=True)

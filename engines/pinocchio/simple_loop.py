@@ -1,4 +1,4 @@
-"""The closed loop that a user would write with Pinocchio in Python: what `loopcheck bench` measures itself against."""
+"""A user's own closed loop with Pinocchio in Python: the yardstick of `loopcheck study speed`."""
 
 from dataclasses import dataclass
 from typing import Any, assert_never
@@ -14,7 +14,7 @@ from loopcheck.robots.mechanism import ConnectClosure, Mechanism, RigidClosure, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop:
-    """A mechanism in Pinocchio, and what closes its loops."""
+    """A mechanism in Pinocchio, and its loop closures."""
 
     tree: Tree
     ends: tuple[tuple[tuple[int, Any], tuple[int, Any], int], ...]
@@ -25,17 +25,17 @@ class Loop:
     def states(
         self, q: PositionSeries, qd: VelocitySeries, qdd: AccelerationSeries
     ) -> list[tuple[Array, Array, Array]]:
-        """Samples as Pinocchio wants them, one by one."""
+        """Samples in Pinocchio's form, in sequence."""
         return [(self.tree.positions(x), v, a) for x, v, a in zip(q, qd, qdd, strict=True)]
 
     def bare(self, states: list[tuple[Array, Array, Array]]) -> None:
-        """Inverse dynamics of the tree, and nothing else."""
+        """Inverse dynamics of the tree alone."""
         model, data, rnea = self.tree.model, self.tree.data, pin.rnea
         for q, qd, qdd in states:
             rnea(model, data, q, qd, qdd)
 
     def efforts(self, states: list[tuple[Array, Array, Array]]) -> Array:
-        """Efforts of the closed loop: multipliers from the passive joints, then the actuated ones, shape (nt, na)."""
+        """Efforts of the closed loop: multipliers from the passive joints, then the actuated joints, shape (nt, na)."""
         model, data, axes = self.tree.model, self.tree.data, pin.LOCAL_WORLD_ALIGNED
         passive = np.setdiff1d(np.arange(model.nv), self.driven)
         efforts = np.zeros((len(states), len(self.driven)))

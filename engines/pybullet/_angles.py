@@ -1,7 +1,7 @@
-"""Ball and free joints as hinges and slides, so that one joint is one coordinate in all calls to PyBullet.
+"""Ball and free joints as hinges and slides, so that each joint is a single coordinate in all calls to PyBullet.
 
 A ball joint becomes three hinges about the body's x, y and z axes, a free joint three slides along the world's axes and
-then those hinges. Nothing is lost, but where the second hinge is at 90° the angles are singular: motions that come near
+then those hinges. Nothing is lost, but at 90° of the second hinge the angles are singular: motions that come near
 are refused.
 """
 
@@ -42,7 +42,7 @@ class Turn:
     """Rest orientation of the spring, quaternion (w, x, y, z) [-], shape (4,)."""
 
     def effort(self, angles: Array, rates: Array) -> Array:
-        """What they do on the hinges [N m], shape (3,).
+        """Their moments on the hinges [N m], shape (3,).
 
         Args:
             angles: Positions of the hinges [rad], shape (3,).
@@ -69,7 +69,7 @@ def turns(mechanism: Mechanism) -> tuple[Turn, ...]:
 
 
 def without_balls(mechanism: Mechanism) -> Mechanism:
-    """The same mechanism with hinges and slides only; keyframes, rotors, and what `turns` has, are left out."""
+    """The same mechanism with hinges and slides only; keyframes, rotors, and the content of `turns`, are left out."""
     parts = [list(_parts(joint)) for joint in mechanism.joints]
     starts = np.cumsum([0, *(len(part) for part in parts)])
     bodies = list(mechanism.bodies)
@@ -102,7 +102,7 @@ def without_balls(mechanism: Mechanism) -> Mechanism:
 
 
 def far_turns(mechanism: Mechanism, q: PositionSeries) -> Iterator[str]:
-    """Ball and free joints whose angles come near a singularity.
+    """Ball and free joints with angles near a singularity.
 
     Args:
         mechanism: Robot, with its balls.
@@ -171,7 +171,7 @@ def from_angles(mechanism: Mechanism, angles: Array, rates: VelocitySeries) -> t
 
 
 def rates_of_angles(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> tuple[Array, Array]:
-    """How the velocities of a mechanism follow from those of the same `without_balls`, qd = E x, at some states.
+    """Map to the velocities of a mechanism from those of the same `without_balls`, qd = E x, at some states.
 
     Args:
         mechanism: Robot, with its balls.

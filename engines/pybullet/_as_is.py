@@ -1,4 +1,4 @@
-"""PyBullet as its user steps it, driven along a motion by torques, and what is written down of it."""
+"""PyBullet as its user steps it, driven along a motion by torques, and its record."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,12 +34,12 @@ def nothing(world: World, loops: tuple[int, ...]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stepping:
-    """How a robot is stepped; by default as it comes."""
+    """Settings of the stepping; by default PyBullet's own."""
 
     step: float = STEP
     """Step [s]."""
     bandwidth: float = bandwidth(STEP)
-    """Of the controller, that of the default step whatever the step is [rad/s]."""
+    """Of the controller, that of the default step for any step [rad/s]."""
     prepare: Prepare = nothing
     """Changes defaults."""
 
@@ -48,7 +48,7 @@ AS_IT_COMES = Stepping()
 
 
 def demands(mechanism: Mechanism, motion: Motion) -> tuple[tuple[int, ...], list[Demand]]:
-    """The independent drives, and what a motion takes at its samples by PyBullet's matrices."""
+    """The independent drives, and the demands of a motion at its samples by PyBullet's matrices."""
     q, qd, qdd = in_angles(mechanism, motion.q, motion.qd, motion.qdd)
     with opened(mechanism) as world:
         W = world.mechanism.rates_of(world.mechanism.drives)
@@ -73,13 +73,13 @@ def simulate(
     """A run along a motion to its end.
 
     Args:
-        known: The independent drives, and what the motion takes, as `demands` tells.
+        known: Result of `demands`: the independent drives, and the demands of the motion.
         start: Number of the sample of the motion at whose exact state the run starts, or joint positions at which it
             starts at rest [m or rad], shape (nq,).
-        stepping: How it is stepped.
+        stepping: Settings of the stepping.
 
     Raises:
-        NotRepresentableError: If the mechanism has something that PyBullet cannot carry.
+        NotRepresentableError: If the mechanism has an element that PyBullet cannot represent.
         EngineError: If PyBullet fails, or its state is not finite any more.
     """
     sample, step = start if isinstance(start, int) else 0, stepping.step

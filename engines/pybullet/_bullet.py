@@ -1,4 +1,4 @@
-"""Imports PyBullet, and keeps what its C++ prints out of the user's terminal."""
+"""Imports PyBullet, and keeps the output of its C++ code out of the user's terminal."""
 
 from loopcheck.engines.boundary import silenced
 

@@ -23,7 +23,7 @@ STEP = 4e-3
 
 
 def closure_jacobian(world: World, q: JointPositions) -> Array:
-    """What opens the loops, per joint velocity.
+    """Opening rate of the loops per joint velocity.
 
     Returns:
         Rows along the world's axes: velocity of the first closure point relative to the second, and for welds the
@@ -95,7 +95,7 @@ def tangent(mechanism: Mechanism, closure: CoordinateClosure, q: JointPositions)
 
 
 def offset(mechanism: Mechanism, coordinate: Coordinate, q: JointPositions) -> float:
-    """A coordinate, counted from where all joints are at their references [m or rad].
+    """A coordinate relative to the references of all joints [m or rad].
 
     Args:
         coordinate: A joint or a tendon's length.

@@ -1,4 +1,4 @@
-"""Forces that Bullet knows nothing of: springs, dampers of tendons and balls, external wrenches, held weights."""
+"""Forces that Bullet lacks: springs, dampers of tendons and balls, external wrenches, gravity compensation."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ def load_forces(world: World, q: JointPositions, qd: JointVelocities) -> JointFo
 
 
 def apply_loads(world: World) -> None:
-    """Let all but the dampers of joints act during the next step, from where PyBullet is; those are in the URDF."""
+    """Apply all but the dampers of joints (these are in the URDF) during the next step, at PyBullet's state."""
     where, loads = {"physicsClientId": world.client}, world.passive.wrenches
     if world.passive.by_state:
         q, qd = joint_state(world)
@@ -66,7 +66,7 @@ def springs(world: World, q: JointPositions) -> Iterator[tuple[int, float]]:
 
 
 def _pulls(world: World, q: Array, qd: Array) -> Iterator[Wrench]:
-    """What springs and dampers between two points pull with where PyBullet has the bodies."""
+    """Forces of springs and dampers between two points at PyBullet's positions of the bodies."""
     for spring in world.passive.point_springs:
         (p1, R1), (p2, R2) = (body_pose(world, body) for body, _ in spring.ends)
         line = p2 + R2 @ spring.point2 - p1 - R1 @ spring.point1

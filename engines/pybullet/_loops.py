@@ -43,7 +43,7 @@ def close_loops(world: World) -> tuple[int, ...]:
 
 
 def geared(world: World, loops: tuple[int, ...]) -> Gears:
-    """The coordinate closures with their gears; `loops` is what `close_loops` returned."""
+    """The coordinate closures with their gears, from the result of `close_loops`."""
     gears: list[tuple[int, CoordinateClosure]] = []
     for loop, closure in zip(loops, world.mechanism.closures, strict=False):
         match closure:
@@ -60,7 +60,7 @@ def follow_curves(world: World, gears: Gears, q: JointPositions) -> None:
     """Set the gears of coordinate closures to the tangents of their curves.
 
     Args:
-        gears: Those of the mechanism, as `geared` tells.
+        gears: Result of `geared`.
     """
     for gear, closure in gears:
         slope, intercept = tangent(world.mechanism, closure, q)
@@ -70,11 +70,11 @@ def follow_curves(world: World, gears: Gears, q: JointPositions) -> None:
 
 
 def opening(world: World, q: PositionSeries, poses: Array) -> Deviation:
-    """How far the loops are open: the widest of all closures at all times.
+    """Gap of the loops: the widest of all closures at all times.
 
     Args:
         q: Joint positions read from PyBullet at some times [m or rad], shape (nt, nq).
-        poses: What `inertial_poses` gave then [m, -], shape (nt, bodies, 7).
+        poses: Results of `inertial_poses` then [m, -], shape (nt, bodies, 7).
     """
     frames = body_frames(world, poses)
     rigid = [_gap(closure, *frames) for closure in world.mechanism.rigid_closures]
@@ -107,7 +107,7 @@ def _gear(world: World, follower: int, leader: int) -> int:
 
 
 def _set_gear(world: World, gear: int, *, slope: float, intercept: float) -> None:
-    """Let the follower keep to a line; PyBullet takes a ratio of zero for none given."""
+    """Let the follower keep to a line; PyBullet takes a ratio of zero as a missing ratio."""
     pybullet.changeConstraint(
         gear, gearRatio=-slope or TINY, relativePositionTarget=intercept, physicsClientId=world.client
     )
@@ -133,7 +133,7 @@ def _connection(world: World, closure: RigidClosure) -> int:
 
 
 def _coordinate_gap(world: World, closure: CoordinateClosure, q: Array) -> Array:
-    """How far a coordinate is from the polynomial of its leader [m or rad], shape (nt,)."""
+    """Distance of a coordinate from the polynomial of its leader [m or rad], shape (nt,)."""
     from_reference = q - world.reference
     follower = world.mechanism.values_of((closure.follower,), from_reference)[:, 0]
     leader = np.zeros(len(q))
@@ -143,7 +143,7 @@ def _coordinate_gap(world: World, closure: CoordinateClosure, q: Array) -> Array
 
 
 def _gap(closure: RigidClosure, p: Array, R: Array) -> Deviation:
-    """How far two points are apart, or two frames turned, in the poses of the bodies."""
+    """Distance of two points, or rotation between two frames, in the poses of the bodies."""
     R1, R2 = R[:, closure.body1], R[:, closure.body2]
     line = p[:, closure.body1] + R1 @ closure.point1 - p[:, closure.body2] - R2 @ closure.point2
     length = float(np.linalg.norm(line, axis=1).max(initial=0.0))

@@ -1,6 +1,6 @@
-"""Which of PyBullet's motors, one a joint, move the driven coordinates, and what their forces mean for the actuators.
+"""PyBullet's motors, one per joint, behind the driven coordinates, and their forces as efforts of the actuators.
 
-A tendon has no motor. Where the loops tie a joint to its length, that joint's motor takes its place: both act alike on
+A tendon has no motor. If the loops tie a joint to its length, that joint's motor takes its place: both act alike on
 all motions that keep the loops closed.
 """
 
@@ -71,7 +71,7 @@ def motors(world: World, mechanism: Mechanism, motion: Motion, places: Sequence[
 
 
 def targets(mechanism: Mechanism, motion: Motion, run: Motors, t: Times) -> Array:
-    """Where the motors are to have their joints.
+    """Target positions of the motors' joints.
 
     Args:
         mechanism: Robot; balls and all.

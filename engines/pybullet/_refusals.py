@@ -1,4 +1,4 @@
-"""What PyBullet cannot carry of a robot and its motion."""
+"""Elements of a robot and its motion that PyBullet cannot represent."""
 
 from collections.abc import Iterator
 
@@ -9,15 +9,15 @@ from loopcheck.robots.mechanism import Mechanism
 
 
 def refuse(mechanism: Mechanism, q: Array | None = None, *, closed: bool) -> None:
-    """Refuse what it cannot carry, all of it at once.
+    """Refuse all such elements at once.
 
     Args:
         mechanism: Robot, with its balls.
-        q: Positions it takes [m or rad], shape (nt, nq); None if these are not known.
+        q: Its positions [m or rad], shape (nt, nq); None if they are unknown.
         closed: Whether PyBullet's own constraints close the loops.
 
     Raises:
-        NotRepresentableError: If there is something.
+        NotRepresentableError: If there is any.
     """
     reasons = [*_of_tree(mechanism)]
     reasons += of_loops(mechanism) if closed else ()

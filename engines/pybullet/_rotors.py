@@ -1,9 +1,10 @@
-"""Armature as rotors: inertia that only feels how joints move, wherever the robot goes.
+"""Armature as rotors: inertia that depends only on the motion of joints, not on that of the robot.
 
-PyBullet has no such thing. A rotor is a small chain of its own on the base, whose last link alone has inertia, and no
+PyBullet has no such element. A rotor is a small chain of its own on the base; only its last link has inertia, and no
 weight; its hinges are geared to the joints. Geared one to one it is the armature of a hinge or slide. Three hinges
 that turn as those of a ball joint move their link as the ball moves relative to its parent: ½ a |ω|², with all velocity
-terms. A tendon, whose rate is a sum, would need two hinges about one axis, and Bullet no link without inertia between.
+terms. A tendon, with a rate that is a sum, would need two hinges about the same axis, with a massless link between
+them, which Bullet lacks.
 """
 
 from collections.abc import Iterator

@@ -22,7 +22,7 @@ from loopcheck.robots.motion import Motion
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Driven:
-    """The joints whose motors are on; the same in all steps."""
+    """The joints with active motors; the same in all steps."""
 
     world: World
     """The mechanism in PyBullet."""
@@ -34,11 +34,11 @@ class Driven:
     """Length of a step [s]."""
 
     def positions(self) -> Array:
-        """Where PyBullet has them [m or rad], shape (driven joints,)."""
+        """Their positions in PyBullet [m or rad], shape (driven joints,)."""
         return np.array([state[0] for state in self._states()]) + self.reference
 
     def forces(self) -> list[float]:
-        """What their motors did in the last step [N or N m]: their impulses, divided by the step."""
+        """Efforts of their motors in the last step [N or N m]: their impulses, divided by the step."""
         return [state[3] for state in self._states()]
 
     def _states(self) -> tuple[tuple[Any, ...], ...]:
@@ -53,7 +53,7 @@ Drive: TypeAlias = Callable[[Driven, Array, Array], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One simulation: its step, its start, and how PyBullet is set up and driven."""
+    """A simulation: its step, its start, its settings of PyBullet and its drives."""
 
     dt: float
     """Step, a divisor of the step of the motion [s]."""
@@ -72,7 +72,7 @@ class Run:
 
 
 class Simulation(NamedTuple):
-    """What a run gave."""
+    """Results of a run."""
 
     rung: Rung
     """Efforts, and how well PyBullet kept to the motion, by its own poses and positions at the samples."""
@@ -81,14 +81,14 @@ class Simulation(NamedTuple):
 
 
 def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Simulation:
-    """Simulate a motion at one step size.
+    """Simulate a motion at a step size.
 
     Args:
         mechanism: Robot; balls and all.
-        run: How PyBullet is set up and driven.
+        run: Settings of PyBullet and its drives.
 
     Raises:
-        NotRepresentableError: If the mechanism has something that PyBullet cannot carry.
+        NotRepresentableError: If the mechanism has an element that PyBullet cannot represent.
         EngineError: If PyBullet fails, or becomes unstable.
     """
     clock = perf_counter()
@@ -125,7 +125,7 @@ def _set_state(world: World, run: Run) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Log:
-    """What is written down while stepping."""
+    """Record of the steps."""
 
     q: list[Array] = field(default_factory=list)
     """Joint positions at each sample [m or rad], shape (nq,)."""

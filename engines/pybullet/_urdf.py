@@ -2,7 +2,7 @@
 
 A link moves with each joint: its axes are those of the body, its origin is the anchor of the joint. All but the last
 link of a body with several joints are massless. Inertias are given in principal axes: Bullet keeps a diagonal only. It
-has no armature: that becomes the inertia of a rotor on the base, which is to be geared to its joint one to one.
+has no armature: that becomes the inertia of a rotor on the base, to be geared to its joint one to one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ def origin_of_link(mechanism: Mechanism, body: int) -> Array:
 def principal(body: Body) -> tuple[Array, Array]:
     """Principal moments of inertia [kg m²], shape (3,), and their axes in the body frame as columns [-], shape (3, 3).
 
-    Bullet sets all moments to zero if one exceeds the sum of the others, which round-off does to those of a flat body.
+    Bullet sets all moments to zero if a moment exceeds the sum of the others, as by round-off for a flat body.
     """
     moments, Q = np.linalg.eigh(body.inertia)
     Q[:, 0] *= np.sign(np.linalg.det(Q))
@@ -76,7 +76,7 @@ def _body(mechanism: Mechanism, b: int) -> Iterator[str]:
 
 
 def _rotor(k: int, rotor: Rotor) -> Iterator[str]:
-    """Links that turn about the mass centre of the last, which is fixed: neither weight nor reaction comes in."""
+    """Links that turn about the mass centre of the last, which is fixed: neither weight nor reaction enters."""
     parent = BASE
     for i, axis in enumerate(rotor.axes):
         child = f"drive{k}.{i}"
@@ -107,7 +107,7 @@ def _joint(name: str, kind: str, links: tuple[str, str], *elements: str) -> Iter
 
 
 def _movement(joint: Joint) -> Iterator[str]:
-    """Axis, damping, and limits that mean none: the lower is above the upper."""
+    """Axis, damping, and disabled limits: the lower is above the upper."""
     yield f'<axis xyz="{_text(joint.axis)}"/>'
     yield f'<dynamics damping="{joint.damping!r}" friction="0"/>'
     yield '<limit lower="1" upper="-1" effort="0" velocity="0"/>'
@@ -118,7 +118,7 @@ def _origin(position: Array, R: Array) -> str:
 
 
 def _roll_pitch_yaw(R: Array) -> Array:
-    """Angles with R = Rz(yaw) Ry(pitch) Rx(roll) [rad], shape (3,); as exact where the pitch is 90°."""
+    """Angles with R = Rz(yaw) Ry(pitch) Rx(roll) [rad], shape (3,); as exact at a pitch of 90°."""
     yaw = np.arctan2(R[1, 0], R[0, 0])
     pitch = np.arctan2(-R[2, 0], np.hypot(R[0, 0], R[1, 0]))
     s, c = np.sin(yaw), np.cos(yaw)

@@ -1,4 +1,4 @@
-"""A PyBullet client with the spanning tree of a mechanism in it, and where joints and bodies are in the engine."""
+"""A PyBullet client with the spanning tree of a mechanism, and the positions of joints and bodies in the engine."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -23,12 +23,12 @@ from loopcheck.robots.mechanism import WORLD, Joint, Mechanism, PointSpring, Ten
 BASE_LINK = -1
 """PyBullet's index of the base, here the world."""
 SAME = 1e-12
-"""How far masses and inertias that are read back may be off, by round-off [-]."""
+"""Largest round-off of masses and inertias that are read back [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passive:
-    """Springs, dampers but those of joints, and loads."""
+    """Springs, dampers except those of joints, and loads."""
 
     springs: tuple[tuple[int, Joint], ...]
     """Joints with a spring of their own, with their indices."""
@@ -50,7 +50,7 @@ class Passive:
 class World:
     """The spanning tree of a mechanism in a PyBullet client, in the gravity of the mechanism, its balls as hinges.
 
-    PyBullet's joint vectors have a place for each joint and for each hinge of a rotor, which moves as its joint does.
+    PyBullet's joint vectors have a place for each joint and for each hinge of a rotor, which moves with its joint.
     """
 
     mechanism: Mechanism
@@ -84,7 +84,7 @@ class World:
         return BASE_LINK if body == WORLD else self.links[body]
 
     def positions(self, q: JointPositions) -> list[float]:
-        """Joint positions as PyBullet counts them, from the pose in which the bodies are given, in its order."""
+        """Joint positions in PyBullet's convention, relative to the given poses of the bodies, in its order."""
         return (q - self.reference)[self.order].tolist()
 
     def rates(self, qd: Array) -> list[float]:
@@ -96,7 +96,7 @@ class World:
         return qd[self.order].tolist()
 
     def summed(self, values: Any) -> Array:
-        """What PyBullet returns per place of its joint vectors, per joint; a rotor's counts for its joint.
+        """PyBullet's values per place of its joint vectors, summed per joint; a rotor's value counts for its joint.
 
         Args:
             values: Forces [N or N m] or rows of a Jacobian [m/rad or m/m], shape (..., places).
@@ -160,7 +160,7 @@ def joint_state(world: World) -> tuple[Array, Array]:
 
 
 def body_pose(world: World, body: int) -> tuple[Array, Array]:
-    """Where PyBullet has a body, or the world: origin [m], shape (3,), and axes [-], shape (3, 3), of its frame."""
+    """Pose of a body, or the world, in PyBullet: origin [m], shape (3,), and axes [-], shape (3, 3), of its frame."""
     if body == WORLD:
         return np.zeros(3), np.eye(3)
     center, Q = world.inertial_frames[body]
@@ -170,7 +170,7 @@ def body_pose(world: World, body: int) -> tuple[Array, Array]:
 
 
 def place(world: World, body: int, point: Array) -> tuple[float, float, float]:
-    """Where PyBullet has a point of a body, world axes [m].
+    """Position of a point of a body in PyBullet, world axes [m].
 
     Args:
         body: Index of the body.
@@ -190,16 +190,16 @@ def _inertial_frame(world: World, body: int) -> tuple[tuple[float, ...], tuple[f
 
 
 def inertial_poses(world: World) -> list[tuple[float, ...]]:
-    """Where PyBullet has the inertial frames of all bodies: origin [m] and quaternion (x, y, z, w) [-] of each."""
+    """Inertial frames of all bodies in PyBullet: origin [m] and quaternion (x, y, z, w) [-] of each."""
     where = {"computeForwardKinematics": True, "physicsClientId": world.client}
     return [state[0] + state[1] for state in pybullet.getLinkStates(world.tree, world.links, **where)]
 
 
 def body_frames(world: World, poses: Array) -> tuple[Array, Array]:
-    """Frames of the bodies from their inertial frames, the world's last, where the index `WORLD` finds it.
+    """Frames of the bodies from their inertial frames, the world's last, at the index `WORLD`.
 
     Args:
-        poses: What `inertial_poses` gave at some times [m, -], shape (nt, bodies, 7).
+        poses: Results of `inertial_poses` at some times [m, -], shape (nt, bodies, 7).
 
     Returns:
         Origins [m], shape (nt, bodies + 1, 3), and axes [-], shape (nt, bodies + 1, 3, 3).
@@ -263,7 +263,7 @@ def want_as_given(world: World) -> None:
 
 
 def passive(mechanism: Mechanism, turns: tuple[Turn, ...]) -> Passive:
-    """What acts on a mechanism with hinges and slides only, and on the hinges of the balls it had."""
+    """Loads on a mechanism with hinges and slides only, and on the hinges of its former balls."""
     return Passive(
         springs=tuple((j, joint) for j, joint in enumerate(mechanism.joints) if joint.stiffness),
         tendons=tuple((tendon, mechanism.rates_of((tendon.length,))[0]) for tendon in mechanism.tendons),

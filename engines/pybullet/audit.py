@@ -1,7 +1,7 @@
-"""What PyBullet has loaded, is told before each step, and computes: asked of PyBullet itself.
+"""PyBullet's loaded model, its loads before each step, and its terms: read from PyBullet itself.
 
-Two things are measured in a step, because PyBullet does not tell them: the force of weights and loads on the tree, and
-damping, by how much more a joint slows down than one that moves the other way.
+Two quantities are measured in a step, because PyBullet does not report them: the force of weights and loads on the
+tree, and damping, by the difference between joints that move in opposite directions.
 """
 
 from collections.abc import Iterator
@@ -85,8 +85,9 @@ def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
 def matrices(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> Matrices:
     """See `loopcheck.engines.matrices`.
 
-    In PyBullet ball joints are three hinges, so that its velocities x are others, qd = E x; M, J and forces are turned
-    over by congruence.
+    In PyBullet ball joints are three hinges, so that its velocities x are others, qd = E x; M, J and forces are
+    transformed
+    by congruence.
     """
     x, xd, _ = in_angles(mechanism, q, qd, np.zeros_like(qd))
     E, E_dot_x = rates_of_angles(mechanism, q, qd)
@@ -136,12 +137,12 @@ def _bodies(world: World) -> dict[str, Any]:
 
 
 def _rank(directions: Array) -> int:
-    """How many directions there are, but for round-off; numpy 1, which older releases need, knows no relative limit."""
+    """Number of independent directions, up to round-off; numpy 1 (for older releases) has no relative limit."""
     return int(np.linalg.matrix_rank(directions, EVEN * np.linalg.norm(directions, 2)))
 
 
 def _joints(world: World, mechanism: Mechanism, x: Array) -> tuple[Array, Array, Array]:
-    """Freedom, axis and anchor of each joint of the model, by what PyBullet's Jacobians let it do."""
+    """Freedom, axis and anchor of each joint of the model, by the motions in PyBullet's Jacobians."""
     freedom, axes, anchors = (np.zeros((len(mechanism.joints), k)) for k in (2, 3, 3))
     for j, (joint, dofs) in enumerate(zip(mechanism.joints, mechanism.dof_slices, strict=True)):
         parts = world.joints[dofs]
@@ -160,7 +161,7 @@ def _joints(world: World, mechanism: Mechanism, x: Array) -> tuple[Array, Array,
 
 
 def _line(world: World, joint: int, x: Array) -> tuple[Array, Array]:
-    """Axis of one of PyBullet's joints [-], shape (3,), and a point of it [m], shape (3,)."""
+    """Axis of a joint of PyBullet [-], shape (3,), and a point of it [m], shape (3,)."""
     v, w = (part[:, world.moving.index(joint)] for part in _point_jacobian(world, joint, NONE, x))
     center, R, offset = _inertial_frame(world, joint)
     origin = center - R @ offset
@@ -168,7 +169,7 @@ def _line(world: World, joint: int, x: Array) -> tuple[Array, Array]:
 
 
 def _inertial_frame(world: World, link: int) -> tuple[Array, Array, Array]:
-    """Mass centre of a link, its principal axes, and where along them the centre is from the link's origin."""
+    """Mass centre of a link, its principal axes, and the position of the centre along them from the link's origin."""
     where = {"physicsClientId": world.client}
     state = pybullet.getLinkState(world.tree, link, computeForwardKinematics=True, **where)
     info = pybullet.getDynamicsInfo(world.tree, link, **where)
@@ -237,7 +238,7 @@ def _put(world: World, x: Array, xd: Array) -> None:
 
 
 def _springs(world: World, mechanism: Mechanism) -> tuple[Array, Array]:
-    """Stiffness of each joint, and where the springs of hinges and slides are at rest: from the loads there."""
+    """Stiffness of each joint, and the rest positions of the springs of hinges and slides: from the loads there."""
     at_zero, at_one = np.zeros(len(world.joints)), np.zeros(len(world.joints))
     for efforts, x in ((at_zero, 0.0), (at_one, 1.0)):
         for j, effort in springs(world, np.full(len(efforts), x)):
@@ -264,7 +265,7 @@ def _loads(world: World) -> tuple[Array, Array]:
 
 
 def _constraints(world: World, x: Array) -> tuple[Array, float]:
-    """Jacobian of PyBullet's constraints but for those of the rotors, shape (nc, nv), and the widest opening."""
+    """Jacobian of PyBullet's constraints except those of the rotors, shape (nc, nv), and the widest opening."""
     rotors, rows, gaps = {hinge for hinge, _ in world.rotors}, [np.zeros((0, world.mechanism.nv))], [0.0]
     for constraint in _every_constraint(world):
         if constraint[4] == pybullet.JOINT_GEAR and constraint[1] in rotors:
@@ -293,7 +294,7 @@ def _gear(world: World, constraint: tuple[Any, ...], x: Array) -> tuple[Array, f
 
 
 def _pair(world: World, constraint: tuple[Any, ...], x: Array) -> tuple[Array, float]:
-    """Two points that coincide, and where the constraint is fixed, their axes too."""
+    """Two coincident points and, for a fixed constraint, their axes too."""
     ends = [
         _end(world, WORLD if tree == NO_BODY else link, pivot, frame, x)
         for tree, link, pivot, frame in (
@@ -309,7 +310,7 @@ def _pair(world: World, constraint: tuple[Any, ...], x: Array) -> tuple[Array, f
 
 
 def _end(world: World, link: int, pivot: Any, frame: Any, x: Array) -> tuple[Array, Array, Array, Array]:
-    """Where one end of a constraint is, its axes, and its linear and angular Jacobian, world axes."""
+    """Position of an end of a constraint, its axes, and its linear and angular Jacobian, world axes."""
     R_frame = _matrix(frame)
     if link == WORLD:
         return np.array(pivot), R_frame, np.zeros((3, len(x))), np.zeros((3, len(x)))

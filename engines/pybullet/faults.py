@@ -1,4 +1,4 @@
-"""Faults of `pybullet/forward`, one step of care left out each: the harness must notice them."""
+"""Faults of `pybullet/forward`, each an omitted step of care: the harness must detect them."""
 
 from collections.abc import Mapping
 

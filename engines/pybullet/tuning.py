@@ -41,7 +41,7 @@ CAUSES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What it takes to drive a robot along a motion."""
+    """Demands of driving a robot along a motion."""
 
     mechanism: Mechanism
     motion: Motion

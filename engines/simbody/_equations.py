@@ -13,7 +13,7 @@ from loopcheck.robots.efforts import Deviation, deviation_of
 from loopcheck.robots.mechanism import Closure, ConnectClosure, CoordinateClosure, Mechanism, WeldClosure
 
 ROWS: Mapping[type[Closure], int] = {ConnectClosure: 3, WeldClosure: 6, CoordinateClosure: 1}
-"""How many errors of position a closure has."""
+"""Number of position errors of a closure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def constraint_matrix(model: Model, state: Any) -> Array:
     """Rows of all constraints per velocity of Simbody's [-, m or 1/m], shape (rows, nu).
 
     Args:
-        state: A state of it, whose positions are realized.
+        state: A state of it with realized positions.
     """
     G = opensim.Matrix()
     _matter(model).calcG(state, G)
@@ -86,10 +86,10 @@ def constraint_matrix(model: Model, state: Any) -> Array:
 
 
 def opening(model: Model, state: Any) -> Deviation:
-    """How far the widest loop is open, by Simbody's own errors of position.
+    """Gap of the widest loop, by Simbody's own errors of position.
 
     Args:
-        state: A state of it, whose positions are realized.
+        state: A state of it with realized positions.
     """
     errors, row, widest = np.array(state.getQErr().to_numpy()).reshape(-1), model.drives, Deviation()
     for closure in model.mechanism.closures:

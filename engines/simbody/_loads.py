@@ -34,7 +34,7 @@ def add_efforts(model: Any, mechanism: Mechanism, joints: Sequence[Any], efforts
     Args:
         model: OpenSim's model.
         joints: OpenSim's joint of each joint.
-        efforts: The forces, none on balls and free joints [N or N m], shape (nv,), or (0,) if there are none.
+        efforts: The forces, zero on balls and free joints [N or N m], shape (nv,), or (0,) if there are none.
     """
     of_joints = zip(joints, mechanism.dof_slices, strict=True)
     for joint, effort in [(joint, float(effort)) for joint, dofs in of_joints for effort in efforts[dofs] if effort]:
@@ -63,7 +63,7 @@ def _joint_springs(mechanism: Mechanism, joints: Sequence[Any]) -> Iterator[Any]
 
 
 def _tendon(mechanism: Mechanism, tendon: Tendon, joints: Sequence[Any]) -> Any:
-    """A force along a path whose length is a sum of coordinates; OpenSim's coordinates are zero at the references."""
+    """A force along a path with a sum of coordinates as length; OpenSim's coordinates are zero at the references."""
     weights: dict[int, float] = {}
     for j, weight in zip(tendon.length.joints, tendon.length.weights, strict=True):
         weights[j] = weights.get(j, 0.0) + float(weight)
@@ -84,7 +84,7 @@ def _tendon(mechanism: Mechanism, tendon: Tendon, joints: Sequence[Any]) -> Any:
 
 
 def _point_spring(spring: PointSpring, model: Any, bodies: Sequence[Any]) -> Any:
-    """OpenSim's force pulls the points together where it is positive."""
+    """A positive OpenSim force pulls the points together."""
     ends = []
     for body, point in spring.ends:
         frame = model.getGround() if body == WORLD else bodies[body]

@@ -66,7 +66,7 @@ def _rigid(name: str, ends: list[tuple[Any, Any]], rotation: Array | None) -> An
 
 
 def _equality(closure: CoordinateClosure, mechanism: Mechanism, joints: Sequence[Any]) -> Any:
-    """Simbody's coupler makes one coordinate a function of others: linear, or a polynomial of one."""
+    """Simbody's coupler makes a coordinate a function of others: linear, or a polynomial of a single one."""
     follower, leader = _weights(closure.follower), {} if closure.leader is None else _weights(closure.leader)
     constant, slope = closure.coefficients[:2]
     if is_linear(closure):

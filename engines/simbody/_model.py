@@ -1,8 +1,8 @@
 """The spanning tree of a mechanism in Simbody, its closures, rotors and loads, built through OpenSim's API.
 
-A body with several joints gets bodies of next to no mass between them. Coordinates of hinges and slides are counted
-from where the joint is at its reference. The velocity of a ball joint is the angular velocity along the axes of the
-body before it, that of a free joint along the world's: both differ from ours by the rotation of the joint, whose rate
+A body with several joints gets bodies of negligible mass between them. Coordinates of hinges and slides are relative
+to the reference of the joint. The velocity of a ball joint is the angular velocity along the axes of the
+body before it, that of a free joint along the world's: both differ from ours by the rotation of the joint; its rate
 drops out of the accelerations, as R (ω × ω) is zero.
 """
 
@@ -60,7 +60,7 @@ class Model:
     actuators: Mapping[int, Any]
     """OpenSim's actuator by the index of its joint, if built with actuators."""
     drives: int
-    """How many rows of Simbody's constraints are drives; they come first."""
+    """Number of rows of Simbody's constraints that are drives; they come first."""
     loop_rows: int
     """Number of the closures' rows; they come next."""
 
@@ -80,7 +80,7 @@ class Model:
         return T
 
     def place(self, coordinate: Coordinate) -> int:
-        """Where a coordinate that is driven stands among Simbody's velocities."""
+        """Place of a driven coordinate among Simbody's velocities."""
         return self.places[self._own(coordinate)][0]
 
     def q_place(self, coordinate: Coordinate) -> int:
@@ -88,7 +88,7 @@ class Model:
         return self.q_places[self._own(coordinate)][0]
 
     def rotor(self, coordinate: Coordinate) -> int:
-        """Place among the rotors of the one that turns with a tendon."""
+        """Place among the rotors of the rotor that turns with a tendon."""
         return [rotor.coordinate.name for rotor in self.rotors].index(coordinate.name)
 
     def _own(self, coordinate: Coordinate) -> int:
@@ -117,15 +117,15 @@ def build(
     efforts: Array = NO_EFFORTS,
     actuated: bool = False,
 ) -> Model:
-    """A mechanism in Simbody, at rest where OpenSim puts it.
+    """A mechanism in Simbody, at rest in OpenSim's initial positions.
 
     Args:
-        driven: Coordinates whose motion is prescribed, with OpenSim's function of time.
+        driven: Coordinates with prescribed motion, with OpenSim's function of time.
         efforts: Constant forces on the joints, hinges and slides only [N or N m], shape (nv,); by default none.
         actuated: Whether driven joints have actuators.
 
     Raises:
-        NotRepresentableError: If something of the mechanism has no counterpart.
+        NotRepresentableError: If an element of the mechanism has no counterpart.
     """
     want_carried(mechanism)
     model = opensim.Model()
@@ -207,7 +207,7 @@ def _body(model: Any, name: str, mass: float, center: Array, I: Array) -> Any:
 
 
 def _add_joint(model: Any, joint: Joint, j: int, place: tuple[Any, Array, Array], child: Any) -> Any:
-    """Add a joint between a carrier, where the child is given on it, and the child."""
+    """Add a joint between a carrier, with the pose of the child on it, and the child."""
     carrier, position, R = place
     axes, anchor = np.eye(3), joint.anchor
     if joint.kind == "free":  # its position is not counted from where the body is given
@@ -241,7 +241,7 @@ STAND_IN = 1.0
 
 
 def _rotors(mechanism: Mechanism, driven: Sequence[Coordinate]) -> list[Rotor]:
-    """Rotors of joints and tendons with armature, and of tendons that are driven, which are no coordinates there."""
+    """Rotors of joints and tendons with armature, and of driven tendons, which are no coordinates there."""
     rotors = [
         Rotor(coordinate=Coordinate(name=f"rotor{j}", joints=(j,), weights=np.ones(1)), inertia=joint.armature)
         for j, joint in enumerate(mechanism.joints)
@@ -259,7 +259,7 @@ def _named(mechanism: Mechanism, coordinate: Coordinate) -> list[Tendon]:
 
 
 def _add_rotor(model: Any, rotor: Rotor, k: int) -> Any:
-    """A wheel on the ground, whose mass does not move."""
+    """A wheel on the ground, with an immobile mass centre."""
     wheel = _body(model, f"rotor{k}", rotor.inertia, np.zeros(3), rotor.inertia * np.eye(3))
     none = vec3(np.zeros(3))
     axle = opensim.PinJoint(f"axle{k}", model.getGround(), none, none, wheel, none, none)
@@ -269,7 +269,7 @@ def _add_rotor(model: Any, rotor: Rotor, k: int) -> Any:
 
 
 def _places(joint: Any, state: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Where the coordinates of a joint stand among Simbody's velocities and positions."""
+    """Places of the coordinates of a joint among Simbody's velocities and positions."""
     places, q_places = [], []
     for k in range(joint.numCoordinates()):
         coordinate, probe = joint.get_coordinates(k), opensim.State(state)

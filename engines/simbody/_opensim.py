@@ -1,4 +1,4 @@
-"""Imports OpenSim, which brings Simbody, without its log; numbers and arrays as it wants them, and back."""
+"""Imports OpenSim, which contains Simbody, without its log; conversion of numbers and arrays to its types and back."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ opensim.Logger.removeFileSink()  # else it writes opensim.log into the working d
 
 
 def vec3(values: Sequence[float] | Array) -> Any:
-    """Three numbers as Simbody wants them.
+    """Three numbers in Simbody's type.
 
     Args:
         values: The numbers [any unit], shape (3,).
@@ -27,7 +27,7 @@ def vec3(values: Sequence[float] | Array) -> Any:
 
 
 def vector(values: Array) -> Any:
-    """Any many numbers as Simbody wants them.
+    """Any many numbers in Simbody's type.
 
     Args:
         values: The numbers [any unit], shape (n,).
@@ -36,7 +36,7 @@ def vector(values: Array) -> Any:
 
 
 def fixed_angles(R: Array) -> Any:
-    """A rotation as OpenSim wants it: angles about x, y and z of the turning frame [rad].
+    """A rotation in OpenSim's form: angles about x, y and z of the turning frame [rad].
 
     Args:
         R: Rotation [-], shape (3, 3).
@@ -45,7 +45,7 @@ def fixed_angles(R: Array) -> Any:
 
 
 def angles(R: Array) -> Array:
-    """Angles of R = Rx Ry Rz [rad], shape (3,), right to round-off also where the second is 90°.
+    """Angles of R = Rx Ry Rz [rad], shape (3,), right to round-off also at 90° of the second.
 
     Args:
         R: Rotation [-], shape (3, 3).
@@ -63,7 +63,7 @@ def matrix(values: Any) -> Array:
 
 
 def pose(frame: Any, state: Any) -> tuple[Array, Array]:
-    """Where a frame of OpenSim is: its axes [-], shape (3, 3), and its origin [m], shape (3,), in the world."""
+    """Pose of a frame of OpenSim: its axes [-], shape (3, 3), and its origin [m], shape (3,), in the world."""
     transform = frame.getTransformInGround(state)
     R = transform.R().asMat33()
     return np.array([[R.get(i, k) for k in range(3)] for i in range(3)]), np.array(transform.p().to_numpy())
@@ -71,7 +71,7 @@ def pose(frame: Any, state: Any) -> tuple[Array, Array]:
 
 @contextmanager
 def guarded(route: str) -> Iterator[None]:
-    """Turn what OpenSim raises into an `EngineError`, and keep what it prints out of the terminal."""
+    """Turn OpenSim's exceptions into an `EngineError`, and keep its output out of the terminal."""
     try:
         with silenced():
             yield

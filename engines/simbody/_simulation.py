@@ -2,7 +2,7 @@
 
 A prescribed coordinate is a constraint of Simbody's on accelerations, as the loops are; its multiplier is the effort
 that holds the coordinate to its motion, with the other sign. Positions and velocities are projected on the constraints
-after each step. What is prescribed is a function of OpenSim's: a spline of degree seven through the law of the motion.
+after each step. The prescription is a function of OpenSim's: a spline of degree seven through the law of the motion.
 """
 
 from collections.abc import Sequence
@@ -44,17 +44,17 @@ class Run:
     drives: tuple[int, ...]
     """Places of the driven coordinates that are driven."""
     degree: int = DEGREE
-    """Of the spline that is prescribed; odd, and at most seven."""
+    """Of the prescribed spline; odd, and at most seven."""
 
 
 def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
-    """Simulate a motion at one step size.
+    """Simulate a motion at a step size.
 
     Args:
-        run: How it is stepped.
+        run: Settings of the stepping.
 
     Raises:
-        NotRepresentableError: If the mechanism has something that Simbody cannot carry.
+        NotRepresentableError: If the mechanism has an element that Simbody cannot represent.
         EngineError: If Simbody fails, or its state is not finite.
     """
     clock = perf_counter()
@@ -80,10 +80,10 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
 
 
 def want_regular(mechanism: Mechanism, motion: Motion) -> None:
-    """Refuse a motion on which the angles that Simbody has for balls come near a singularity.
+    """Refuse a motion with angles near a singularity of Simbody's balls.
 
     Raises:
-        NotRepresentableError: If one does.
+        NotRepresentableError: If there is any.
     """
     for joint, columns in zip(mechanism.joints, mechanism.q_slices, strict=True):
         if joint.kind in BALL_OR_FREE:
@@ -96,7 +96,7 @@ def want_regular(mechanism: Mechanism, motion: Motion) -> None:
 
 
 def _splines(motion: Motion, run: Run, rest: Array) -> list[Any]:
-    """What is prescribed, as functions of time in OpenSim, counted from where all joints are at their references."""
+    """Prescribed motions, as functions of time in OpenSim, relative to the references of all joints."""
     padding = min(PADDING, int(FARTHEST / run.dt))
     knots = np.arange(-padding, round((motion.t[-1] - motion.t[0]) / run.dt) + padding + 1) * run.dt + motion.t[0]
     values = motion.law(knots).q[:, run.drives] - rest
@@ -141,7 +141,7 @@ def _positions(state: Any, places: list[int]) -> Array:
 
 
 def _manager(model: Model, run: Run, gap: float) -> Any:
-    """OpenSim's integration with steps of one length; loops that the model leaves open cannot be closed further."""
+    """OpenSim's integration with steps of a fixed length; a gap of the model's loops cannot be closed further."""
     manager = opensim.Manager(model.model)
     manager.setIntegratorMethod(opensim.Manager.IntegratorMethod_RungeKuttaMerson)
     manager.setIntegratorAccuracy(ANY_ERROR)

@@ -1,4 +1,4 @@
-"""What Simbody cannot carry as OpenSim gives it to Python: refused by name, all of it at once."""
+"""Elements that Simbody cannot represent through OpenSim's Python API: refused by name, all at once."""
 
 from collections.abc import Iterator
 

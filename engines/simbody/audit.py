@@ -1,4 +1,4 @@
-"""What Simbody has been given and computes: read back from OpenSim's components and from the terms of its equations."""
+"""Simbody's model and terms: read back from OpenSim's components and from the terms of its equations."""
 
 from collections.abc import Iterator
 from typing import Any

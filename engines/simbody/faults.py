@@ -1,4 +1,4 @@
-"""Faults of `simbody/forward`, one step of care left out each: the harness must notice them."""
+"""Faults of `simbody/forward`, each an omitted step of care: the harness must detect them."""
 
 from collections.abc import Mapping
 

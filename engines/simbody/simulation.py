@@ -16,7 +16,7 @@ from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.mechanism import Mechanism
 
 STEP = 1e-3
-"""How long an effort is held [s]; OpenSim's integrator chooses its own steps within."""
+"""Hold time of an effort [s]; OpenSim's integrator chooses its own steps within."""
 ACCURACY = 1e-10
 """Of a tight simulation, relative for velocities and absolute for positions; constraints are met to it too [-]."""
 SETTINGS = (

@@ -60,7 +60,7 @@ RUNGS = 4
 ORDER = 4
 """Of the Runge-Kutta method."""
 MORE = 2
-"""How many finer steps are added at most."""
+"""Largest number of added finer steps."""
 CLOSED = 1e-9
 """Least gap of the model's own loops in exact states that is reported [-]."""
 RUNGE_KUTTA = "Runge-Kutta"
@@ -76,7 +76,7 @@ MJ_STEP: Mapping[str, Callable[[Any, Any], None]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the simulations are run with; by default as `loopcheck ladder` says is good for all robots."""
+    """Settings of the simulations; by default as `loopcheck study refinement` recommends for all robots."""
 
     steps: tuple[float, ...] = ()
     """Steps that divide the report grid, coarsest first [s]; empty: four steps, halved until `FINEST`."""
@@ -172,9 +172,9 @@ def _rung(simulated: Simulated, dt: float, *, compliances: Sequence[float]) -> R
 
 
 def _finer(rung: Callable[[float], Rung], ladder: Sequence[Rung], settled: float) -> list[Rung]:
-    """Rungs of ever finer steps, where the finest leaves more in the efforts than is settled, and as long as they help.
+    """Levels of ever finer steps, added while the finest leaves more than the settled change, and as long as they help.
 
-    What nothing drives may move far faster than the drives: links that are let go whip where they are nearly stretched.
+    Unactuated dofs may move far faster than the drives: released links whip near their stretched pose.
     """
     finer = list(ladder)
     while len(finer) > 1 and len(finer) < len(ladder) + MORE and _left(finer) > settled:
@@ -188,7 +188,7 @@ def _finer(rung: Callable[[float], Rung], ladder: Sequence[Rung], settled: float
 
 
 def _left(ladder: Sequence[Rung]) -> float:
-    """What the finest step leaves in the efforts by theory, over their peak [-]."""
+    """Remaining error of the finest step by theory, over the peak of the efforts [-]."""
     before, last = ladder[-2:]
     return relative_change(before.effort, last.effort) / ((before.dt / last.dt) ** ORDER - 1)
 
@@ -219,7 +219,7 @@ def own_steps(report: float, finest: float = FINEST) -> list[float]:
 
 
 def drives_of(mechanism: Mechanism, motion: Motion) -> tuple[list[int], int]:
-    """Which driven coordinates get a drive, all unless redundantly actuated; and how many dofs nothing drives."""
+    """Driven coordinates that get a drive (all unless redundantly actuated), and the number of undriven dofs."""
     model = build(mechanism)
     jacobian = partial(loop_jacobian, model, mujoco.MjData(model))
     drives = drives_along(jacobian, motion.q, mechanism.rates_of(mechanism.drives))
@@ -227,7 +227,7 @@ def drives_of(mechanism: Mechanism, motion: Motion) -> tuple[list[int], int]:
 
 
 def _of_curves(mechanism: Mechanism) -> Iterator[str]:
-    """The closures whose curvature MuJoCo leaves out, so that its solver lets them drift (as the ledger says)."""
+    """The closures with a curvature that MuJoCo leaves out, so that its solver lets them drift (see known issues)."""
     curved = [
         closure.name
         for closure in mechanism.closures
@@ -241,7 +241,7 @@ def _of_curves(mechanism: Mechanism) -> Iterator[str]:
 
 
 def _of_softness(mechanism: Mechanism, motion: Motion, choice: Choice) -> Iterator[str]:
-    """What a reader must know of the compliances."""
+    """Note on the compliances for the reader."""
     if len(choice.compliances) > 1:
         yield f"extrapolated to rigid constraints from {len(choice.compliances)} compliances"
     if choice.change > LINEAR:
@@ -252,7 +252,7 @@ def _of_softness(mechanism: Mechanism, motion: Motion, choice: Choice) -> Iterat
 
 
 def _own_gap(mechanism: Mechanism, motion: Motion) -> Deviation:
-    """How far the loops are open in the prescribed states themselves: they cannot be closed better."""
+    """Gap of the loops in the prescribed states themselves: they cannot be closed better."""
     model = build(mechanism)
     data, widest = mujoco.MjData(model), Deviation()
     for q in motion.q:
@@ -270,20 +270,20 @@ def _of_drives(mechanism: Mechanism, drives: list[int], diverged: list[str]) -> 
 
 
 def at_compliance(settings: Settings, compliance: float) -> Settings:
-    """The settings with one compliance."""
+    """The settings with a given compliance."""
     return replace(settings, compliances=(compliance,))
 
 
 def _simulate(
     mechanism: Mechanism, motion: Motion, drives: list[int], drive: Drive, dt: float, settings: Settings
 ) -> Run:
-    """Simulate the whole motion at one compliance and read the drives on the report grid.
+    """Simulate the whole motion at a compliance and read the drives on the report grid.
 
     Args:
-        drives: Which of the driven coordinates get a drive.
-        drive: How all of them move, at every half step.
+        drives: Driven coordinates that get a drive.
+        drive: Motion of all of them, at every half step.
         dt: Step [s].
-        settings: With one compliance.
+        settings: With a single compliance.
 
     Raises:
         EngineError: If it diverges.
@@ -331,9 +331,9 @@ def prepared(mechanism: Mechanism, drives: tuple[Coordinate, ...], dt: float, se
     """The driven model with the settings; all its equalities are equally hard.
 
     Args:
-        drives: Coordinates that are held to a motion.
+        drives: Coordinates held to a motion.
         dt: Step [s].
-        settings: With one compliance.
+        settings: With a single compliance.
     """
     model = driven(mechanism, drives, timed=bool(drives))
     model.opt.timestep = dt

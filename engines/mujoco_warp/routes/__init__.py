@@ -1,1 +1,1 @@
-"""Routes of this engine, one file each: the class whose `name` is `mujoco_warp/<file>` is found by its place."""
+"""Routes of this engine, one file each: the class with the `name` `mujoco_warp/<file>` is found by its place."""

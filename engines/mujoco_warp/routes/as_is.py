@@ -1,4 +1,4 @@
-"""MuJoCo Warp as its user runs it: the file as it is, its own actuators and options, `step` and nothing else."""
+"""MuJoCo Warp as its user runs it: the unmodified file, its own actuators and options, `step` alone."""
 
 from loopcheck.engines.mujoco.as_is import compiled, driven
 from loopcheck.engines.mujoco_warp._model import options_changed

@@ -1,1 +1,1 @@
-"""Routes of this engine, one file each: the class whose `name` is `physx/<file>` is found by its place."""
+"""Routes of this engine, one file each: the class with the `name` `physx/<file>` is found by its place."""

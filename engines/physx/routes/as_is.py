@@ -1,4 +1,4 @@
-"""PhysX as its user runs it, by both of its solvers: the drives of its joints, friction set to none."""
+"""PhysX as its user runs it, by both of its solvers: the drives of its joints, without friction."""
 
 from loopcheck.engines.physx._articulation import Stepping
 from loopcheck.engines.physx._as_is import efforts
@@ -11,7 +11,7 @@ OWN = Stepping(tgs=False)
 
 
 class PhysxAsIs(Source):
-    """Efforts that PhysX says its joints passed on while its drives moved the robot, by projected Gauss-Seidel."""
+    """Efforts by PhysX's joint forces while its drives move the robot, by projected Gauss-Seidel."""
 
     name = "physx/as_is"
 

@@ -1,1 +1,1 @@
-"""Routes of this engine, one file each: the class whose `name` is `pinocchio/<file>` is found by its place."""
+"""Routes of this engine, one file each: the class with the `name` `pinocchio/<file>` is found by its place."""

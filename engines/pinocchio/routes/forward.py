@@ -3,11 +3,11 @@
 Each driven joint gets a rigid constraint of all six directions between its two sides, with the prescribed acceleration
 in the direction that the joint leaves free: the force of the constraint in that direction is the effort. The loops are
 rigid constraints of the same solver. `constraintDynamics` gives the accelerations; the classical Runge-Kutta method,
-written here because Pinocchio has no integrator of second-order systems, moves the state on a ladder of steps.
+written here because Pinocchio has no integrator of second-order systems, moves the state with several step sizes.
 
-Of a redundantly actuated robot only as many joints are driven as it has degrees of freedom: how the solver would share
-the effort among more says nothing of the motors. The others follow at zero effort, which leaves the part of the efforts
-that moves the robot as it is.
+Of a redundantly actuated robot only as many joints are driven as it has degrees of freedom: the solver's sharing of the
+effort among more drives has no meaning for the motors. The others follow at zero effort, which leaves the part of the
+efforts that moves the robot unchanged.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,7 +39,7 @@ RUNGS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the simulations are run with; by default as `loopcheck ladder` says is good for all robots."""
+    """Settings of the simulations; by default as `loopcheck study refinement` recommends for all robots."""
 
     steps: tuple[float, ...] = ()
     """Steps that divide the report grid, coarsest first [s]; empty: three steps, halved until `FINEST`."""
@@ -89,14 +89,14 @@ class PinocchioForward(Refinable):
         return type(self)(replace(self.settings, solver=replace(solver, iterations=2 * solver.iterations)))
 
     def refined(self) -> Self:
-        """See `loopcheck.robots.efforts.Refinable.refined`; what makes constraints soft is the regularisation."""
+        """See `loopcheck.robots.efforts.Refinable.refined`; the regularisation makes constraints soft."""
         settings = self.settings
         solver = replace(settings.solver, mu=settings.solver.mu / 2)
         steps = tuple(dt / 2 for dt in settings.steps)
         return type(self)(replace(settings, steps=steps, division=2 * settings.division, solver=solver))
 
     def _rung(self, mechanism: Mechanism, motion: Motion, drives: Sequence[int], dt: float) -> Rung:
-        """Simulate the whole motion at one step and read the drives on the report grid."""
+        """Simulate the whole motion at a step size and read the drives on the report grid."""
         clock = perf_counter()
         simulation = self.simulation(mechanism, [mechanism.drives[k] for k in drives], self.settings.solver)
         every, none = round(motion.dt / dt), np.zeros(mechanism.nv)

@@ -1,7 +1,8 @@
 """PyBullet's constraint solver and velocity motors, stepped at several step sizes and extrapolated to step zero.
 
-Where the finest step still changes the extrapolated efforts, finer ones are added: how fine they must be depends on how
-fast the robot moves, and Bullet is of first order.
+If the finest step still changes the extrapolated efforts, finer steps are added: the necessary step depends on the
+speed
+of the robot, and Bullet is of first order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,7 +35,7 @@ UNLIMITED = 1e9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the simulations are run with; by default as `loopcheck ladder` says is good for all robots."""
+    """Settings of the simulations; by default as `loopcheck study refinement` recommends for all robots."""
 
     parts: tuple[int, ...] = (2, 4, 8, 16)
     """Steps per sample of the motion, fewest first; if samples are more than `LONGEST` apart, per part of that time."""
@@ -146,7 +147,7 @@ def _in_words(plan: _Plan) -> dict[str, str]:
 
 
 def _simulations(mechanism: Mechanism, motion: Motion, plan: _Plan) -> Iterator[Simulation]:
-    """The simulations, coarsest step first; finer ones are added until the efforts are settled, or cease to settle."""
+    """The simulations, coarsest step first; finer steps are added until the efforts are settled, or cease to settle."""
     settings, simulations = plan.settings, list[Simulation]()
     finest = max(settings.parts)
     parts = (*settings.parts, *(finest * 2**k for k in range(1, MORE + 1)))
@@ -161,9 +162,10 @@ def _simulations(mechanism: Mechanism, motion: Motion, plan: _Plan) -> Iterator[
 def _runs(mechanism: Mechanism, motion: Motion, plan: _Plan, parts: Sequence[int]) -> list[Run]:
     """The simulations with so many steps per sample, fewest first.
 
-    Bullet moves the positions with the velocities at the end of a step, so that the velocities it has at some time are
-    those of half a step earlier. What nothing drives cannot be led to the start: without damping it is not there, with
-    damping it grows backwards in time.
+    Bullet moves the positions with the velocities at the end of a step, so that its velocities at some time are those
+    of
+    half a step earlier. Undriven dofs cannot be led to the start: without damping they do not reach it, with
+    damping they grow backwards in time.
     """
     settings = plan.settings
     lead = 0 if plan.undriven else settings.lead
@@ -189,10 +191,10 @@ def _runs(mechanism: Mechanism, motion: Motion, plan: _Plan, parts: Sequence[int
 
 
 def prepare(settings: Settings, direct: bool, world: World, loops: tuple[int, ...]) -> None:
-    """Set PyBullet as these settings say, before the state is.
+    """Apply these settings to PyBullet, before the state is set.
 
     Args:
-        settings: What is not PyBullet's default.
+        settings: Settings that differ from PyBullet's defaults.
         direct: Whether the direct solver is taken.
         loops: PyBullet's numbers of the constraints.
     """
@@ -223,10 +225,10 @@ def _drive(settings: Settings, driven: Driven, q: Array, target: Array) -> None:
 
 
 def _plan(mechanism: Mechanism, motion: Motion, settings: Settings) -> _Plan:
-    """Drives as many coordinates as move independently: more motors would fight each other.
+    """Drives as many coordinates as move independently: more motors would contradict each other.
 
-    Bullet's direct solver wants independent constraints, and it is wrong
-    for those with both ends in one multibody, as here all bodies are in one.
+    Bullet's direct solver requires independent constraints, and it is wrong
+    for constraints with both ends in the same multibody, as here all bodies are.
     """
     q, _, _ = in_angles(mechanism, motion.q, motion.qd, motion.qdd)
     with opened(mechanism) as world:

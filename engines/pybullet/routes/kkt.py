@@ -16,7 +16,7 @@ from loopcheck.robots.robot import Case
 
 
 class PybulletKkt(Source):
-    """Efforts from PyBullet's inverse dynamics of the spanning tree, projected on what keeps the loops closed."""
+    """Efforts from PyBullet's inverse dynamics of the spanning tree, projected on the motions of the closed loops."""
 
     name = "pybullet/kkt"
 
@@ -54,7 +54,7 @@ def mass_matrix(world: World, q: JointPositions) -> Array:
 
 
 def tree_forces(world: World, q: JointPositions, qd: JointVelocities, qdd: JointAccelerations) -> JointForces:
-    """Force that the motion takes on every joint where the loops are cut.
+    """Force on every joint of the cut tree along the motion.
 
     Returns:
         Force on the joints [N or N m], shape (nv,).

@@ -1,1 +1,1 @@
-"""Routes of this engine, one file each: the class whose `name` is `simbody/<file>` is found by its place."""
+"""Routes of this engine, one file each: the class with the `name` `simbody/<file>` is found by its place."""

@@ -35,7 +35,7 @@ class SimbodyAsIs(Source):
 
 
 def _want_scalar(mechanism: Mechanism) -> None:
-    """Refuse what OpenSim's actuators do not act on, and what its angles make hard to read.
+    """Refuse coordinates without OpenSim actuators, and angles that are hard to read.
 
     Raises:
         NotRepresentableError: If there is any.

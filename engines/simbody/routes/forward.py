@@ -25,7 +25,7 @@ RUNGS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the simulations are run with; by default as `loopcheck ladder` says is good for all robots."""
+    """Settings of the simulations; by default as `loopcheck study refinement` recommends for all robots."""
 
     steps: tuple[float, ...] = ()
     """Steps that divide the report grid, coarsest first [s]; empty: three steps, halved until `FINEST`."""
@@ -34,7 +34,7 @@ class Settings:
     tolerance: float = 1e-11
     """Tolerance of the projection onto constraints on positions and velocities [m, rad, or per s]."""
     degree: int = DEGREE
-    """Of the splines that are prescribed; odd, and at most seven."""
+    """Of the prescribed splines; odd, and at most seven."""
 
 
 OWN = Settings()
