@@ -49,8 +49,7 @@ def relative_change(efforts: EffortSeries, others: EffortSeries) -> float:
     """Largest distance between two answers, over the peak of its actuator in the second [-].
 
     It measures the convergence of an extrapolation, if the second answer has an additional step size. Newtons and
-    newton
-    metres are compared only to detect idle actuators.
+    newton metres are compared only to detect idle actuators.
 
     Args:
         others: Efforts of the better answer [N or N m], shape (nt, na).

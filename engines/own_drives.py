@@ -116,8 +116,7 @@ class Targets:
         """Target position and velocity of the drives for a step [m or rad, per s], each of shape (drives,).
 
         A drive without stiffness is led back by its velocity to the extrapolated motion at the end of the step: in the
-        same time
-        for all shorter steps.
+        same time for all shorter steps.
 
         Args:
             k: Number of the step.

@@ -150,8 +150,7 @@ def independent_drives(J: Array, W: Array) -> list[int]:
     """The driven coordinates to drive: as many as move independently, because more drives contradict each other.
 
     Pivoting chooses the drives that determine the others best. The others are left at zero effort, which is right for
-    the
-    part of the efforts that moves the robot.
+    the part of the efforts that moves the robot.
 
     Args:
         J: Loop-closure Jacobian [m/rad or m/m], shape (nc, nv).

@@ -162,8 +162,7 @@ class Refinable(Source, Protocol):
         """The same efforts with every tolerance of its solvers 100 times tighter.
 
         A tolerance of zero means that iterations are counted: their limit is doubled. So is any limit of iterations
-        that may
-        end a solver.
+        that may end a solver.
         """
         ...
 

@@ -1,8 +1,7 @@
 """A log: the recorded motion and efforts of a robot, from an engine, another tool, a script or a test bench.
 
 It contains the motion of some or all joints and the efforts that acted. `loopcheck judge` compares these efforts with
-the
-efforts that the closed loop requires for this motion.
+the efforts that the closed loop requires for this motion.
 """
 
 from collections.abc import Mapping, Sequence

@@ -83,16 +83,14 @@ def cli(context: click.Context) -> int:
 
     Run the same command again to resume after an interruption.
 
-    \b
-    Exit status, in order of precedence:
+    \b Exit status, in order of precedence:
       2   bad input
       70  internal error: the message names the file with the traceback
       1   at least one judged comparison disagrees
       3   something was not comparable or did not run
       0   every judged comparison agrees
 
-    \b
-    Shell completion, for bash (zsh and fish likewise):
+    \b Shell completion, for bash (zsh and fish likewise):
       eval "$(_LOOPCHECK_COMPLETE=bash_source loopcheck)"
     """
     if context.invoked_subcommand is None:

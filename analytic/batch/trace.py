@@ -34,8 +34,7 @@ class Trace:
     """Tapes recorded from the equations of a mechanism on symbols.
 
     Inputs of both tapes are positions, used only for the dependent joints, and the motion of the actuated joints. The
-    first
-    outputs of both are the positions after a Newton step.
+    first outputs of both are the positions after a Newton step.
     """
 
     mechanism: Mechanism

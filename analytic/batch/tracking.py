@@ -63,8 +63,7 @@ def track(newton: Tape, efforts: Tape, columns: Columns, tolerance: float, drive
     """Follow lanes through their samples, each from a guess of its first.
 
     The state of a sample is 0 if its loops are open, and then 0 to the end of the lane; 1 if they are closed but the
-    guard
-    is small; 2 otherwise; each with the sign of det Φᵘ.
+    guard is small; 2 otherwise; each with the sign of det Φᵘ.
 
     Args:
         newton: The Newton tape; see `trace.Trace`.

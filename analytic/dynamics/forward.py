@@ -105,10 +105,8 @@ def simulate(
 
     The independent velocities and all positions are integrated (Dormand and Prince, order 8); dependent positions are
     corrected by Newton's method and dependent velocities follow from the closures. At a crossing of branches of the
-    motion
-    they do not follow, and no evaluation is made there: a step from well before to well after continues the smooth
-    branch,
-    and counts only if its error estimate is as small as everywhere.
+    motion they do not follow, and no evaluation is made there: a step from well before to well after continues the
+    smooth branch, and counts only if its error estimate is as small as everywhere.
 
     Args:
         effort: Efforts over time.

@@ -228,8 +228,8 @@ class DependentRates:
     """Solves the closure equations Φᵘ x + right = 0 for any number of right-hand sides, as `solve_dependent` does.
 
     By normal equations and a step of iterative refinement. If the condition is far below the inverse root of the
-    round-off,
-    this is as accurate as a singular value decomposition and several times faster; otherwise by such a decomposition.
+    round-off, this is as accurate as a singular value decomposition and several times faster; otherwise by such a
+    decomposition.
     """
 
     def __init__(self, Phi_u: Array, units: Array | None = None) -> None:
@@ -333,10 +333,8 @@ def row_factors(rows: Array) -> Array:
     """Factors that give rows length one before a rank is judged, so that large rows do not hide small rows.
 
     The shortest get at most the factor of a row of `SHORT` times the longest. If the plane of a loop stands nearly
-    square
-    to an axis of the world, the row along that axis is short and follows from the other rows: at length one its
-    round-off,
-    and the gap that a model leaves in its loops, would enter every solution.
+    square to an axis of the world, the row along that axis is short and follows from the other rows: at length one its
+    round-off, and the gap that a model leaves in its loops, would enter every solution.
 
     Args:
         rows: Matrices [any unit], shape (..., rows, columns).

@@ -88,9 +88,9 @@ def actuator_motions(mechanism: Mechanism, Phi: Array, inertia: Callable[[], Arr
     """The motions that move a single actuator at unit rate, keep all others at rest, and keep the loops closed.
 
     D = N pinv(W S N) W with N = null(Φ) and W the scales of the efforts: for a redundantly actuated robot the motions
-    that belong to efforts of least norm. Less their part along the motions Z of no actuator,
-    D − Z (ZᵀMZ)⁻¹ ZᵀMD, so that Dᵀ times a generalized force is the effort whatever the accelerations
-    along Z are. Made from the projector P = 1 − Φ⁺Φ, because a basis of the null space may mix independent actuators.
+    that belong to efforts of least norm. Less their part along the motions Z of no actuator, D − Z (ZᵀMZ)⁻¹ ZᵀMD, so
+    that Dᵀ times a generalized force is the effort whatever the accelerations along Z are. Made from the projector P =
+    1 − Φ⁺Φ, because a basis of the null space may mix independent actuators.
 
     Args:
         Phi: Closure Jacobian [m/rad or m/m], shape (nt, nc, nv).
@@ -138,8 +138,7 @@ def mixed_drives(mechanism: Mechanism, q: JointPositions) -> tuple[tuple[Coordin
 
     If drives are redundant and loops a little open, as in simulations, the drives contradict each other: a choice among
     them must not depend on round-off. The mixtures, as many as are independent, are the directions in which the drives
-    move
-    most. An independent drive stays by itself.
+    move most. An independent drive stays by itself.
 
     Returns:
         The coordinates, and weights [-, or per m], shape (coordinates, drives).

@@ -1,8 +1,7 @@
 """The motion of a case on its report grid, with the loops closed: by a law, generated, or from a file.
 
 The actuated joints are given, the passive joints follow from the closures. A motion that leaves the workspace or meets
-a
-singularity is refused; the message gives the time.
+a singularity is refused; the message gives the time.
 """
 
 from dataclasses import replace

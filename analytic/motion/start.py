@@ -100,8 +100,7 @@ def _aside(free: Tracer, q: Array) -> Array:
     """The closed pose itself, or a regular pose near a singular pose, both of shape (1, nq).
 
     A pose with singular loops has more degrees of freedom than its neighbours, a pose with singular actuation fewer
-    driven
-    ones. Of the poses with least freedom and most of it driven, the nearest well conditioned pose is taken.
+    driven ones. Of the poses with least freedom and most of it driven, the nearest well conditioned pose is taken.
     """
     mechanism, random = free.mechanism, np.random.default_rng(0)
     allowed, nearby = set(beyond_limits(mechanism, q)), [q]

@@ -61,8 +61,7 @@ def integrate_unactuated(tracer: Tracer, known: list[MovingState], t: Times) -> 
     """The motion at increasing times, each integrated from the latest computed state.
 
     There is no integration before the first state: backwards in time, damped motions grow without bound. There the
-    motion
-    is one of constant acceleration that leads to the first state.
+    motion is one of constant acceleration that leads to the first state.
 
     Args:
         tracer: Mechanism and law of the driven coordinates.

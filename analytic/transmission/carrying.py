@@ -11,8 +11,7 @@ def carried_masses(mechanism: Mechanism) -> list[float]:
     """Mass carried by each body of the spanning tree, its own included [kg].
 
     A rod counts for both its ends, by the place of its mass centre between them: otherwise a crank with its rod would
-    carry
-    more than the foot that the two move.
+    carry more than the foot that the two move.
     """
     masses = [body.mass for body in mechanism.bodies]
     for rod, share, other in _rods(mechanism):

@@ -1,9 +1,9 @@
 """Constant limits of motors, seen at the joints: safe boxes, and joint limits that exceed a motor's.
 
 Motor efforts are τ = A τ_x with A = T⁻ᵀ, motor rates ẏ = T ẋ: both are rows that joint-side vectors must keep within
-limits, so the same functions serve efforts and speeds. More motors than joints give the efforts Tᵀ τ of a
-box, a zonotope: each of its facets lies along n − 1 motors; its normal is a row, with the largest sum of all motors
-along it as limits.
+limits, so the same functions serve efforts and speeds. More motors than joints give the efforts Tᵀ τ of a box, a
+zonotope: each of its facets lies along n − 1 motors; its normal is a row, with the largest sum of all motors along it
+as limits.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """The classical Runge-Kutta method on MJX's forward dynamics, compiled once for all steps and settings of a robot.
 
 MJX leaves J̇v out of the reference accelerations of its equalities, as MuJoCo did before 3.7. It is inserted between
-two
-of MJX's stages, as the derivative of MJX's own Jacobian along the velocity, unless the unmodified engine is requested.
+two of MJX's stages, as the derivative of MJX's own Jacobian along the velocity, unless the unmodified engine is
+requested.
 """
 
 from functools import partial

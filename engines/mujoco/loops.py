@@ -1,8 +1,8 @@
 """Acceleration J̇ q̇ of the loops by MuJoCo's kinematics, independent of its solver.
 
 The reference accelerations of its constraints lack the term for connect and weld before 3.7, and in every version the
-curvature of the polynomial of a joint or tendon equality. So it is assembled here from the accelerations
-of MuJoCo's bodies at zero joint accelerations, and from its compiled polynomials.
+curvature of the polynomial of a joint or tendon equality. So it is assembled here from the accelerations of MuJoCo's
+bodies at zero joint accelerations, and from its compiled polynomials.
 """
 
 from typing import Any

@@ -153,8 +153,7 @@ def gearing(model: Any, drives: int) -> Array:
     """The engine's own actuator velocities per rate of the drives of a driven model [-], shape (nu, drives).
 
     An actuator acts on the coordinate of a drive if its moments are those of the drive's row, up to a factor, its gear.
-    Both
-    are the same in all poses.
+    Both are the same in all poses.
 
     Args:
         model: Result of `driven`.

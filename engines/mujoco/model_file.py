@@ -1,8 +1,8 @@
 """Content of a robot's files, independent of our own reading: the MJCF as MuJoCo compiles it, loads by their names.
 
 A wrong number in our `Mechanism` is wrong in the reference and in every engine built from it. Here it comes from the
-files by another way. Both ways share the overrides of a variant in the MJCF, MuJoCo's compiler, and
-the direction of gravity, which defines a configuration.
+files by another way. Both ways share the overrides of a variant in the MJCF, MuJoCo's compiler, and the direction of
+gravity, which defines a configuration.
 """
 
 from typing import Any

@@ -1,10 +1,9 @@
 """A mechanism as articulations of PhysX, its loops closed by drives without play.
 
-Each branch that hangs on the world is an articulation of its own: PhysX's force on a joint lacks the
-force of a loop between two links of the same articulation. A body with several joints gets links of hardly any mass
-between them. Positions are relative to the given poses of the bodies. The axis of each joint is x of its frame.
-SAPIEN's builder accepts a friction and drops it: PhysX fills in 0.05. A body with a free joint is the root of its
-articulation.
+Each branch that hangs on the world is an articulation of its own: PhysX's force on a joint lacks the force of a loop
+between two links of the same articulation. A body with several joints gets links of hardly any mass between them.
+Positions are relative to the given poses of the bodies. The axis of each joint is x of its frame. SAPIEN's builder
+accepts a friction and drops it: PhysX fills in 0.05. A body with a free joint is the root of its articulation.
 """
 
 from collections.abc import Mapping, Sequence

@@ -86,8 +86,7 @@ def matrices(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> Mat
     """See `loopcheck.engines.matrices`.
 
     In PyBullet ball joints are three hinges, so that its velocities x are others, qd = E x; M, J and forces are
-    transformed
-    by congruence.
+    transformed by congruence.
     """
     x, xd, _ = in_angles(mechanism, q, qd, np.zeros_like(qd))
     E, E_dot_x = rates_of_angles(mechanism, q, qd)

@@ -1,9 +1,9 @@
 """The spanning tree of a mechanism in Simbody, its closures, rotors and loads, built through OpenSim's API.
 
-A body with several joints gets bodies of negligible mass between them. Coordinates of hinges and slides are relative
-to the reference of the joint. The velocity of a ball joint is the angular velocity along the axes of the
-body before it, that of a free joint along the world's: both differ from ours by the rotation of the joint; its rate
-drops out of the accelerations, as R (ω × ω) is zero.
+A body with several joints gets bodies of negligible mass between them. Coordinates of hinges and slides are relative to
+the reference of the joint. The velocity of a ball joint is the angular velocity along the axes of the body before it,
+that of a free joint along the world's: both differ from ours by the rotation of the joint; its rate drops out of the
+accelerations, as R (ω × ω) is zero.
 """
 
 from collections.abc import Mapping, Sequence

@@ -104,8 +104,8 @@ def _scales(expected: Inventory, M: Array) -> dict[str, Array]:
     Zero armature is compared with the inertia. Zero damping is compared with the inertia and the damping that stops it
     within a second, and also with the force at rest, as the engine's damping is measured as a difference of forces. The
     coupling of dampers between two dofs is compared with all forces on the second dof; otherwise the round-off of a
-    heavy
-    robot would count against a light link. Both dofs must have a damper, and their own damping is compared separately.
+    heavy robot would count against a light link. Both dofs must have a damper, and their own damping is compared
+    separately.
     """
     size = _largest(expected.center, expected.anchor)
     force, moment = _largest(expected.force), _largest(expected.moment, size * expected.force)
@@ -194,8 +194,7 @@ def _closure_acceleration(
     """J̇ q̇ of the engine: the negative of J q̈ for all accelerations that keep the loops of the model closed.
 
     It is a difference of the accelerations of two points and is compared with these accelerations. On a flying robot
-    with
-    a locked loop the closures have no acceleration of their own.
+    with a locked loop the closures have no acceleration of their own.
 
     Redundant closures that do not fit exactly contradict each other in it: only the part that accelerations can meet
     counts.

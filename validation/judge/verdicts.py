@@ -126,8 +126,7 @@ def shown_error(row: Mapping[Any, Any]) -> float:
     """Error of a row of the summary, relative to the quantity of its limit [-].
 
     For unmodified simulations and logs, with an accuracy, this is the peak of the required effort; for all other
-    sources,
-    with a tolerance, it is the scale.
+    sources, with a tolerance, it is the scale.
     """
     if not sources.has_accuracy(str(row["source"])):
         return float(row["relative_error"])

@@ -2,8 +2,7 @@
 
 The method of `mujoco/forward`, applied to MuJoCo's port: targets with velocity and acceleration, a Runge-Kutta method
 of fourth order, nearly rigid loops, two compliances extrapolated to zero. MJX lacks J̇v in the reference accelerations
-of
-its loops; it is added from the derivative of MJX's own Jacobian, as the effort would be wrong at any step otherwise:
+of its loops; it is added from the derivative of MJX's own Jacobian, as the effort would be wrong at any step otherwise:
 `loopcheck study refinement` shows the unmodified engine.
 """
 

@@ -1,7 +1,7 @@
 """Plain `mj_inverse` at the exact state: invalid for loops, and shown because users often try it.
 
-MuJoCo's loops are soft. At an exact acceleration of a closed loop the soft constraint sees almost no error
-and gives almost no force, so the efforts are those of the cut tree, or worse.
+MuJoCo's loops are soft. At an exact acceleration of a closed loop the soft constraint sees almost no error and gives
+almost no force, so the efforts are those of the cut tree, or worse.
 """
 
 import mujoco

@@ -1,8 +1,7 @@
 """PyBullet's constraint solver and velocity motors, stepped at several step sizes and extrapolated to step zero.
 
 If the finest step still changes the extrapolated efforts, finer steps are added: the necessary step depends on the
-speed
-of the robot, and Bullet is of first order.
+speed of the robot, and Bullet is of first order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -163,9 +162,8 @@ def _runs(mechanism: Mechanism, motion: Motion, plan: _Plan, parts: Sequence[int
     """The simulations with so many steps per sample, fewest first.
 
     Bullet moves the positions with the velocities at the end of a step, so that its velocities at some time are those
-    of
-    half a step earlier. Undriven dofs cannot be led to the start: without damping they do not reach it, with
-    damping they grow backwards in time.
+    of half a step earlier. Undriven dofs cannot be led to the start: without damping they do not reach it, with damping
+    they grow backwards in time.
     """
     settings = plan.settings
     lead = 0 if plan.undriven else settings.lead
@@ -227,8 +225,8 @@ def _drive(settings: Settings, driven: Driven, q: Array, target: Array) -> None:
 def _plan(mechanism: Mechanism, motion: Motion, settings: Settings) -> _Plan:
     """Drives as many coordinates as move independently: more motors would contradict each other.
 
-    Bullet's direct solver requires independent constraints, and it is wrong
-    for constraints with both ends in the same multibody, as here all bodies are.
+    Bullet's direct solver requires independent constraints, and it is wrong for constraints with both ends in the same
+    multibody, as here all bodies are.
     """
     q, _, _ = in_angles(mechanism, motion.q, motion.qd, motion.qdd)
     with opened(mechanism) as world:

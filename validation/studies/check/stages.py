@@ -1,11 +1,9 @@
 """The stages of a check: each gives tasks to the workers, and waits for the results that the next stages need.
 
-1. motions: the motion of each case, shared by equal cases
-2. random motions: a second motion of unmodified simulations, as a controller may follow one by chance
-3. models: terms of the reference, against which every engine is audited
-4. sources and audits: the efforts of every source in every case, and the model of the case in every engine
-5. resolution: the resolution of each source with an unexplained error
-6. movies: pictures of spatial robots, for the page alone
+1. motions: the motion of each case, shared by equal cases 2. random motions: a second motion of unmodified simulations,
+as a controller may follow one by chance 3. models: terms of the reference, against which every engine is audited 4.
+sources and audits: the efforts of every source in every case, and the model of the case in every engine 5. resolution:
+the resolution of each source with an unexplained error 6. movies: pictures of spatial robots, for the page alone
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -31,8 +31,7 @@ def perturb(nominal: Parameters, template: Template, level: float, kind: Kind) -
     """The parameters of the controlled robot.
 
     `geometry` changes the lengths L, l, d alone; `inertia` changes masses, mass centres and moments of inertia. Base
-    points
-    stay.
+    points stay.
 
     Args:
         nominal: Parameters used by the controllers.

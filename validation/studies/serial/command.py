@@ -57,8 +57,7 @@ def command(
     CLOSED and SERIAL are TARGETs. Compares efforts, inertia, damping, springs and weights at the common joints, over
     the workspace and along motions. Without --accuracy the errors are measured only, exit status 0.
 
-    \b
-    Writes:
+    \b Writes:
       serial_repaired.xml          SERIAL with armature, damping, springs, limits and inertias that fit CLOSED
       joint_map.py, joint_map.c    the transmission, as functions of the pose for NumPy or C alone
       serial.html, serial*.csv     errors over the workspace, and motor limits at the joints

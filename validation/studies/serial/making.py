@@ -39,10 +39,8 @@ def write_stand_in(case: Case, keep: Sequence[str], hold: Sequence[str], folder:
     """Write the serial model of a closed mechanism: its spanning tree with the kept joints, a motor on each.
 
     Bodies behind dropped joints are fixed in their initial pose, with their weight. If the loop of a rod closes on a
-    body
-    that moves against it, this body gets the load of the rod's far end. A joint that carries a kept joint and follows
-    from
-    another joint does so by a polynomial.
+    body that moves against it, this body gets the load of the rod's far end. A joint that carries a kept joint and
+    follows from another joint does so by a polynomial.
 
     Args:
         keep: Names of the kept joints; by default those that carry most of the independent joints.

@@ -69,8 +69,8 @@ def command(
 
     Gives the distribution of the effort error of each source, and the sensitivity of each actuator effort to each
     parameter. Motions have 11 samples. All random numbers follow from the seed and the number of the case. Cases are
-    computed in groups; a group that exceeds --time-limit is repeated case by case. --scheduler needs
-    `pip install 'loopcheck[dask]'` here and on the cluster.
+    computed in groups; a group that exceeds --time-limit is repeated case by case. --scheduler needs `pip install
+    'loopcheck[dask]'` here and on the cluster.
 
     Exit status: 0 no error above the tolerance of its source; 1 an error above it; 3 a source failed, or no case was
     compared.

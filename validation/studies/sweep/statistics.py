@@ -1,9 +1,8 @@
 """Statistics of a sweep, read from its data set a chunk at a time, so that its size does not matter.
 
 Quantiles come from a histogram with bins of a fiftieth of a decade: 5 % of the error. Sensitivities come from the
-normal
-equations of a linear regression of the root mean square effort of each actuator on all parameters, over the cases with
-the robot's own motion.
+normal equations of a linear regression of the root mean square effort of each actuator on all parameters, over the
+cases with the robot's own motion.
 """
 
 import re

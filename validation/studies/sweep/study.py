@@ -44,8 +44,7 @@ class Sweep(Study):
         """See `Study.compute`.
 
         If a task of several cases crashes or times out, its cases are computed again one at a time, each with the full
-        time
-        limit.
+        time limit.
         """
         _want_known(self.variation)
         clear(folder)

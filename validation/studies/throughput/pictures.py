@@ -34,8 +34,7 @@ def pareto(rows: pd.DataFrame) -> "Figure | None":
     """Error of each choice of settings over its rate, and the lower bound of all engines.
 
     The figure shows the largest batch of each engine. Pareto-optimal choices are filled, named, and joined by a line;
-    the
-    engine's own settings are named too.
+    the engine's own settings are named too.
 
     Args:
         rows: Rows of the table of rates.
