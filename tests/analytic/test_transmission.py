@@ -23,7 +23,15 @@ from loopcheck.analytic.transmission.joint_space import (
     moved,
     reached_poses,
 )
-from loopcheck.analytic.transmission.limits import Box, effort_facets, effort_ranges, largest_alone, largest_box, most
+from loopcheck.analytic.transmission.limits import (
+    Box,
+    effort_facets,
+    effort_ranges,
+    joint_ranges,
+    largest_alone,
+    largest_box,
+    most,
+)
 from loopcheck.analytic.transmission.terms import joint_terms, motor_efforts
 from loopcheck.analytic.transmission.twin import Twin, make_twin, sound_poses, want_driven, workspace
 from loopcheck.robots.arrays import Array
@@ -281,6 +289,22 @@ def test_pairs_by_name_map_and_axis(changed: Changed) -> None:
     assert (by_map.serial, by_map.sign, by_map.by) == ("k", -1.0, "map")
     samples = workspace(twin_of("knee", renamed), np.array([[-0.3], [0.4]]))
     assert samples.pose_error.max() < 1e-7
+
+
+def test_effort_limits_of_a_serial_model_keep_both_ends(changed: Changed) -> None:
+    """A motor on a gear of -2 with a range of its own on each side; a joint without a motor has no limit."""
+    one_sided = changed(
+        "knee_serial",
+        ('<motor name="knee" joint="knee"/>', '<motor name="knee" joint="knee" gear="-2" forcerange="-30 50"/>'),
+        (' actuatorfrcrange="-60 60"', ""),
+    )
+    ranges = joint_ranges(twin_of("knee", one_sided).serial)
+    assert (ranges.low[0], ranges.high[0]) == (-100, 60)
+
+
+def test_models_without_common_poses_are_refused_with_both_counts() -> None:
+    with pytest.raises(MechanismError, match=r"0 of 2 in common: the closed mechanism reaches \d, the serial model \d"):
+        workspace(twin_of("knee", "knee_serial"), np.array([[40.0], [-40.0]]))
 
 
 def test_bad_input_is_named(changed: Changed) -> None:
