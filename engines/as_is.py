@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from loopcheck.engines.computed_torque import Demand, bandwidth, computed_torque, drive_matrices, following
-from loopcheck.engines.simulation import Command, Robot
+from loopcheck.engines.simulation import Command, Observed, Robot
 from loopcheck.robots.arrays import Array, Efforts
 from loopcheck.robots.efforts import AsIs, Deviation, EffortHistory, deviation_of
 from loopcheck.robots.errors import EngineError, NotRepresentableError, ShapeError
@@ -133,17 +133,8 @@ def history(
     )
 
 
-class Observed(Robot[Command], Protocol[Command]):
-    """A robot that is watched while it is driven."""
-
-    @property
-    def mechanism(self) -> Mechanism:
-        """The robot."""
-        ...
-
-    def opening(self) -> Deviation:
-        """Widest opening of a loop in the state."""
-        ...
+class ObservedRobot(Robot[Command], Observed[Command], Protocol[Command]):
+    """A robot that starts from the states of a motion."""
 
 
 def driven_by_efforts(
@@ -151,7 +142,7 @@ def driven_by_efforts(
     case: Case,
     motion: Motion,
     known: tuple[tuple[int, ...], list[Demand]],
-    simulated: Callable[[Mechanism], Observed[Efforts]],
+    simulated: Callable[[Mechanism], ObservedRobot[Efforts]],
     settings: Mapping[str, str],
 ) -> EffortHistory:
     """Result of a route with computed torque.
@@ -173,7 +164,7 @@ def driven_by_efforts(
 
 
 def _held_run(
-    source: str, robot: Observed[Efforts], motion: Motion, known: tuple[tuple[int, ...], list[Demand]], sample: int
+    source: str, robot: ObservedRobot[Efforts], motion: Motion, known: tuple[tuple[int, ...], list[Demand]], sample: int
 ) -> Record:
     """A run from a sample of the motion to its end."""
     independent, begin = known[0], float(motion.t[sample])

@@ -6,13 +6,14 @@ it into the step, where it acts by the state at the end. Which of the readings i
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from loopcheck.engines.as_is import Record, finite, history
 from loopcheck.engines.computed_torque import drive_matrices, targets
+from loopcheck.engines.simulation import Observed
 from loopcheck.robots.arrays import Array, frozen
 from loopcheck.robots.efforts import Deviation, EffortHistory
 from loopcheck.robots.errors import EngineError
@@ -128,18 +129,17 @@ class Targets:
         return self.ends[k], np.where(self.gains.stiffness > 0, self.rates[k], back)
 
 
-class Driven(Protocol):
-    """A robot in an engine, at the start of a run, with the gains of its drives set."""
+class Order(NamedTuple):
+    """Command to the drives for the end of a step."""
 
-    @property
-    def mechanism(self) -> Mechanism:
-        """The robot; all its drives are joints."""
-        ...
+    target: Array
+    """Positions of the drives [m or rad], shape (drives,)."""
+    rate: Array
+    """Velocities of the drives [m/s or rad/s], shape (drives,)."""
 
-    @property
-    def step(self) -> float:
-        """Step of the engine [s]."""
-        ...
+
+class Driven(Observed[Order], Protocol):
+    """A robot at the start of a run, with the gains of its drives set; all drives are joints, with a reading each."""
 
     @property
     def precision(self) -> DTypeLike:
@@ -149,26 +149,6 @@ class Driven(Protocol):
     @property
     def iterations(self) -> float:
         """Of its solver in the last step, at least 1 [-]; NaN if unknown."""
-        ...
-
-    def state(self) -> tuple[Array, Array]:
-        """Joint positions [m or rad], shape (nq,), and velocities [m/s or rad/s], shape (nv,)."""
-        ...
-
-    def opening(self) -> Deviation:
-        """Gap of the widest loop."""
-        ...
-
-    def drive(self, target: Array, rate: Array) -> Mapping[str, Array]:
-        """Advance by a step.
-
-        Args:
-            target: Desired positions of the drives at its end [m or rad], shape (drives,).
-            rate: Desired velocities then [m/s or rad/s], shape (drives,).
-
-        Returns:
-            The engine's reports on the step by kind of reading [N or N m], along each drive, of shape (drives,).
-        """
         ...
 
 
@@ -224,7 +204,7 @@ def own_drives_run(source: str, started: tuple[Driven, Gains], motion: Motion, s
     """
     robot, gains = started
     mechanism, begin = robot.mechanism, float(motion.t[sample])
-    controller = _targets(motion, gains, (begin, robot.step))
+    controller = _targets(motion, gains, (begin, robot.timestep))
     A, W = drive_matrices(mechanism, range(len(mechanism.drives)))
     states, rows, iterations, drift = [], [], [], Deviation()
     state = _finite_state(source, robot)
@@ -232,9 +212,9 @@ def own_drives_run(source: str, started: tuple[Driven, Gains], motion: Motion, s
         states.append(state)
         drift = drift.or_worse(robot.opening())
         q, qd = A @ state[0], W @ state[1]
-        orders = controller.of_step(k, q, robot.step)
+        orders = controller.of_step(k, q, robot.timestep)
         target, rate = (np.asarray(values, robot.precision).astype(float) for values in orders)
-        read = robot.drive(target, rate)
+        read = robot.step(Order(target, rate))
         iterations.append(robot.iterations)
         state = _finite_state(source, robot)
         law = {

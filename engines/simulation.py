@@ -17,6 +17,7 @@ from loopcheck.robots.arrays import (
     Times,
     VelocitySeries,
 )
+from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.mechanism import Mechanism
 
 State: TypeAlias = tuple[Array, Array]
@@ -43,6 +44,24 @@ class Robots(Protocol[Command]):
         Raises:
             EngineError: If the engine fails.
         """
+        ...
+
+
+class Observed(Robots[Command], Protocol[Command]):
+    """One robot in an engine that is watched while it is driven."""
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The robot."""
+        ...
+
+    @property
+    def timestep(self) -> float:
+        """Step of the engine [s]."""
+        ...
+
+    def opening(self) -> Deviation:
+        """Widest opening of a loop in the state."""
         ...
 
 

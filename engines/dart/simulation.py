@@ -24,7 +24,7 @@ SETTINGS = (
 
 
 class DartRobot:
-    """See `loopcheck.engines.as_is.Observed`."""
+    """See `loopcheck.engines.as_is.ObservedRobot`."""
 
     def __init__(self, mechanism: Mechanism, error_reduction: float = ERROR_REDUCTION) -> None:
         """Make it with the default step; a step takes back this fraction of the opening of a loop."""
@@ -53,7 +53,7 @@ class DartRobot:
         return (self._tree.ours(x) if np.isfinite(x).all() else x), qd
 
     def opening(self) -> Deviation:
-        """See `loopcheck.engines.as_is.Observed.opening`."""
+        """See `loopcheck.engines.simulation.Observed.opening`."""
         return opening(self._tree)
 
     def step(self, command: Efforts, count: int = 1) -> Readings:

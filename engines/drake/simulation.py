@@ -22,7 +22,7 @@ SETTINGS = "default: steps of 1 ms; tight: steps of 0.2 ms or 1/100 of the sampl
 
 
 class DrakeRobot:
-    """See `loopcheck.engines.as_is.Observed`."""
+    """See `loopcheck.engines.as_is.ObservedRobot`."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         """Make it with the step of Drake's examples."""
@@ -49,7 +49,7 @@ class DrakeRobot:
         return self._drake.state()
 
     def opening(self) -> Deviation:
-        """See `loopcheck.engines.as_is.Observed.opening`."""
+        """See `loopcheck.engines.simulation.Observed.opening`."""
         return opening(self._drake, self._drake.context)
 
     def step(self, command: Efforts, count: int = 1) -> Readings:

@@ -1,6 +1,5 @@
 """Genesis as its user steps it: the file as its loader reads it, and drives of velocity on the driven joints."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -9,7 +8,8 @@ import numpy as np
 from loopcheck.engines.boundary import silenced
 from loopcheck.engines.genesis._genesis import device
 from loopcheck.engines.genesis._scene import STEP, Built, Stepping, build, guarded, numbers
-from loopcheck.engines.own_drives import REPORTED, Gains, Reading, driven_by_own_drives
+from loopcheck.engines.own_drives import REPORTED, Gains, Order, Reading, driven_by_own_drives
+from loopcheck.engines.simulation import Readings
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation, EffortHistory
 from loopcheck.robots.mechanism import Mechanism
@@ -28,7 +28,7 @@ class GenesisDriven:
     built: Built
     dofs: tuple[int, ...]
     """Dofs of the drives."""
-    step: float
+    timestep: float
     precision: type[np.floating] = np.float64
     iterations: float = np.nan
     """Iterations, unknown on a CPU."""
@@ -51,27 +51,28 @@ class GenesisDriven:
         limits = np.full(len(dofs), UNLIMITED)
         built.entity.set_dofs_force_range(-limits, limits, dofs)
         built.put(*state)
-        return cls(built=built, dofs=dofs, step=step)
+        return cls(built=built, dofs=dofs, timestep=step)
 
     @property
     def mechanism(self) -> Mechanism:
-        """See `loopcheck.engines.own_drives.Driven.mechanism`."""
+        """See `loopcheck.engines.simulation.Observed.mechanism`."""
         return self.built.mechanism
 
     def state(self) -> tuple[Array, Array]:
-        """See `loopcheck.engines.own_drives.Driven.state`."""
+        """See `loopcheck.engines.simulation.Robots.state`."""
         return self.built.state()
 
     def opening(self) -> Deviation:
-        """See `loopcheck.engines.own_drives.Driven.opening`."""
+        """See `loopcheck.engines.simulation.Observed.opening`."""
         return self.built.opening()
 
-    def drive(self, target: Array, rate: Array) -> Mapping[str, Array]:
-        """See `loopcheck.engines.own_drives.Driven.drive`: drives of velocity, without a target position."""
+    def step(self, command: Order, count: int = 1) -> Readings:
+        """See `loopcheck.engines.simulation.Robots.step`: drives of velocity, without a target position."""
         built = self.built
-        built.load()
-        built.entity.control_dofs_velocity(rate.copy(), self.dofs)
-        built.scene.step()
+        for _ in range(count):
+            built.load()
+            built.entity.control_dofs_velocity(command.rate.copy(), self.dofs)
+            built.scene.step()
         return {REPORTED: numbers(built.entity.get_dofs_control_force(self.dofs))}
 
 

@@ -15,8 +15,9 @@ from loopcheck.engines.newton._model import Tree, build, guarded, numbers, poses
 from loopcheck.engines.newton._newton import device, newton
 from loopcheck.engines.newton._stepping import MAXIMAL, STEP, Stepping
 from loopcheck.engines.newton._support import want_simulated
-from loopcheck.engines.own_drives import APPLIED, REACTION, REPORTED, Gains, Reading, driven_by_own_drives
+from loopcheck.engines.own_drives import APPLIED, REACTION, REPORTED, Gains, Order, Reading, driven_by_own_drives
 from loopcheck.engines.projection import loop_motions
+from loopcheck.engines.simulation import Readings
 from loopcheck.robots.arrays import AnyArray, Array
 from loopcheck.robots.efforts import Deviation, EffortHistory, run_of
 from loopcheck.robots.errors import NotRepresentableError
@@ -119,12 +120,12 @@ class NewtonDriven:
 
     @property
     def mechanism(self) -> Mechanism:
-        """See `loopcheck.engines.own_drives.Driven.mechanism`."""
+        """See `loopcheck.engines.simulation.Observed.mechanism`."""
         return self.tree.mechanism
 
     @property
-    def step(self) -> float:
-        """See `loopcheck.engines.own_drives.Driven.step`."""
+    def timestep(self) -> float:
+        """See `loopcheck.engines.simulation.Observed.timestep`."""
         return self.stepping.step
 
     @property
@@ -134,7 +135,7 @@ class NewtonDriven:
         Kamino corrects a part of the opening of a loop in a step.
         """
         is_told = self.stepping.solver == "kamino"
-        return self.step / float(self.solver._config.constraints.alpha) if is_told else np.inf
+        return self.timestep / float(self.solver._config.constraints.alpha) if is_told else np.inf
 
     @property
     def unsolved_in_words(self) -> str:
@@ -150,7 +151,7 @@ class NewtonDriven:
         return self.stepping.iterations_of(self.solver)
 
     def state(self) -> tuple[Array, Array]:
-        """See `loopcheck.engines.own_drives.Driven.state`."""
+        """See `loopcheck.engines.simulation.Robots.state`."""
         tree, state = self.tree, self.states[0]
         if self.stepping.solver not in MAXIMAL:
             return tree.joint_state(state)
@@ -164,13 +165,12 @@ class NewtonDriven:
         return q, qd
 
     def opening(self) -> Deviation:
-        """See `loopcheck.engines.own_drives.Driven.opening`."""
+        """See `loopcheck.engines.simulation.Observed.opening`."""
         return opening(self.mechanism, poses_of(self.states[0]))
 
-    def drive(self, target: Array, rate: Array) -> Mapping[str, Array]:
-        """See `loopcheck.engines.own_drives.Driven.drive`."""
-        before = self.states[0]
-        positions = self._along_drives()[0]
+    def step(self, command: Order, count: int = 1) -> Readings:
+        """See `loopcheck.engines.simulation.Robots.step`."""
+        target, rate = command
         for values, places, orders in (
             (self.control.joint_target_q, self.places, target - self.drive_matrices[0] @ self.mechanism.rest_position),
             (self.control.joint_target_qd, self.dofs, rate),
@@ -178,11 +178,13 @@ class NewtonDriven:
             array = values.numpy()
             array[list(places)] = orders
             values.assign(array)
-        self.advance()
-        self.steps += 1
-        self.unsolved += self.stepping.solver == "kamino" and not is_solved(self.solver)
+        for _ in range(count):
+            before, positions = self.states[0], self._along_drives()[0]
+            self.advance()
+            self.steps += 1
+            self.unsolved += self.stepping.solver == "kamino" and not is_solved(self.solver)
         rates = self._along_drives()[1]
-        reached = positions if self.stepping.solver in EXPLICIT_SPRINGS else positions + self.step * rates
+        reached = positions if self.stepping.solver in EXPLICIT_SPRINGS else positions + self.timestep * rates
         return {APPLIED: self.gains.force(target, rate, reached, rates), **self._readings(before)}
 
     def advance(self) -> None:
@@ -191,7 +193,7 @@ class NewtonDriven:
         before.clear_forces()
         load(self.tree, before)
         observed = {} if self.observables is None else {"observables": self.observables}
-        self.solver.step(before, after, self.control, None, self.step, **observed)
+        self.solver.step(before, after, self.control, None, self.timestep, **observed)
         self.states.reverse()
 
     def _along_drives(self) -> tuple[Array, Array]:

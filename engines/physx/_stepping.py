@@ -1,6 +1,6 @@
 """A robot in PhysX under its own drives, and its readings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from loopcheck.engines.mechanics import opening
-from loopcheck.engines.own_drives import REACTION, REPORTED, Gains
+from loopcheck.engines.own_drives import REACTION, REPORTED, Gains, Order
 from loopcheck.engines.physx._articulation import UNLIMITED, Built, Stepping, build
 from loopcheck.engines.physx._readings import ON_JOINT
+from loopcheck.engines.simulation import Readings
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.mechanism import Mechanism
@@ -46,12 +47,12 @@ class PhysxDriven:
 
     @property
     def mechanism(self) -> Mechanism:
-        """See `loopcheck.engines.own_drives.Driven.mechanism`."""
+        """See `loopcheck.engines.simulation.Observed.mechanism`."""
         return self.built.mechanism
 
     @property
-    def step(self) -> float:
-        """See `loopcheck.engines.own_drives.Driven.step`."""
+    def timestep(self) -> float:
+        """See `loopcheck.engines.simulation.Observed.timestep`."""
         return self.built.stepping.step
 
     @property
@@ -60,28 +61,29 @@ class PhysxDriven:
         return self.built.stepping.position_iterations + self.built.stepping.velocity_iterations
 
     def state(self) -> tuple[Array, Array]:
-        """See `loopcheck.engines.own_drives.Driven.state`."""
+        """See `loopcheck.engines.simulation.Robots.state`."""
         return self.built.state()
 
     def opening(self) -> Deviation:
-        """See `loopcheck.engines.own_drives.Driven.opening`."""
+        """See `loopcheck.engines.simulation.Observed.opening`."""
         return opening_of(self.built)
 
-    def drive(self, target: Array, rate: Array) -> Mapping[str, Array]:
-        """See `loopcheck.engines.own_drives.Driven.drive`."""
-        for j, position, velocity in zip(self.driven, target, rate, strict=True):
+    def step(self, command: Order, count: int = 1) -> Readings:
+        """See `loopcheck.engines.simulation.Robots.step`."""
+        for j, position, velocity in zip(self.driven, *command, strict=True):
             joint = self.built.joints[j]
             joint.set_drive_target(float(position - self.mechanism.joints[j].rest_position[0]))
             joint.set_drive_velocity_target(float(velocity))
-        self.built.load()
         dofs = [self.mechanism.dof_slices[j].start for j in self.driven]
-        rates = self.state()[1][dofs]
-        self.built.scene.step()
+        for _ in range(count):
+            self.built.load()
+            rates = self.state()[1][dofs]
+            self.built.scene.step()
         along = {"slide": 0, "hinge": 3}  # the axis is x of the joint; forces stand before moments
         wrenches = self.built.wrenches()
         reaction = np.array([wrenches[j][along[self.mechanism.joints[j].kind]] for j in self.driven])
         rotors = np.array([self.mechanism.joints[j].armature for j in self.driven])
-        speeding_up = rotors * (self.state()[1][dofs] - rates) / self.step
+        speeding_up = rotors * (self.state()[1][dofs] - rates) / self.timestep
         return {REACTION: reaction, ON_JOINT: reaction + speeding_up, REPORTED: self.built.along("qf")[dofs]}
 
 

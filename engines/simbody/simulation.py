@@ -26,7 +26,7 @@ SETTINGS = (
 
 
 class SimbodyRobot:
-    """See `loopcheck.engines.as_is.Observed`; a robot of hinges and slides, driven by actuators of OpenSim."""
+    """See `loopcheck.engines.as_is.ObservedRobot`; a robot of hinges and slides, driven by actuators of OpenSim."""
 
     timestep = STEP
 
@@ -47,7 +47,7 @@ class SimbodyRobot:
         return _read(self._model, self._model.state)
 
     def opening(self) -> Deviation:
-        """See `loopcheck.engines.as_is.Observed.opening`."""
+        """See `loopcheck.engines.simulation.Observed.opening`."""
         return opening(self._model, self._model.state)
 
     def step(self, command: Efforts, count: int = 1) -> Readings:

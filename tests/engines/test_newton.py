@@ -16,6 +16,7 @@ from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.misreadings import Misread, applied_twice, one_step_late, reading_as_effort
 from loopcheck.engines.newton._support import want_carried, want_simulated
+from loopcheck.engines.own_drives import Order
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory, Source, run_of
 from loopcheck.robots.errors import NotRepresentableError
@@ -195,7 +196,7 @@ def test_a_body_that_floats_keeps_its_angular_momentum(solver: str, tmp_path: Pa
     worlds = batch.worlds(mechanism, (q, qd), {"solver": solver}, "single")
     np.testing.assert_allclose(worlds.state()[0], q, atol=1e-6)
     np.testing.assert_allclose(worlds.state()[1], qd, atol=1e-6)
-    worlds.run(np.zeros((1, 0)), 100)
+    worlds.step(np.zeros((1, 0)), 100)
     (before, moved), (after, fallen) = momenta((q, qd)), momenta(worlds.state())
     np.testing.assert_allclose(after, before, atol=1e-3 * float(np.linalg.norm(before)))
     np.testing.assert_allclose(fallen, moved + 100 * batch.timestep(mechanism, {}) * mechanism.gravity, atol=1e-3)
@@ -326,7 +327,7 @@ def test_kamino_shuts_a_loop_as_slowly_as_it_is_told() -> None:
     robot = _as_is.NewtonDriven.from_state(case.mechanism, gains, stepping, (opened, 0 * motion.qd[0]))
     gaps = []
     for _ in range(50):
-        robot.drive(opened[:1], np.zeros(1))
+        robot.step(Order(opened[:1], np.zeros(1)))
         gaps.append(robot.opening().largest)
     seconds = (len(gaps) - 10) * stepping.step / np.log(gaps[9] / gaps[-1])
     assert robot.timeconst == pytest.approx(seconds, rel=0.03)

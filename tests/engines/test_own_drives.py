@@ -1,6 +1,5 @@
 """A robot held by an engine's own drives: the law at the end of the step equals the change of momentum."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -8,7 +7,8 @@ import numpy as np
 import pytest
 
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.engines.own_drives import Gains, Reading, driven_by_own_drives, own_drives_run
+from loopcheck.engines.own_drives import Gains, Order, Reading, driven_by_own_drives, own_drives_run
+from loopcheck.engines.simulation import Readings
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation, EffortHistory, run_of
 from loopcheck.robots.errors import EngineError
@@ -34,7 +34,7 @@ class Pendulum:
     gains: Gains
     q: float
     qd: float
-    step: float = STEP
+    timestep: float = STEP
     precision: type[np.floating] = np.float64
     iterations: float = 3.0
     drawn: list[float] = field(default_factory=list)
@@ -46,9 +46,9 @@ class Pendulum:
     def opening(self) -> Deviation:
         return Deviation()
 
-    def drive(self, target: Array, rate: Array) -> Mapping[str, Array]:
-        k, d, h = self.gains.stiffness[0], self.gains.damping[0], self.step
-        momentum = INERTIA * self.qd + h * (k * (target[0] - self.q) + d * rate[0])
+    def step(self, command: Order, count: int = 1) -> Readings:
+        k, d, h = self.gains.stiffness[0], self.gains.damping[0], self.timestep
+        momentum = INERTIA * self.qd + h * (k * (command.target[0] - self.q) + d * command.rate[0])
         after = momentum / (INERTIA + h * d + h * h * k)
         self.drawn.append(INERTIA * (after - self.qd) / h)
         self.q, self.qd = self.q + h * after, after
@@ -94,7 +94,7 @@ def test_the_last_step_is_like_those_before(case: Case, model_case: CaseMaker, s
     gains = replace(Gains.of_velocity(case.mechanism, motion, step), stiffness=np.full(1, stiffness))
 
     def start(k: int) -> tuple[Pendulum, Gains]:
-        return Pendulum(case.mechanism, gains, float(motion.q[k, 0]), float(motion.qd[k, 0]), step=step), gains
+        return Pendulum(case.mechanism, gains, float(motion.q[k, 0]), float(motion.qd[k, 0]), timestep=step), gains
 
     history = driven_by_own_drives("test/as_is", case, motion, start, READING, {})
     assert history.as_is is not None
@@ -140,8 +140,8 @@ def test_velocities_are_told_in_the_digits_of_the_engine(case: Case) -> None:
     motion, orders = prescribe(case), list[float]()
 
     class Single(Pendulum):
-        def drive(self, target: Array, rate: Array) -> Mapping[str, Array]:
-            orders.extend([*target, *rate])
+        def step(self, command: Order, count: int = 1) -> Readings:
+            orders.extend([*command.target, *command.rate])
             return {}
 
     gains = Gains.of_velocity(case.mechanism, motion, STEP)
@@ -161,7 +161,7 @@ def test_a_drive_that_blows_up_is_an_error(case: Case) -> None:
     gains = Gains.of_velocity(case.mechanism, motion, STEP)
 
     class Broken(Pendulum):
-        def drive(self, target: Array, rate: Array) -> Mapping[str, Array]:
+        def step(self, command: Order, count: int = 1) -> Readings:
             self.q = np.nan
             return {}
 
@@ -203,7 +203,7 @@ def test_drives_of_velocity_lead_back_in_the_same_time_with_finer_steps(case: Ca
     gains = Gains.of_velocity(case.mechanism, motion, STEP)
     off = {}
     for finer in (1, 8):
-        start = Pendulum(case.mechanism, gains, float(motion.q[0, 0]) + 0.01, 0.0, step=STEP / finer)
+        start = Pendulum(case.mechanism, gains, float(motion.q[0, 0]) + 0.01, 0.0, timestep=STEP / finer)
         run = own_drives_run("test/as_is", (start, gains), motion, 0, READING)
         off[finer] = (run.positions - run.controller.q)[::finer, 0][:40]
     np.testing.assert_allclose(off[1], off[8], atol=0.2 * 0.01)
