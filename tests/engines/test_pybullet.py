@@ -16,6 +16,7 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.pybullet import _as_is
 from loopcheck.engines.pybullet._jacobian import closure_bias
 from loopcheck.engines.pybullet._world import World, opened
+from loopcheck.engines.pybullet.simulation import PybulletRobot
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.errors import EngineError, NotRepresentableError
@@ -52,7 +53,7 @@ def test_a_run_as_it_comes_changes_no_setting_of_solver_or_links(
     defaults = pybullet.getPhysicsEngineParameters(physicsClientId=fresh)
     pybullet.disconnect(fresh)
     defaults = {name: value for name, value in defaults.items() if not name.startswith("gravity")}
-    seen, set_parameters, push = [], pybullet.setPhysicsEngineParameter, _as_is.push
+    seen, set_parameters, push = [], pybullet.setPhysicsEngineParameter, PybulletRobot.push
 
     def set_report(*, physicsClientId: int, reportSolverAnalytics: int) -> None:
         set_parameters(reportSolverAnalytics=reportSolverAnalytics, physicsClientId=physicsClientId)
@@ -60,13 +61,13 @@ def test_a_run_as_it_comes_changes_no_setting_of_solver_or_links(
     def no_change(*arguments: Any, **named: Any) -> None:
         raise AssertionError(named)
 
-    def pushed(world: World, driven: tuple[int, ...], effort: Array) -> None:
-        seen.append(pybullet.getPhysicsEngineParameters(physicsClientId=world.client))
-        push(world, driven, effort)
+    def pushed(robot: PybulletRobot, force: Array) -> None:
+        seen.append(pybullet.getPhysicsEngineParameters(physicsClientId=robot.world.client))
+        push(robot, force)
 
     monkeypatch.setattr(pybullet, "setPhysicsEngineParameter", set_report)
     monkeypatch.setattr(pybullet, "changeDynamics", no_change)
-    monkeypatch.setattr(_as_is, "push", pushed)
+    monkeypatch.setattr(PybulletRobot, "push", pushed)
     case, motion = case_3prr(("default", "plus", "vertical"))
     start = motion.assemble(motion.t[:4])
     record = _as_is.simulate(case.mechanism, start, _as_is.demands(case.mechanism, start))
@@ -147,7 +148,7 @@ def test_finer_steps_are_added_until_the_efforts_are_settled() -> None:
 @pytest.mark.parametrize("name", ["spatial", "five_bar", "to_world"])
 def test_loop_jacobian_is_the_derivative_of_pybullets_own_poses(own: Own, pybullet: Any, name: str) -> None:
     from loopcheck.engines.pybullet._jacobian import closure_jacobian
-    from loopcheck.engines.pybullet._world import World, opened
+    from loopcheck.engines.pybullet._world import opened
 
     case = own(name)
     h, q = 1e-6, prescribe(case).q[30]
