@@ -14,7 +14,8 @@ from loopcheck.validation.execution.files import RECORD
 from loopcheck.validation.execution.tables import to_csv
 from loopcheck.validation.judge.verdicts import CASE, SEVERITY, shown_errors
 
-ROOT = Path(__file__).parent.parent
+CHECKOUT = re.compile(r"/\S*?/(?=robots/)")
+"""Folder of the checkout in the path of a model, on the machine of the run."""
 FOREIGN_PLACE = re.compile(r"(?:file://)?/.*")
 """Command argument that depends on a path of the machine."""
 
@@ -34,12 +35,12 @@ def keep(folder: Path, tables: Mapping[str, pd.DataFrame], record: Mapping[str, 
         to_csv(SPECS[name].frame(table), folder / f"{name}.csv")
     command = ["PLACE" if FOREIGN_PLACE.fullmatch(argument) else argument for argument in record["command"]]
     text = json.dumps({**record, "command": command}, indent=2, ensure_ascii=False)
-    (folder / RECORD).write_text(text.replace(f"{ROOT}/", "") + "\n", encoding="utf-8")
+    (folder / RECORD).write_text(CHECKOUT.sub("", text) + "\n", encoding="utf-8")
 
 
 def _portable(table: pd.DataFrame) -> pd.DataFrame:
     """A table with file names in its notes relative to the root of the repository."""
-    return table.assign(note=table["note"].str.replace(f"{ROOT}/", "", regex=False)) if "note" in table else table
+    return table.assign(note=table["note"].str.replace(CHECKOUT, "", regex=True)) if "note" in table else table
 
 
 def _telling(summary: pd.DataFrame) -> pd.DataFrame:
