@@ -9,5 +9,6 @@ ENGINE = Engine(
     distribution="pin",
     packages=frozenset({"pinocchio"}),
     lineage="Pinocchio",
+    on_request={"lcaba": "another algorithm on the model of pinocchio/kkt, so not an independent code base"},
     simulating=frozenset({"forward"}),
 )

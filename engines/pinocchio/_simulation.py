@@ -87,26 +87,6 @@ class Simulation:
         """Joint positions [m or rad], shape (nq,)."""
         return self.tree.ours(self.x)
 
-    def least_mobility(self) -> float:
-        """Least acceleration per force along a constraint, in the state [1/kg or 1/(kg m²)]; 1 without constraints.
-
-        The unit depends on the kind of the constraint; the regularisation is added to all alike.
-        """
-        tree = self.tree
-        M = np.triu(pin.crba(tree.model, tree.data, self.x))
-        M += np.triu(M, 1).T
-        pin.computeJointJacobians(tree.model, tree.data, self.x)
-        rows = [np.zeros((0, tree.model.nv))]
-        for model, data in zip(self.constraints.models, self.constraints.datas, strict=True):
-            model.calc(tree.model, tree.data, data)
-            jacobian = pin.getConstraintJacobian(tree.model, tree.data, model, data)
-            rows.append(jacobian.reshape(-1, tree.model.nv))  # a single column comes as a vector
-        J = np.concatenate(rows)
-        length = np.linalg.norm(J, axis=1)
-        J = J[length > RANK_TOLERANCE * length.max(initial=0.0)]  # some directions of a drive its joint blocks itself
-        mobilities = np.einsum("ci,ic->c", J, np.linalg.solve(M, J.T))
-        return float(mobilities.min(initial=np.inf)) if len(mobilities) else 1.0
-
     def soften(self, mu: float) -> None:
         """Set the regularisation of a proximal iteration.
 
@@ -182,6 +162,26 @@ class Simulation:
         accelerations = target[2] - solver.damping * off_rate - solver.stiffness * off
         for hold, motion in zip(self._holds.datas, self._axes * accelerations[:, None], strict=True):
             hold.contact_acceleration_desired = pin.Motion(motion)
+
+
+def least_mobility(tree: Tree, constraints: Constraints, x: AnyArray) -> float:
+    """Least acceleration per force along a constraint, in the state [1/kg or 1/(kg m²)]; 1 without constraints.
+
+    The unit depends on the kind of the constraint; the regularisation is added to all alike.
+    """
+    M = np.triu(pin.crba(tree.model, tree.data, x))
+    M += np.triu(M, 1).T
+    pin.computeJointJacobians(tree.model, tree.data, x)
+    rows = [np.zeros((0, tree.model.nv))]
+    for model, data in zip(constraints.models, constraints.datas, strict=True):
+        model.calc(tree.model, tree.data, data)
+        jacobian = pin.getConstraintJacobian(tree.model, tree.data, model, data)
+        rows.append(jacobian.reshape(-1, tree.model.nv))  # a single column comes as a vector
+    J = np.concatenate(rows)
+    length = np.linalg.norm(J, axis=1)
+    J = J[length > RANK_TOLERANCE * length.max(initial=0.0)]  # some directions of a drive its joint blocks itself
+    mobilities = np.einsum("ci,ic->c", J, np.linalg.solve(M, J.T))
+    return float(mobilities.min(initial=np.inf)) if len(mobilities) else 1.0
 
 
 def want_rigid(mechanism: Mechanism, drives: Sequence[Coordinate]) -> None:

@@ -103,7 +103,7 @@ def test_an_unknown_engine_is_refused() -> None:
 def test_every_route_is_there() -> None:
     assert set(engines.names()) >= {
         *(f"mujoco/{route}" for route in ("kkt", "forward", "as_is", "inverse")),
-        *(f"pinocchio/{route}" for route in ("kkt", "forward")),
+        *(f"pinocchio/{route}" for route in ("kkt", "forward", "lcaba")),
         *(f"pybullet/{route}" for route in ("kkt", "forward", "as_is")),
         "exudyn/forward",
         *(f"{engine}/{route}" for engine in ("dart", "drake", "simbody") for route in ("kkt", "forward", "as_is")),

@@ -14,6 +14,7 @@ CONTRACT = {
     **dict.fromkeys(("mujoco/forward", "pinocchio/forward"), FOURTH_ORDER),
     **dict.fromkeys(("dart/forward", "exudyn/forward", "mjx/forward", "pybullet/forward"), EXTRAPOLATED),
     "simbody/forward": PROJECTED,
+    "pinocchio/lcaba": 1e-8,
     "drake/forward": UNFINISHED,
     **dict.fromkeys(("mjx/kkt_single", "newton/kkt_single"), SINGLE),
 }

@@ -21,7 +21,7 @@ import numpy as np
 from loopcheck.engines.equations import carried_note, held_drives
 from loopcheck.engines.forward import Readings, forward_history, own_steps, surviving_rungs
 from loopcheck.engines.pinocchio._equations import equations
-from loopcheck.engines.pinocchio._simulation import RUNGE_KUTTA, Simulation, Solver, want_rigid
+from loopcheck.engines.pinocchio._simulation import RUNGE_KUTTA, Simulation, Solver, least_mobility, want_rigid
 from loopcheck.engines.pinocchio._tree import guarded
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation, EffortHistory, Refinable, Rung
@@ -104,7 +104,8 @@ class PinocchioForward(Refinable):
         targets = np.stack(motion.law(times), axis=1)  # (times, 3, drives)
         simulation.put(motion.q[0], motion.qd[0])
         if self.settings.adapts:
-            simulation.soften(self.settings.solver.mu * simulation.least_mobility())
+            mobility = least_mobility(simulation.tree, simulation.constraints, simulation.x)
+            simulation.soften(self.settings.solver.mu * mobility)
         step = simulation.stepping(dt)
         forces, drift, positions = np.zeros((len(motion.t), len(drives))), Deviation(), []
         for k in range(0, len(times), 2):
