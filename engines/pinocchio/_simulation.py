@@ -168,6 +168,9 @@ def least_mobility(tree: Tree, constraints: Constraints, x: AnyArray) -> float:
     """Least acceleration per force along a constraint, in the state [1/kg or 1/(kg m²)]; 1 without constraints.
 
     The unit depends on the kind of the constraint; the regularisation is added to all alike.
+
+    Args:
+        x: Positions as Pinocchio counts them [m, rad or -], shape (tree.model.nq,).
     """
     M = np.triu(pin.crba(tree.model, tree.data, x))
     M += np.triu(M, 1).T
