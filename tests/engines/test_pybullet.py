@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytest.importorskip("pybullet", reason="pybullet is not installed: it has wheels for Python 3.10 and 3.11 alone")
+
 from loopcheck import engines
 from loopcheck.analytic.kinematics.closures import closure_residual
 from loopcheck.analytic.kinematics.tree import poses, retract

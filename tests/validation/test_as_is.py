@@ -287,6 +287,7 @@ def test_a_transient_that_is_not_separable_gives_both_figures(four_bar: tuple[Ca
 @pytest.mark.slow
 def test_steps_that_pybullet_does_not_solve_are_no_transient() -> None:
     """Its iterations end early in some steps of the 3-PRR lying flat: no window of any length."""
+    pytest.importorskip("pybullet")
     own = make_case(load("3prr"), variant="default", mode="minus", configuration="horizontal")
     motion, case = random_motion(own.mechanism, prescribe(own)), random_case(own)
     outcome = evaluate(case, motion, "pybullet/as_is")
@@ -466,6 +467,7 @@ def test_a_log_of_loops_that_are_open_by_a_millimetre_keeps_its_dofs() -> None:
 @pytest.mark.slow
 def test_pybullet_is_stepped_as_it_comes(model_case: CaseMaker) -> None:
     """A spatial loop with a ball joint and a log in the coordinates of the model."""
+    pytest.importorskip("pybullet")
     case = model_case(MODELS / "ball_and_universal.xml", configuration="vertical", amplitude=0.1)
     outcome = evaluate(case, prescribe(case), "pybullet/as_is")
     assert outcome.history is not None

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from loopcheck import engines
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines import mujoco
 from loopcheck.engines import tuning as shared_tuning
@@ -164,7 +165,8 @@ def test_routes_that_wait_to_be_named_are_taken_where_they_are_named(
 ) -> None:
     class Pool:
         def results(self, tasks: list[Task], _: str) -> list[list[object]]:
-            assert {task.args[1] for task in tasks} == expected
+            installed = {name for name in expected if name in sources or engines.installed(name.split("/")[0])}
+            assert {task.args[1] for task in tasks} == installed
             return [[] for _ in tasks]
 
     Budget(cases=[representative_case(load("four_bar"))], sources=sources).compute(Pool(), Path())  # type: ignore[arg-type]
