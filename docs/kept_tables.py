@@ -14,6 +14,7 @@ from loopcheck.validation.execution.files import RECORD
 from loopcheck.validation.execution.tables import to_csv
 from loopcheck.validation.judge.verdicts import CASE, SEVERITY, shown_errors
 
+ROOT = Path(__file__).parent.parent
 CHECKOUT = re.compile(r"/\S*?/(?=robots/)")
 """Folder of the checkout in the path of a model, on the machine of the run."""
 FOREIGN_PLACE = re.compile(r"(?:file://)?/.*")
