@@ -54,7 +54,7 @@ class Graph:
         return Symbol(self, len(self.ops) - 1)
 
     def node(self, op: Op, value: float, *args: "Symbol", constant: float = 0.0) -> "Symbol":
-        """The node of an operation, the same as before if it is there."""
+        """The node of an operation; equal operations share a node."""
         key = (op, tuple(arg.place for arg in args), constant)
         place = self.place_of_node.get(key)
         if place is None:

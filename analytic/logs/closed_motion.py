@@ -127,7 +127,7 @@ def _closed_poses(mechanism: Mechanism, drives: tuple[Coordinate, ...], targets:
 
 
 def _held(Phi: Array, W: Array) -> Array:
-    """Φ with the rates of the drives below, (n, nc + drives, nv)."""
+    """Constraint rows: Φ above, rates of the drives below, (n, nc + drives, nv)."""
     return np.concatenate([Phi, np.broadcast_to(W, (len(Phi), *W.shape))], axis=1)
 
 

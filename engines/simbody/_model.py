@@ -56,7 +56,7 @@ class Model:
     places: tuple[tuple[int, ...], ...]
     """Indices of the coordinates of each joint, then of each rotor, among Simbody's velocities."""
     q_places: tuple[tuple[int, ...], ...]
-    """The same among its positions."""
+    """Indices of the same coordinates among Simbody's positions."""
     actuators: Mapping[int, Any]
     """OpenSim's actuator by the index of its joint, if built with actuators."""
     drives: int
@@ -84,7 +84,7 @@ class Model:
         return self.places[self._own(coordinate)][0]
 
     def q_place(self, coordinate: Coordinate) -> int:
-        """The same among its positions."""
+        """Place of a driven coordinate among Simbody's positions."""
         return self.q_places[self._own(coordinate)][0]
 
     def rotor(self, coordinate: Coordinate) -> int:
