@@ -8,7 +8,7 @@ import pytest
 
 from loopcheck import engines
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.engines.genesis._scene import want_carried
+from loopcheck.engines.genesis._support import want_carried
 from loopcheck.engines.misreadings import Misread, applied_twice, one_step_late, reading_as_effort
 from loopcheck.robots.efforts import EffortHistory, Source, run_of
 from loopcheck.robots.errors import NotRepresentableError

@@ -184,7 +184,7 @@ def test_nothing_is_measured_where_nothing_is_beyond(
     rows = rows_of_faults(prepare(case, [by_key("mass 1 %")]), "mujoco/kkt", [by_key("mass 1 %")])
     assert [row["result"] for row in rows] == ["killed"]
     with in_this_process() as patch:
-        patch.setattr("loopcheck.validation.studies.check.study.measure_resolution", never)
+        patch.setattr("loopcheck.validation.studies.check.stages.measure_resolution", never)
         assert run([case], source_names=("mujoco/kkt",)).run["seeds"] == {}
 
 
