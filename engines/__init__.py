@@ -186,7 +186,7 @@ def audit(name: str, mechanism: Mechanism, q: JointPositions) -> Inventory:
 
     Raises:
         EngineNotInstalledError: If the engine is not installed.
-        NotRepresentableError: If it cannot carry the mechanism.
+        NotRepresentableError: If it cannot represent the mechanism.
         EngineError: If it fails.
     """
     _want_installed(name)
@@ -214,7 +214,7 @@ def matrices(name: str, mechanism: Mechanism, q: PositionSeries, qd: VelocitySer
 
     Raises:
         EngineNotInstalledError: If the engine is not installed.
-        NotRepresentableError: If it cannot carry the mechanism.
+        NotRepresentableError: If it cannot represent the mechanism.
         EngineError: If it fails.
     """
     _want_installed(name)

@@ -148,12 +148,12 @@ def driven_by_efforts(
     """Result of a route with computed torque.
 
     Args:
-        known: The independent drives, and what the motion takes at its samples.
+        known: The independent drives, and the demands of the motion at its samples.
         simulated: Makes the robot in the engine.
-        settings: Every setting that matters.
+        settings: Every relevant setting.
 
     Raises:
-        NotRepresentableError: If the engine cannot carry the robot, or the motion lasts too few steps.
+        NotRepresentableError: If the engine cannot represent the robot, or the motion lasts too few steps.
         EngineError: If the engine fails, or its state is not finite any more.
     """
     with finite(source):

@@ -37,7 +37,7 @@ class Audit(Protocol):
         """Masses, axes, damping, constraints and gravity as the engine has them.
 
         Raises:
-            NotRepresentableError: If the engine cannot carry the mechanism; the message names the element.
+            NotRepresentableError: If the engine cannot represent the mechanism; the message names the element.
             EngineError: If the engine fails.
         """
         ...
@@ -85,7 +85,7 @@ class Simulation(Protocol):
         """A robot in the engine.
 
         Raises:
-            NotRepresentableError: If the engine cannot carry the mechanism.
+            NotRepresentableError: If the engine cannot represent the mechanism.
             EngineError: If the engine fails, here or in the block.
         """
         ...

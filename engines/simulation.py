@@ -36,7 +36,7 @@ class Robots(Protocol[Command]):
         ...
 
     def step(self, command: Command, count: int = 1) -> Readings:
-        """Go some steps on with the same command, and return when they are computed.
+        """Advance by some steps with the same command, and return when they are computed.
 
         Returns:
             Readings in the last step.
@@ -87,7 +87,7 @@ class FreeMotion(Protocol):
             tight: With settings that come close to the exact answer, instead of those a user gets out of the box.
 
         Raises:
-            NotRepresentableError: If the engine cannot carry the mechanism.
+            NotRepresentableError: If the engine cannot represent the mechanism.
             EngineError: If the engine fails.
         """
         ...

@@ -184,7 +184,7 @@ def log_without(
         precision: See `Tuning.prepared`.
 
     Raises:
-        NotRepresentableError: If the engine cannot carry the mechanism.
+        NotRepresentableError: If the engine cannot represent the mechanism.
         EngineError: If the engine fails.
     """
     mechanism, given = case.mechanism, tuning.given(case.mechanism)

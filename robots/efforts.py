@@ -108,7 +108,7 @@ class EffortHistory:
     tracking_error: Deviation | None = None
     """Largest distance of a drive from its prescribed position; None if the state was given."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Every setting that matters, as text."""
+    """Every relevant setting, as text."""
     ladder: tuple[Rung, ...] = ()
     """The step sizes it was run with, coarsest first."""
     note: str = ""

@@ -52,6 +52,6 @@ def equations(mechanism: Mechanism) -> DartEquations:
     """The equations of motion of a mechanism.
 
     Raises:
-        NotRepresentableError: If it has something that DART cannot carry.
+        NotRepresentableError: If it has an element that DART cannot represent.
     """
     return DartEquations(build(mechanism))

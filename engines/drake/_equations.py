@@ -88,7 +88,7 @@ def equations(mechanism: Mechanism) -> DrakeEquations:
     """The equations of motion of a mechanism.
 
     Raises:
-        NotRepresentableError: If it has something that Drake cannot carry.
+        NotRepresentableError: If it has an element that Drake cannot represent.
     """
     return DrakeEquations(build(mechanism))
 

@@ -94,7 +94,7 @@ class NewtonDriven:
             state: Joint positions [m or rad], shape (nq,), and velocities [m/s or rad/s], shape (nv,).
 
         Raises:
-            NotRepresentableError: If the mechanism has something that the solver cannot carry.
+            NotRepresentableError: If the mechanism has an element that the solver cannot represent.
         """
         want_simulated(mechanism, stepping.solver)
         tree = build(mechanism)

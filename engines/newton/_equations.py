@@ -66,7 +66,7 @@ def equations(mechanism: Mechanism) -> NewtonEquations:
     """The equations of motion of a mechanism.
 
     Raises:
-        NotRepresentableError: If it has something that Newton cannot carry.
+        NotRepresentableError: If it has an element that Newton cannot represent.
     """
     return NewtonEquations(build(mechanism))
 

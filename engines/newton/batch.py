@@ -60,7 +60,7 @@ class NewtonWorlds:
             state: Positions [m or rad], shape (n, nq), and velocities [per s], shape (n, nv).
 
         Raises:
-            NotRepresentableError: If the mechanism has something that the solver cannot carry.
+            NotRepresentableError: If the mechanism has an element that the solver cannot represent.
         """
         want_simulated(mechanism, stepping.solver)
         if stepping.solver in MAXIMAL:

@@ -57,7 +57,7 @@ def equations(mechanism: Mechanism) -> PinocchioEquations:
     """The equations of motion of a mechanism.
 
     Raises:
-        NotRepresentableError: If it has something that Pinocchio cannot carry.
+        NotRepresentableError: If it has an element that Pinocchio cannot represent.
     """
     tree = build(mechanism)
     return PinocchioEquations(tree, gathered(loop_constraints(tree)))

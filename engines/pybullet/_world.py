@@ -133,7 +133,7 @@ def opened(mechanism: Mechanism) -> Iterator[World]:
         mechanism: Robot; balls and all.
 
     Raises:
-        NotRepresentableError: If the mechanism has something that PyBullet cannot carry.
+        NotRepresentableError: If the mechanism has an element that PyBullet cannot represent.
         EngineError: If PyBullet fails, here or in the block.
     """
     refuse(mechanism, closed=False)

@@ -69,7 +69,7 @@ def equations(mechanism: Mechanism) -> SimbodyEquations:
     """The equations of motion of a mechanism.
 
     Raises:
-        NotRepresentableError: If it has something that Simbody cannot carry.
+        NotRepresentableError: If it has an element that Simbody cannot represent.
     """
     return SimbodyEquations(build(mechanism))
 

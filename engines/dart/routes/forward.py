@@ -98,7 +98,7 @@ class DartForward(Refinable):
 
 
 def _in_words(settings: Settings, *, undriven: bool) -> dict[str, str]:
-    """Every setting that matters, as text."""
+    """Every relevant setting, as text."""
     return {
         "extrapolation": in_words("the efforts of all steps", settled=settings.settled, more=MORE),
         "pre-roll": f"{0 if undriven else settings.lead} steps before the span, with initial velocities of half a "

@@ -103,7 +103,7 @@ class DrakeForward(Refinable):
 
 
 def _in_words(settings: Settings, *, undriven: bool) -> dict[str, str]:
-    """Every setting that matters, as text."""
+    """Every relevant setting, as text."""
     return {
         "extrapolation": in_words(f"the finest {KEPT} steps", settled=settings.settled, more=MORE),
         "pre-roll": f"{min(settings.lead, LEAD_UNACTUATED) if undriven else settings.lead} steps before the span, "

@@ -140,7 +140,7 @@ def _rank(J: Array) -> int:
 
 
 def _in_words(settings: Settings) -> dict[str, str]:
-    """Every setting that matters, as text."""
+    """Every relevant setting, as text."""
     start = "of the motion" if settings.exact_start else "zero"
     return {
         "integrator": "TrapezoidalIndex2, constant step",

@@ -119,7 +119,7 @@ SINGLE = MjxForward(OWN_SINGLE)
 
 
 def in_words(settings: Settings) -> Mapping[str, str]:
-    """Every setting that matters, as text."""
+    """Every relevant setting, as text."""
     compliances = " and ".join(f"{compliance:g}" for compliance in settings.compliances)
     return {
         "precision": f"{'double' if settings.double else 'single'}, on the CPU",

@@ -194,7 +194,7 @@ def _left(ladder: Sequence[Rung]) -> float:
 
 
 def in_words(settings: Settings) -> dict[str, str]:
-    """Every setting that matters, as text."""
+    """Every relevant setting, as text."""
     steps = ", ".join(f"{1e3 * dt:g}" for dt in settings.steps)
     compliances = " and ".join(f"{compliance:g}" for compliance in settings.compliances)
     own = settings.integrator == RUNGE_KUTTA

@@ -135,7 +135,7 @@ class PinocchioForward(Refinable):
 
 
 def in_words(settings: Settings) -> dict[str, str]:
-    """Every setting that matters, as text."""
+    """Every relevant setting, as text."""
     solver = settings.solver
     own = solver.integrator == RUNGE_KUTTA
     return {

@@ -124,7 +124,7 @@ class _Plan:
 
 
 def _in_words(plan: _Plan) -> dict[str, str]:
-    """Every setting that matters, as text."""
+    """Every relevant setting, as text."""
     settings = plan.settings
     iterative = (
         f"sequential impulse, at most {settings.iterations} iterations, residual threshold {settings.residual:g}, "

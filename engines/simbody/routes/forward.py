@@ -81,7 +81,7 @@ class SimbodyForward(Refinable):
 
 
 def in_words(settings: Settings) -> dict[str, str]:
-    """Every setting that matters, as text."""
+    """Every relevant setting, as text."""
     return {
         "integrator": "OpenSim's Manager, RungeKuttaMerson, fourth order, every step of maximum size",
         "steps": f"{', '.join(f'{1e3 * dt:g}' for dt in settings.steps)} ms; the finest is reported",
