@@ -38,8 +38,8 @@ TABLE = "atlas"
 EXACT = ("analytic/noc", "analytic/lagrange")
 AT_ONCE = 8
 """Number of models with histories in memory at the same time."""
-CAP = 120.0
-"""Default time limit of a task [s]."""
+CAP = 600.0
+"""Default time limit of a task [s]: several times the slowest, so that the load of a machine decides no row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
