@@ -36,10 +36,10 @@ NUMBERS = ("loops", "dof", "actuators", "as_is_error", "tuned_cost", "tuned_accu
 
 TABLE = "atlas"
 EXACT = ("analytic/noc", "analytic/lagrange")
-AT_ONCE = 8
+AT_ONCE = 16
 """Number of models with histories in memory at the same time."""
-CAP = 600.0
-"""Default time limit of a task [s]: several times the slowest, so that the load of a machine decides no row."""
+CAP = 240.0
+"""Default time limit of a task [s]: twice the slowest result, so that a loaded machine decides no row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
