@@ -1,18 +1,34 @@
 """Functions of an engine's equations of motion, common to all engines."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from loopcheck.engines.boundary import silenced
 from loopcheck.engines.computed_torque import Demand, demand
-from loopcheck.engines.projection import RANK_TOLERANCE, drives_along, loop_motions, null_space
-from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
-from loopcheck.robots.efforts import Deviation, EffortHistory
+from loopcheck.engines.projection import RANK_TOLERANCE, LoopMotions, drives_along, loop_motions, null_space
+from loopcheck.robots.arrays import (
+    AccelerationSeries,
+    Array,
+    EffortSeries,
+    JointAccelerations,
+    JointPositions,
+    JointVelocities,
+    PositionSeries,
+    VelocitySeries,
+)
+from loopcheck.robots.efforts import Deviation, EffortHistory, Source
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 STATE = "q and rates of independent drives; passive rates from J and J̇q̇ of the engine"
+RANK = f"{RANK_TOLERANCE:g} relative to rows of unit length"
+States: TypeAlias = tuple[PositionSeries, VelocitySeries, AccelerationSeries]
+"""Joint positions [m or rad], shape (nt, nq), velocities and accelerations [per s, per s²], shape (nt, nv) each."""
 
 
 class Equations(Protocol):
@@ -25,10 +41,6 @@ class Equations(Protocol):
 
     def jacobian(self, q: JointPositions) -> Array:
         """Loop-closure Jacobian [m/rad or m/m], shape (nc, nv)."""
-        ...
-
-    def opening(self, q: JointPositions) -> Deviation:
-        """Gap of the widest loop."""
         ...
 
     def closure_bias(self, q: JointPositions, qd: JointVelocities) -> Array:
@@ -44,45 +56,75 @@ class Equations(Protocol):
         """
         ...
 
+    def required(self, q: JointPositions, qd: JointVelocities, qdd: JointAccelerations) -> tuple[Array, Array, Array]:
+        """Requirements of a motion; by default from the terms, with the selection of the mechanism.
 
-def kkt_history(source: str, equations: Equations, motion: Motion, settings: dict[str, str]) -> EffortHistory:
-    """Efforts by the engine's matrices at the exact positions, and rates of drives, of a motion.
+        Returns:
+            Inertia matrix with rotors [kg, kg m or kg m²], shape (nv, nv); generalized force on the joints
+            [N or N m], shape (nv,); actuator velocities per joint velocity [-], shape (na, nv).
+        """
+        M, bias, passive = self.tree_terms(q, qd)
+        return M, M @ qdd + bias - passive, self.mechanism.selection
 
-    Args:
-        settings: The engine's function behind each term.
-    """
-    mechanism, gap, efforts = equations.mechanism, Deviation(), []
-    S, scale, W = mechanism.selection, mechanism.effort_scales, mechanism.rates_of(mechanism.drives)
-    for q, qd, qdd in zip(motion.q, motion.qd, motion.qdd, strict=True):
-        gap = gap.or_worse(equations.opening(q))
+
+class LoopEquations(Equations, Protocol):
+    """The same, with the gaps of the loops."""
+
+    def opening(self, q: JointPositions) -> Deviation:
+        """Gap of the widest loop."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kkt(Source):
+    """Route `kkt`: efforts from an engine's matrices, projected on the motions that keep its loops closed."""
+
+    name: str
+    """As `dart/kkt`."""
+    equations: Callable[[Mechanism], LoopEquations]
+    """Makes the engine's equations of a mechanism."""
+    guarded: Callable[[str], AbstractContextManager[None]]
+    """Converts exceptions of the engine."""
+    settings: Mapping[str, str]
+    """The engine's function behind each term."""
+
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
+        with self.guarded(self.name), silenced():
+            equations = self.equations(case.mechanism)
+            return EffortHistory(
+                source=self.name,
+                actuators=tuple(actuator.name for actuator in case.mechanism.actuators),
+                t=motion.t,
+                closure_drift=Deviation().or_worse(*(equations.opening(q) for q in motion.q)),
+                effort=efforts_along(equations, (motion.q, motion.qd, motion.qdd)),
+                settings={**self.settings, "state": STATE, "rank tolerance": RANK},
+                note="prescribed state; closure drift is the loop gap computed by the engine in this state",
+            )
+
+
+def efforts_along(equations: Equations, states: States) -> EffortSeries:
+    """Efforts by the engine's matrices at the exact positions, and rates of drives, of a motion."""
+    mechanism = equations.mechanism
+    loops = _loops_along(equations, states, mechanism.rates_of(mechanism.drives))
+    return np.array([loop.efforts(M, force, S, mechanism.effort_scales) for loop, M, force, S in loops])
+
+
+def demands_along(equations: Equations, states: States) -> tuple[tuple[int, ...], list[Demand]]:
+    """The independent drives, by their places among `Mechanism.drives`, and the demands of a motion at its samples."""
+    mechanism = equations.mechanism
+    W = mechanism.rates_of(mechanism.drives)
+    independent = drives_along(equations.jacobian, states[0], W)
+    loops = _loops_along(equations, states, W[independent])
+    return tuple(independent), [demand(loop, M, force, S, mechanism.effort_scales) for loop, M, force, S in loops]
+
+
+def _loops_along(equations: Equations, states: States, W: Array) -> Iterator[tuple[LoopMotions, Array, Array, Array]]:
+    """Possible motions of the loops at each state, and its requirements, with passive rates from J and J̇q̇."""
+    for q, qd, qdd in zip(*states, strict=True):
         loop = loop_motions(equations.jacobian(q), W)
         v = loop.velocities(qd)
-        a = loop.accelerations(qdd, equations.closure_bias(q, v))
-        M, bias, passive = equations.tree_terms(q, v)
-        efforts.append(loop.efforts(M, M @ a + bias - passive, S, scale))
-    return EffortHistory(
-        source=source,
-        actuators=tuple(actuator.name for actuator in mechanism.actuators),
-        t=motion.t,
-        effort=np.array(efforts),
-        closure_drift=gap,
-        settings={**settings, "state": STATE, "rank tolerance": f"{RANK_TOLERANCE:g} relative to rows of unit length"},
-        note="prescribed state; closure drift is the loop gap computed by the engine in this state",
-    )
-
-
-def demands_along(equations: Equations, motion: Motion) -> tuple[tuple[int, ...], list[Demand]]:
-    """The independent drives, by their places among `Mechanism.drives`, and the demands of a motion at its samples."""
-    mechanism, demands = equations.mechanism, []
-    S, scale, W = mechanism.selection, mechanism.effort_scales, mechanism.rates_of(mechanism.drives)
-    independent = drives_along(equations.jacobian, motion.q, W)
-    for q, qd, qdd in zip(motion.q, motion.qd, motion.qdd, strict=True):
-        loop = loop_motions(equations.jacobian(q), W[independent])
-        v = loop.velocities(qd)
-        a = loop.accelerations(qdd, equations.closure_bias(q, v))
-        M, bias, passive = equations.tree_terms(q, v)
-        demands.append(demand(loop, M, M @ a + bias - passive, S, scale))
-    return tuple(independent), demands
+        yield loop, *equations.required(q, v, loop.accelerations(qdd, equations.closure_bias(q, v)))
 
 
 def held_drives(equations: Equations, motion: Motion) -> tuple[tuple[int, ...], int]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from loopcheck.engines.equations import Equations
+from loopcheck.engines.equations import Equations, LoopEquations
 from loopcheck.engines.mechanics import wrenches
 from loopcheck.robots.arrays import Array, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.inventory import FREEDOM, Matrices, off_axis
@@ -75,7 +75,7 @@ def load_fields(mechanism: Mechanism, lever: Callable[[int, Array], Array]) -> d
     return {"force": force, "moment": moment}
 
 
-def equation_fields(equations: Equations, q: JointPositions) -> dict[str, Any]:
+def equation_fields(equations: LoopEquations, q: JointPositions) -> dict[str, Any]:
     """Fields of `Inventory` from an engine's equations; leaves the engine there, at rest."""
     units = np.eye(equations.mechanism.nv)
     _, bias, passive = equations.tree_terms(q, np.zeros(len(units)))

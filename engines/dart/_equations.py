@@ -7,13 +7,14 @@ import numpy as np
 from loopcheck.engines.dart._loads import apply_loads, joint_dampers, joint_springs
 from loopcheck.engines.dart._loops import closure_bias, closure_jacobian, opening
 from loopcheck.engines.dart._skeleton import Tree, build
+from loopcheck.engines.equations import LoopEquations
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.mechanism import Mechanism
 
 
 @dataclass(frozen=True, slots=True)
-class DartEquations:
+class DartEquations(LoopEquations):
     """See `loopcheck.engines.equations.Equations`."""
 
     tree: Tree
@@ -29,7 +30,7 @@ class DartEquations:
         return closure_jacobian(self.tree)
 
     def opening(self, q: JointPositions) -> Deviation:
-        """See `loopcheck.engines.equations.Equations.opening`."""
+        """See `loopcheck.engines.equations.LoopEquations.opening`."""
         self.tree.put(q, np.zeros(self.mechanism.nv))
         return opening(self.tree)
 

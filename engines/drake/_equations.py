@@ -7,6 +7,7 @@ from typing import Any, assert_never
 import numpy as np
 
 from loopcheck.engines.drake._plant import Plant, build, trees, wrench_math
+from loopcheck.engines.equations import LoopEquations
 from loopcheck.engines.mechanics import gap, wrenches
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation, deviation_of
@@ -16,7 +17,7 @@ V = trees.JacobianWrtVariable.kV
 
 
 @dataclass(frozen=True, slots=True)
-class DrakeEquations:
+class DrakeEquations(LoopEquations):
     """See `loopcheck.engines.equations.Equations`."""
 
     drake: Plant
@@ -46,7 +47,7 @@ class DrakeEquations:
         return np.concatenate(rows)
 
     def opening(self, q: JointPositions) -> Deviation:
-        """See `loopcheck.engines.equations.Equations.opening`."""
+        """See `loopcheck.engines.equations.LoopEquations.opening`."""
         self.drake.put(q, np.zeros(self.mechanism.nv))
         return opening(self.drake, self.drake.context)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import mujoco
@@ -13,29 +12,25 @@ from loopcheck.engines.computed_torque import (
     Demand,
     bandwidth,
     computed_torque,
-    demand,
     drive_matrices,
     interpolated,
     targets,
 )
+from loopcheck.engines.equations import demands_along
 from loopcheck.engines.mujoco.actuators import Actuators, actuators
-from loopcheck.engines.mujoco.loops import closure_bias
+from loopcheck.engines.mujoco.equations import MujocoEquations
 from loopcheck.engines.mujoco.model import (
     EQUALITY_ROW,
     apply_wrenches,
-    build,
     constraint_jacobian,
     equality_rows,
     guarded,
     inertia_matrix,
-    loop_jacobian,
-    own_actuators_off,
     transmission,
-    tree_terms,
     widest_opening,
 )
 from loopcheck.engines.mujoco.stepper import Stepper
-from loopcheck.engines.projection import Pose, balancing_efforts, drives_along, loop_motions
+from loopcheck.engines.projection import Pose, balancing_efforts
 from loopcheck.robots.arrays import AnyArray, Array, EffortSeries
 from loopcheck.robots.efforts import Deviation, EffortHistory
 from loopcheck.robots.errors import EngineError
@@ -92,22 +87,11 @@ def timeconst(model: Any) -> float:
 
 def plan(mechanism: Mechanism, motion: Motion) -> Plan:
     """Demands of driving a robot along a motion, by MuJoCo's matrices at its exact states."""
-    model = build(mechanism)
-    own_actuators_off(model)
-    data = mujoco.MjData(model)
-    W = mechanism.rates_of(mechanism.drives)
-    independent = drives_along(partial(loop_jacobian, model, data), motion.q, W)
-    demands = []
-    for q, qd, qdd in zip(motion.q, motion.qd, motion.qdd, strict=True):
-        loop = loop_motions(loop_jacobian(model, data, q), W[independent])
-        data.qvel[:] = loop.velocities(qd)
-        M, bias, passive = tree_terms(mechanism, model, data)
-        force = M @ loop.accelerations(qdd, closure_bias(model, data)) + bias - passive
-        demands.append(demand(loop, M, force, transmission(model, data), mechanism.effort_scales))
+    independent, demands = demands_along(MujocoEquations(mechanism), (motion.q, motion.qd, motion.qdd))
     return Plan(
         mechanism=mechanism,
         motion=replace(motion, law=interpolated(motion)),  # asked for in every run
-        independent=tuple(independent),
+        independent=independent,
         demands=tuple(demands),
     )
 

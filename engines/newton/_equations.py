@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from loopcheck.engines.equations import LoopEquations
 from loopcheck.engines.extrapolation import slope_along
 from loopcheck.engines.mechanics import closure_rows, moved, opening, wrenches
 from loopcheck.engines.newton._coordinates import BALL_OR_FREE, rates, velocity_terms
@@ -21,7 +22,7 @@ as truncation."""
 
 
 @dataclass(frozen=True, slots=True)
-class NewtonEquations:
+class NewtonEquations(LoopEquations):
     """See `loopcheck.engines.equations.Equations`; in single precision."""
 
     tree: Tree
@@ -37,7 +38,7 @@ class NewtonEquations:
         return closure_rows(self.mechanism, partial(_of_end, self.tree, _links(self.tree, q)))
 
     def opening(self, q: JointPositions) -> Deviation:
-        """See `loopcheck.engines.equations.Equations.opening`."""
+        """See `loopcheck.engines.equations.LoopEquations.opening`."""
         self.tree.put(q, np.zeros(self.mechanism.nv))
         return opening(self.mechanism, self.tree.body_poses())
 

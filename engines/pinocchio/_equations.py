@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
+from loopcheck.engines.equations import LoopEquations
 from loopcheck.engines.pinocchio._loads import load_forces
 from loopcheck.engines.pinocchio._loops import (
     Constraints,
@@ -21,7 +22,7 @@ from loopcheck.robots.mechanism import Mechanism
 
 
 @dataclass(frozen=True, slots=True)
-class PinocchioEquations:
+class PinocchioEquations(LoopEquations):
     """See `loopcheck.engines.equations.Equations`."""
 
     tree: Tree
@@ -37,7 +38,7 @@ class PinocchioEquations:
         return closure_jacobian(self.tree, self.loops, q)
 
     def opening(self, q: JointPositions) -> Deviation:
-        """See `loopcheck.engines.equations.Equations.opening`."""
+        """See `loopcheck.engines.equations.LoopEquations.opening`."""
         closure_jacobian(self.tree, self.loops, q)  # puts the frames there
         return opening(self.tree, self.loops, q)
 

@@ -2,21 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 
 from loopcheck.engines.as_is import Record
-from loopcheck.engines.computed_torque import Demand, bandwidth, computed_torque, demand, drive_matrices
+from loopcheck.engines.computed_torque import Demand, bandwidth, computed_torque, drive_matrices
+from loopcheck.engines.equations import demands_along
 from loopcheck.engines.own_drives import REACTION, REPORTED
-from loopcheck.engines.projection import drives_along, loop_motions
 from loopcheck.engines.pybullet._angles import from_angles, in_angles
 from loopcheck.engines.pybullet._bullet import pybullet
-from loopcheck.engines.pybullet._jacobian import closure_bias, closure_jacobian
+from loopcheck.engines.pybullet._equations import PybulletEquations
 from loopcheck.engines.pybullet._loops import opening
 from loopcheck.engines.pybullet._world import World, inertial_poses, opened
-from loopcheck.engines.pybullet.routes.kkt import mass_matrix, tree_forces
 from loopcheck.engines.pybullet.simulation import STEP, PybulletRobot
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation
@@ -49,17 +47,9 @@ AS_IT_COMES = Stepping()
 
 def demands(mechanism: Mechanism, motion: Motion) -> tuple[tuple[int, ...], list[Demand]]:
     """The independent drives, and the demands of a motion at its samples by PyBullet's matrices."""
-    q, qd, qdd = in_angles(mechanism, motion.q, motion.qd, motion.qdd)
+    states = in_angles(mechanism, motion.q, motion.qd, motion.qdd)
     with opened(mechanism) as world:
-        W = world.mechanism.rates_of(world.mechanism.drives)
-        independent = drives_along(partial(closure_jacobian, world), q, W)
-        S, scale, efforts = world.mechanism.selection, mechanism.effort_scales, []
-        for k, x in enumerate(q):
-            loop = loop_motions(closure_jacobian(world, x), W[independent])
-            v = loop.velocities(qd[k])
-            a = loop.accelerations(qdd[k], closure_bias(world, x, v))
-            efforts.append(demand(loop, mass_matrix(world, x), tree_forces(world, x, v, a), S, scale))
-    return tuple(independent), efforts
+        return demands_along(PybulletEquations(world), states)
 
 
 def simulate(

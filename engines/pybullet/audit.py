@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from loopcheck.engines.inventory_fields import matrices_along
 from loopcheck.engines.pybullet._angles import in_angles, rates_of_angles
 from loopcheck.engines.pybullet._bullet import pybullet
-from loopcheck.engines.pybullet._jacobian import closure_bias, closure_jacobian
-from loopcheck.engines.pybullet._loads import apply_loads, load_forces, springs
+from loopcheck.engines.pybullet._equations import PybulletEquations
+from loopcheck.engines.pybullet._loads import apply_loads, springs
 from loopcheck.engines.pybullet._loops import NO_BODY, NONE, close_loops, follow_curves, geared
 from loopcheck.engines.pybullet._refusals import refuse
 from loopcheck.engines.pybullet._world import World, body_pose, opened
@@ -92,30 +93,19 @@ def matrices(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> Mat
     E, E_dot_x = rates_of_angles(mechanism, q, qd)
     inverse = np.linalg.inv(E)
     with opened(mechanism) as world:
-        of_states = [_at_state(world, *state) for state in zip(x, xd, strict=True)]
-    M, bias, passive, J, J_dot_xd = (np.array(values) for values in zip(*of_states, strict=True))
+        terms = matrices_along(PybulletEquations(world), x, xd)
 
     def turned(force: Array) -> Array:
         return (inverse.swapaxes(1, 2) @ force[..., None])[..., 0]
 
-    M = inverse.swapaxes(1, 2) @ M @ inverse
+    M, J = inverse.swapaxes(1, 2) @ terms.M @ inverse, terms.J @ inverse
     return Matrices(
         M=M,
-        bias=turned(bias) - (M @ E_dot_x[..., None])[..., 0],
-        passive=turned(passive),
-        J=J @ inverse,
-        closure_bias=J_dot_xd - (J @ inverse @ E_dot_x[..., None])[..., 0],
+        bias=turned(terms.bias) - (M @ E_dot_x[..., None])[..., 0],
+        passive=turned(terms.passive),
+        J=J,
+        closure_bias=terms.closure_bias - (J @ E_dot_x[..., None])[..., 0],
     )
-
-
-def _at_state(world: World, q: Array, qd: Array) -> tuple[Array, ...]:
-    """M, bias, passive forces, loop Jacobian and J̇ q̇ in PyBullet's coordinates."""
-    zero = [0.0] * len(world.moving)
-    positions, where = world.positions(q), {"physicsClientId": world.client}
-    M = world.summed(pybullet.calculateMassMatrix(world.tree, positions, **where))
-    bias = world.summed(pybullet.calculateInverseDynamics(world.tree, positions, world.rates(qd), zero, **where))
-    loops = closure_jacobian(world, q), closure_bias(world, q, qd)
-    return world.summed(M.T), bias, load_forces(world, q, qd), *loops
 
 
 def _bodies(world: World) -> dict[str, Any]:

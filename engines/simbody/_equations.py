@@ -6,6 +6,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
+from loopcheck.engines.equations import LoopEquations
 from loopcheck.engines.simbody._model import Model, build
 from loopcheck.engines.simbody._opensim import matrix, opensim, vector
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
@@ -17,7 +18,7 @@ ROWS: Mapping[type[Closure], int] = {ConnectClosure: 3, WeldClosure: 6, Coordina
 
 
 @dataclass(frozen=True, slots=True)
-class SimbodyEquations:
+class SimbodyEquations(LoopEquations):
     """See `loopcheck.engines.equations.Equations`."""
 
     simbody: Model
@@ -35,7 +36,7 @@ class SimbodyEquations:
         return constraint_matrix(model, model.state)[: model.loop_rows] @ model.rates(q)
 
     def opening(self, q: JointPositions) -> Deviation:
-        """See `loopcheck.engines.equations.Equations.opening`."""
+        """See `loopcheck.engines.equations.LoopEquations.opening`."""
         model = self.simbody
         model.put(q, np.zeros(self.mechanism.nv))
         model.model.realizePosition(model.state)

@@ -18,7 +18,7 @@ from loopcheck.analytic.dynamics.lagrange import Lagrange
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.kinematics.closures import closure_jacobian, closure_jacobian_rate, null_space
 from loopcheck.analytic.kinematics.tree import poses, twists
-from loopcheck.engines.mujoco.routes.kkt import MujocoKkt
+from loopcheck.engines.mujoco.routes.kkt import KKT
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.errors import NotRepresentableError
@@ -64,7 +64,7 @@ def test_a_loop_that_moves_no_motor_costs_nothing(tmp_path: Path, model_case: Ca
     q, qdd = np.array([[0.4, 0.0]]), np.array([[1.5, 0.0]])
     motion = Motion(t=np.zeros(1), q=q, qd=qdd, qdd=qdd, law=_no_law, assemble=_no_law)
     wanted = (0.2 + 2 * 0.3**2) * 1.5 - 2 * 9.81 * 0.3 * np.cos(0.4)
-    for source in (Noc(), Lagrange(), MujocoKkt()):
+    for source in (Noc(), Lagrange(), KKT):
         assert source.compute_efforts(model_case(path), motion).effort[0, 0] == pytest.approx(wanted, rel=1e-12)
 
 
@@ -84,7 +84,7 @@ def states(case: Case, rng: np.random.Generator) -> Motion:
 
 def errors(case: Case, motion: Motion) -> dict[str, float]:
     """Disagreement with the reference and power imbalance, relative to their peaks [-]; gap that MuJoCo sees [m]."""
-    noc, lagrange, kkt = (source.compute_efforts(case, motion) for source in (Noc(), Lagrange(), MujocoKkt()))
+    noc, lagrange, kkt = (source.compute_efforts(case, motion) for source in (Noc(), Lagrange(), KKT))
     found = {
         "lagrange": _error(lagrange.effort, noc.effort),
         "mujoco/kkt": _error(kkt.effort, noc.effort),

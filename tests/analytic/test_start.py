@@ -14,7 +14,7 @@ from loopcheck.analytic.motion.actuation import refuse_lost_actuation
 from loopcheck.analytic.motion.assembly import assemble
 from loopcheck.analytic.motion.limits import excess
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.engines.mujoco.routes.kkt import MujocoKkt
+from loopcheck.engines.mujoco.routes.kkt import KKT
 from loopcheck.robots.errors import SingularityError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Drive, Motion
@@ -103,7 +103,7 @@ def test_redundant_motors_are_right_where_one_of_them_stands_still(tmp_path: Pat
     assert abs(motion.qd[1, 2] / motion.qd[1, 0]) < 0.2 < abs(motion.qd[10, 2] / motion.qd[10, 0])  # it stands at first
     two = case_of(tmp_path, bodies, "crank rocker")
     ratio = np.divide(motion.qd[:, 2], motion.qd[:, 0], out=np.zeros(21), where=motion.qd[:, 0] != 0)
-    for source in (Noc(), Lagrange(), MujocoKkt()):
+    for source in (Noc(), Lagrange(), KKT):
         found = source.compute_efforts(two, motion)
         np.testing.assert_allclose(
             found.effort[:, 0] + ratio * found.effort[:, 1], alone, atol=1e-9 * np.abs(alone).max()

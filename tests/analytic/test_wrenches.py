@@ -13,7 +13,7 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.mujoco.routes.as_is import MujocoAsIs
 from loopcheck.engines.mujoco.routes.forward import MujocoForward
 from loopcheck.engines.mujoco.routes.inverse import MujocoInverse
-from loopcheck.engines.mujoco.routes.kkt import MujocoKkt
+from loopcheck.engines.mujoco.routes.kkt import KKT
 from loopcheck.robots.errors import NotFoundError, ShapeError
 from loopcheck.robots.mechanism import ConnectClosure, Wrench
 from loopcheck.robots.motion import Motion
@@ -40,7 +40,7 @@ def test_all_sources_add_the_same(loaded: Case, motion: Motion) -> None:
     noc = Noc().compute_efforts(loaded, motion).effort
     unloaded = replace(loaded, mechanism=replace(loaded.mechanism, wrenches=()))
     assert relative_error(Noc().compute_efforts(unloaded, motion).effort, noc) > 0.1
-    for source in (Lagrange(), MujocoKkt()):
+    for source in (Lagrange(), KKT):
         assert relative_error(source.compute_efforts(loaded, motion).effort, noc) < 1e-11
     assert relative_error(MujocoForward().compute_efforts(loaded, motion).effort, noc) < 1e-6
     # What acts in a simulation as it is is changed by the load as it should, once its soft loops have settled.
@@ -98,7 +98,7 @@ def test_what_leaving_it_out_costs(name: str, left_out: str, cost: tuple[float, 
         kept = replace(wrench, moment=none) if left_out == "moment" else replace(wrench, force=none)
         half = replace(case.mechanism, wrenches=(kept,))
         reference = Noc().compute_efforts(case, motion).effort
-        effort = MujocoKkt().compute_efforts(replace(case, mechanism=half), motion).effort
+        effort = KKT.compute_efforts(replace(case, mechanism=half), motion).effort
         error = np.abs(effort - reference).max() / np.abs(reference).max()
         assert cost[0] < error < cost[1]
 

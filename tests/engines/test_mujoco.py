@@ -15,7 +15,7 @@ from loopcheck.engines.mujoco._compliance import Run, choose
 from loopcheck.engines.mujoco.model import driven, gearing
 from loopcheck.engines.mujoco.routes import forward
 from loopcheck.engines.mujoco.routes.forward import MujocoForward, Settings
-from loopcheck.engines.mujoco.routes.kkt import MujocoKkt
+from loopcheck.engines.mujoco.routes.kkt import KKT
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation, EffortHistory, Source
 from loopcheck.robots.errors import EngineError
@@ -50,7 +50,7 @@ def test_a_curved_joint_equality_is_named_as_what_mujoco_lets_drift(model_case: 
     assert names[0] in curved[0]
 
 
-@pytest.mark.parametrize("route", [MujocoKkt(), MujocoForward(Settings(steps=(1e-2,)))])
+@pytest.mark.parametrize("route", [KKT, MujocoForward(Settings(steps=(1e-2,)))])
 def test_a_gear_that_is_misread_does_not_reach_mujoco(route: Source, prr: Case, prr_motion: Motion) -> None:
     """Efforts pass through the engine's own transmission, so that a gear of ours that is wrong shows in them."""
     first, *others = prr.mechanism.actuators
@@ -212,7 +212,7 @@ def test_the_model_opens_and_simulates_as_it_is(mode: str) -> None:
 
 def test_no_file_is_left_behind(prr: Case, prr_motion: Motion, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    MujocoKkt().compute_efforts(prr, prr_motion)
+    KKT.compute_efforts(prr, prr_motion)
     assert list(tmp_path.iterdir()) == []
 
 

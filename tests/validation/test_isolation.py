@@ -69,8 +69,8 @@ BODIES = {
     "fickle": "off = 100 * (case.mechanism.bodies[0].mass / case.robot.mechanism().bodies[0].mass - 1)\n"
     "        if off > 0.8: os.abort()\n"
     "        if off < -0.8: time.sleep(1e6)\n"
-    "        from loopcheck.engines.mujoco.routes.kkt import MujocoKkt\n"
-    "        return MujocoKkt().compute_efforts(case, motion)",
+    "        from loopcheck.engines.mujoco.routes.kkt import KKT\n"
+    "        return KKT.compute_efforts(case, motion)",
     "moody": "os.environ.get('MENDED') or os.abort(); raise EngineError('no longer moody')",
 }
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.engines.mujoco.routes.kkt import MujocoKkt
+from loopcheck.engines.mujoco.routes.kkt import KKT
 from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.mjcf import compile_model, read_mechanism
 from loopcheck.robots.model_file import ModelFile
@@ -125,7 +125,7 @@ def test_a_model_is_the_same_with_its_meshes(tmp_path: Path, model_case: CaseMak
             _add_meshes(path.parent)
         case = model_case(path, amplitude=0.1)
         assert any("files without" in sentence for sentence in case.mechanism.left_out) == (name == "bare")
-        efforts.append(MujocoKkt().compute_efforts(case, prescribe(case)).effort)
+        efforts.append(KKT.compute_efforts(case, prescribe(case)).effort)
         models.append(compile_model(ModelFile(path=path)))
     for field in ("body_mass", "body_inertia", "body_ipos", "body_iquat", "body_pos", "body_quat"):
         np.testing.assert_array_equal(getattr(models[0], field), getattr(models[1], field))

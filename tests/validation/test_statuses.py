@@ -76,9 +76,7 @@ def test_a_bug_in_a_command_is_one_line_and_status_70(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "place", ["loopcheck.engines.mujoco.routes.kkt.MujocoKkt.compute_efforts", "loopcheck.engines.matrices"]
-)
+@pytest.mark.parametrize("place", ["loopcheck.engines.equations.Kkt.compute_efforts", "loopcheck.engines.matrices"])
 def test_a_bug_in_a_row_is_status_70_when_all_tables_are_written(
     loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:

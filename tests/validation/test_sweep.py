@@ -182,11 +182,10 @@ def test_a_simulation_as_it_is_is_judged_by_the_motion_it_made() -> None:
 
 def test_an_engine_with_another_robot_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the nominal robot for the engine, and the perturbed robot for the reference, errors are as large as that."""
-    from loopcheck.engines.mujoco.routes.kkt import MujocoKkt
+    from loopcheck.engines.mujoco.routes import kkt
 
-    right = MujocoKkt.compute_efforts
-    wrong = nominal(SMALL).case
-    monkeypatch.setattr(MujocoKkt, "compute_efforts", lambda self, case, motion: right(self, wrong, motion))
+    right, wrong = kkt.KKT, nominal(SMALL).case.mechanism
+    monkeypatch.setattr(kkt, "KKT", replace(right, equations=lambda _: right.equations(wrong)))
     frame = compute_cases(SMALL, range(9))
     errors = frame.loc[(frame["source"] == "mujoco/kkt") & (frame["result"] == COMPUTED), "relative_error"]
     assert len(errors) > 6

@@ -36,5 +36,5 @@ class DartAsIs(Source):
                 )
 
         with guarded(self.name), silenced():
-            known = demands_along(equations(mechanism), motion)
+            known = demands_along(equations(mechanism), (motion.q, motion.qd, motion.qdd))
             return driven_by_efforts(self.name, case, motion, known, DartRobot, SETTINGS)

@@ -25,5 +25,5 @@ class DrakeAsIs(Source):
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         with guarded(self.name):
-            known = demands_along(equations(case.mechanism), motion)
+            known = demands_along(equations(case.mechanism), (motion.q, motion.qd, motion.qdd))
             return driven_by_efforts(self.name, case, motion, known, DrakeRobot, SETTINGS)

@@ -7,20 +7,22 @@ of its loops; it is added from the derivative of MJX's own Jacobian, as the effo
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple, Self
 
 import numpy as np
 
+from loopcheck.engines.equations import held_drives
 from loopcheck.engines.extrapolation import value_at_zero
 from loopcheck.engines.forward import forward_history, surviving_rungs
 from loopcheck.engines.mjx._joints import joints_of
 from loopcheck.engines.mjx._model import compiled, guarded, loads_of, put, rows_of
 from loopcheck.engines.mjx._stepping import Layout, Robot, Run, simulated
+from loopcheck.engines.mujoco.equations import MujocoEquations
 from loopcheck.engines.mujoco.model import gearing, holds_angle
-from loopcheck.engines.mujoco.routes.forward import drives_of, own_steps
+from loopcheck.engines.mujoco.routes.forward import own_steps
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation, EffortHistory, Refinable, Rung, deviation_of
 from loopcheck.robots.errors import EngineError
@@ -61,7 +63,7 @@ class _Simulation(NamedTuple):
 
     mechanism: Mechanism
     motion: Motion
-    drives: list[int]
+    drives: Sequence[int]
     settings: Settings
     robot: Robot
     layout: Layout
@@ -92,7 +94,7 @@ class MjxForward(Refinable):
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `loopcheck.robots.efforts.Source.compute_efforts`."""
         settings = self.settings
-        drives, undriven = drives_of(case.mechanism, motion)
+        drives, undriven = held_drives(MujocoEquations(case.mechanism), motion)
         bound = (FINEST_FREE if undriven else FINEST) / settings.division
         steps = settings.steps or tuple(own_steps(motion.dt, finest=bound))
         settings = replace(settings, steps=steps)
@@ -135,7 +137,7 @@ def in_words(settings: Settings) -> Mapping[str, str]:
     }
 
 
-def _prepared(mechanism: Mechanism, motion: Motion, drives: list[int], settings: Settings) -> _Simulation:
+def _prepared(mechanism: Mechanism, motion: Motion, drives: Sequence[int], settings: Settings) -> _Simulation:
     """The model with the drives and the settings, on the device."""
     model = compiled(mechanism, [mechanism.drives[k] for k in drives])
     model.opt.tolerance, model.opt.iterations, model.opt.ls_iterations = 0.0, settings.iterations, 0

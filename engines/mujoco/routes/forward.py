@@ -29,22 +29,22 @@ import mujoco
 import numpy as np
 
 from loopcheck.engines import forward
+from loopcheck.engines.equations import held_drives
 from loopcheck.engines.extrapolation import relative_change, value_at_zero
 from loopcheck.engines.forward import forward_history, surviving_rungs
 from loopcheck.engines.mujoco._clock import frozen_targets, moving_targets, push
 from loopcheck.engines.mujoco._compliance import LINEAR, Choice, Run, Simulated, choose
 from loopcheck.engines.mujoco._stepping import stepping
+from loopcheck.engines.mujoco.equations import MujocoEquations
 from loopcheck.engines.mujoco.model import (
     build,
     driven,
     equality_rows,
     gearing,
     guarded,
-    loop_jacobian,
     opening,
     rows_of_drives,
 )
-from loopcheck.engines.projection import drives_along, null_space
 from loopcheck.robots.efforts import Deviation, EffortHistory, Refinable, Rung, deviation_of
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import Coordinate, CoordinateClosure, Mechanism
@@ -116,7 +116,7 @@ class MujocoForward(Refinable):
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `loopcheck.robots.efforts.Source.compute_efforts`."""
-        drives, undriven = drives_of(case.mechanism, motion)
+        drives, undriven = held_drives(MujocoEquations(case.mechanism), motion)
         finest = (FINEST_FREE if undriven else FINEST) / self.settings.division
         steps = self.settings.steps or own_steps(motion.dt, finest=finest)
         simulated = cache(partial(self._run, case.mechanism, motion, drives))
@@ -153,7 +153,7 @@ class MujocoForward(Refinable):
         finer = replace(settings, steps=steps, division=2 * settings.division, compliances=compliances)
         return type(self)(replace(finer, settled=settings.settled / 2**ORDER))  # or it would end at the same step
 
-    def _run(self, mechanism: Mechanism, motion: Motion, drives: list[int], dt: float, compliance: float) -> Run:
+    def _run(self, mechanism: Mechanism, motion: Motion, drives: Sequence[int], dt: float, compliance: float) -> Run:
         steps = round((motion.t[-1] - motion.t[0]) / dt)
         drive = motion.law(motion.t[0] + np.arange(2 * steps + 1) * dt / 2)
         with guarded(self.name):
@@ -218,14 +218,6 @@ def own_steps(report: float, finest: float = FINEST) -> list[float]:
     return forward.own_steps(report, finest=finest, rungs=RUNGS)
 
 
-def drives_of(mechanism: Mechanism, motion: Motion) -> tuple[list[int], int]:
-    """Driven coordinates that get a drive (all unless redundantly actuated), and the number of undriven dofs."""
-    model = build(mechanism)
-    jacobian = partial(loop_jacobian, model, mujoco.MjData(model))
-    drives = drives_along(jacobian, motion.q, mechanism.rates_of(mechanism.drives))
-    return drives, null_space(jacobian(motion.q[len(motion.t) // 2])).shape[1] - len(drives)
-
-
 def _of_curves(mechanism: Mechanism) -> Iterator[str]:
     """The closures with a curvature that MuJoCo leaves out, so that its solver lets them drift (see known issues)."""
     curved = [
@@ -262,7 +254,7 @@ def _own_gap(mechanism: Mechanism, motion: Motion) -> Deviation:
     return widest
 
 
-def _of_drives(mechanism: Mechanism, drives: list[int], diverged: list[str]) -> Iterator[str]:
+def _of_drives(mechanism: Mechanism, drives: Sequence[int], diverged: list[str]) -> Iterator[str]:
     names = [drive.name for k, drive in enumerate(mechanism.drives) if k not in drives]
     if names:
         yield f"redundantly actuated: {', '.join(names)} not driven; only the projected effort is comparable"
@@ -275,7 +267,7 @@ def at_compliance(settings: Settings, compliance: float) -> Settings:
 
 
 def _simulate(
-    mechanism: Mechanism, motion: Motion, drives: list[int], drive: Drive, dt: float, settings: Settings
+    mechanism: Mechanism, motion: Motion, drives: Sequence[int], drive: Drive, dt: float, settings: Settings
 ) -> Run:
     """Simulate the whole motion at a compliance and read the drives on the report grid.
 

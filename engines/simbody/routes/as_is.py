@@ -30,7 +30,7 @@ class SimbodyAsIs(Source):
         mechanism = case.mechanism
         _want_scalar(mechanism)
         with guarded(self.name):
-            known = demands_along(equations(mechanism), motion)
+            known = demands_along(equations(mechanism), (motion.q, motion.qd, motion.qdd))
             return driven_by_efforts(self.name, case, motion, known, SimbodyRobot, SETTINGS)
 
 
