@@ -7,7 +7,7 @@ the metadata of a Parquet file under `loopcheck`.
 import re
 import tomllib
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, TypeAlias, cast, get_args
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -16,6 +16,8 @@ from loopcheck.robots.errors import MechanismError, ShapeError
 from loopcheck.robots.log import EffortTime, Held, Instantaneous
 from loopcheck.robots.schema import reason_of
 
+Side: TypeAlias = Literal["motor", "joint"]
+SIDES = get_args(Side)
 INSTANTANEOUS = "instantaneous"
 FACTORS: Mapping[str, Mapping[str, float]] = {
     "time": {"s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0},
@@ -50,6 +52,8 @@ class Description(BaseModel):
 
     effort_time: str = ""
     """`held:SECONDS` or `instantaneous`; empty if unknown."""
+    side: Side = "motor"
+    """Side of the gear on which the efforts are: `motor` before it, `joint` behind it."""
     source: str = ""
     """Tool that wrote the log."""
     units: Units = Units()
@@ -96,6 +100,17 @@ def effort_time_of(text: str, where: str) -> EffortTime | None:
     except ValueError:
         pass
     raise MechanismError(f"{where}: effort_time must be held:SECONDS or {INSTANTANEOUS}, got '{text}'")
+
+
+def side_of(text: str, where: str) -> Side | None:
+    """Side of the gear on which efforts are; None of an empty text.
+
+    Raises:
+        MechanismError: If it is neither side.
+    """
+    if text not in ("", *SIDES):
+        raise MechanismError(f"{where}: side must be {' or '.join(SIDES)}, got '{text}'")
+    return cast("Side", text) if text else None
 
 
 def in_text(effort_time: EffortTime) -> str:

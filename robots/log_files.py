@@ -1,17 +1,18 @@
-"""Logs as files: CSV or Parquet, with a description beside the numbers.
+"""Logs as files: named columns of any format of `log_tables`, with a description beside the numbers.
 
 Columns: `t`; `JOINT.q`, `JOINT.qd` and `JOINT.qdd`, or a whole state `qpos.0 …`, `qvel.0 …`, `qacc.0 …` in MuJoCo's
 order; `ACTUATOR.effort`, the effort that acted; and perhaps other readings of it, `ACTUATOR.commanded`, `.reported` and
-`.sensor`. Velocities and accelerations may be missing. A unit may stand behind a name, as in `hip.q [deg]`.
+`.sensor`. Velocities and accelerations may be missing. A unit may stand behind a name, as in `hip.q [deg]`. Names of
+other tools are in `exporters.toml`; they are used as far as the robot has their joints.
 """
 
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,23 +22,25 @@ from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.log import READINGS, EffortTime, Log
 from loopcheck.robots.log_description import (
     Description,
+    Side,
     effort_time_of,
     in_text,
     read_description,
     unit_factor,
 )
+from loopcheck.robots.log_tables import KEY, PARQUET, pyarrow, read_table
 from loopcheck.robots.mechanism import Coordinate, Mechanism
-from loopcheck.robots.text_table import ENCODING, numbers, read_text_table
+from loopcheck.robots.text_table import ENCODING, numbers
 
 if TYPE_CHECKING:
     import pandas as pd
 
 EXPORTERS = Path(__file__).with_name("exporters.toml")
-PARQUET = ".parquet"
-KEY = "loopcheck"
-"""Metadata key of the description in a Parquet file."""
-UNIT = re.compile(r"^(?P<name>.*?)\s*[\[(](?P<unit>[^\])]+)[\])]$")
-"""A name followed by a unit in brackets."""
+UNIT = re.compile(r"^(?P<name>.*?)\s*[\[(](?!\d+[\])])(?P<unit>[^\])]+)[\])]$")
+"""A name followed by a unit in brackets; a number in brackets is an index."""
+EPOCH = 1e8
+"""Times above this are counted from the first row [s]: they are dates, whose fractions a number does not hold."""
+MOTION_OR_EFFORT = re.compile(r".*\.(q|qd|qdd|effort)|q(pos|vel|acc)\.\d+")
 STATES = {"q": "qpos", "qd": "qvel", "qdd": "qacc"}
 
 
@@ -70,6 +73,14 @@ class _Table:
             raise MechanismError(f"{self._where(name)}: numbers must be finite, got '{got}' in row {row + 1}")
         return values
 
+    def times(self) -> Array:
+        """Times of the rows [s]; those of dates from the first row on."""
+        values = self.column("t", "time")
+        if np.abs(values).max(initial=0.0) < EPOCH:
+            return values
+        exact = [Decimal(str(cell)) for cell in self.frame[self.names["t"]]]
+        return np.array([float(cell - exact[0]) for cell in exact]) * self._factor("t", "time")
+
     def gappy(self, name: str, quantity: str) -> Array:
         """The same, with NaN for missing numbers and columns."""
         return self._numbers(name, quantity) if name in self.names else np.full(len(self.frame), np.nan)
@@ -82,44 +93,60 @@ class _Table:
         values = numbers(self.frame[self.names[name]]) * self.signs.get(name, 1)
         if not quantity:
             return values
+        return values * self._factor(name, quantity)
+
+    def _factor(self, name: str, quantity: str) -> float:
         unit = self.units.get(name) or getattr(self.description.units, quantity)
-        return values * unit_factor(quantity, unit, self._where(name))
+        return unit_factor(quantity, unit, self._where(name))
 
 
-def read_log(path: Path, mechanism: Mechanism, *, name: str = "", effort_time: EffortTime | None = None) -> Log:
+def read_log(
+    path: Path,
+    mechanism: Mechanism,
+    *,
+    name: str = "",
+    effort_time: EffortTime | None = None,
+    side: Side | None = None,
+) -> Log:
     """Read a log of a robot.
 
     Args:
-        path: CSV or Parquet file.
+        path: File in any format of `log_tables`, or the folder of a bag.
         mechanism: The robot; its joints determine the columns of angles and of lengths.
         name: Name of the log; by default that of the file.
         effort_time: Time at which its efforts acted, instead of the declaration in the file.
+        side: Side of the gear on which its efforts are, instead of the declaration in the file.
 
     Raises:
         MechanismError: If the file or its description cannot be read, or columns are missing or not numbers.
         ShapeError: If its times do not increase in equal steps, or a value is not finite.
     """
-    return _log_of(_read_table(path, mechanism), mechanism, name or path.stem, effort_time)
+    return _log_of(_read_table(path, mechanism), mechanism, name or path.stem, effort_time, side)
 
 
 def log_of_frame(
-    frame: "pd.DataFrame", mechanism: Mechanism, *, name: str, effort_time: EffortTime | None = None
+    frame: "pd.DataFrame",
+    mechanism: Mechanism,
+    *,
+    name: str,
+    effort_time: EffortTime | None = None,
+    side: Side | None = None,
 ) -> Log:
     """A log of a robot from a table with the columns of a file, including units behind the names.
 
     Args:
         effort_time: Time at which its efforts acted, if it is documented.
+        side: Side of the gear on which its efforts are; by default that of the motor.
 
     Raises:
         MechanismError: If columns are missing or not numbers.
         ShapeError: If its times do not increase in equal steps, or a value is not finite.
     """
     table = _table_of(frame.reset_index(drop=True), Description(), mechanism, Path(name))
-    return _log_of(table, mechanism, name, effort_time)
+    return _log_of(table, mechanism, name, effort_time, side)
 
 
-def _log_of(table: _Table, mechanism: Mechanism, name: str, effort_time: EffortTime | None) -> Log:
-    t = table.column("t", "time")
+def _log_of(table: _Table, mechanism: Mechanism, name: str, effort_time: EffortTime | None, side: Side | None) -> Log:
     motion = _whole_state(table, mechanism) if "qpos.0" in table.names else _named_joints(table, mechanism)
     actuators = [actuator for actuator in mechanism.actuators if f"{actuator.name}.effort" in table.names]
     if not actuators:
@@ -132,11 +159,14 @@ def _log_of(table: _Table, mechanism: Mechanism, name: str, effort_time: EffortT
         for kind in READINGS
         if any(f"{a.name}.{kind}" in table.names for a in actuators)
     }
+    effort = np.stack([table.column(f"{a.name}.effort", kinds[a.name]) for a in actuators], axis=1)
+    if (side or table.description.side) == "joint":
+        effort /= [a.gear for a in actuators]
     return Log(
         name=name,
-        t=t,
+        t=table.times(),
         actuators=tuple(a.name for a in actuators),
-        effort=np.stack([table.column(f"{a.name}.effort", kinds[a.name]) for a in actuators], axis=1),
+        effort=effort,
         readings=readings,
         effort_time=effort_time or effort_time_of(table.description.effort_time, str(table.path)),
         source=table.description.source,
@@ -169,7 +199,7 @@ def write_log(log: Log, path: Path) -> None:
     text = "".join(f"{key} = {_toml_string(value)}\n" for key, value in fields.items() if value)
     frame = pd.DataFrame(columns)
     if path.suffix == PARQUET:
-        pa = _pyarrow(path)
+        pa = pyarrow(path)
         pa.parquet.write_table(pa.Table.from_pandas(frame).replace_schema_metadata({KEY: text}), path)
         return
     header = "".join(f"# {line}\n" for line in text.splitlines())
@@ -182,11 +212,11 @@ def _toml_string(text: str) -> str:
 
 def _read_table(path: Path, mechanism: Mechanism) -> _Table:
     try:
-        frame, above = _read_parquet(path) if path.suffix == PARQUET else read_text_table(path)
+        frame, above = read_table(path)
         beside = path.with_suffix(".toml")
         text = beside.read_text(encoding=ENCODING) if beside.is_file() else above
     except (OSError, ValueError) as error:
-        raise MechanismError(f"{path}: a log must be CSV or Parquet: {str(error).splitlines()[0]}") from error
+        raise MechanismError(f"{path}: a log must be a table or a bag: {str(error).splitlines()[0]}") from error
     description = read_description(text, str(beside if beside.is_file() else path))
     return _table_of(frame, description, mechanism, path)
 
@@ -198,37 +228,13 @@ def _table_of(frame: "pd.DataFrame", description: Description, mechanism: Mechan
         MechanismError: If two columns have the same content, or a declaration refers to a missing column.
     """
     names, units = _our_names(frame, description, mechanism, path)
-    signs = {_of_actuator(name, mechanism): sign for name, sign in description.signs.items()}
+    used = [names[name] for name in names if MOTION_OR_EFFORT.fullmatch(name)]
+    frame = frame.dropna(subset=used, how="all").reset_index(drop=True)  # rows of other topics
+    signs = {_of_actuator(name, mechanism, path): sign for name, sign in description.signs.items()}
     for name in signs:
         if name not in names:  # or a misspelt name would leave the sign as it is
             raise MechanismError(f"{path}: signs: names must be columns ({', '.join(names)}), got '{name}'")
     return _Table(path=path, frame=frame, description=description, names=names, units=units, signs=signs)
-
-
-def _read_parquet(path: Path) -> tuple["pd.DataFrame", str]:
-    pa = _pyarrow(path)
-    try:
-        table = pa.parquet.read_table(path)
-    except pa.ArrowException as error:
-        raise ValueError(str(error)) from error
-    metadata = table.schema.metadata or {}
-    return table.to_pandas(ignore_metadata=True), metadata.get(KEY.encode(), b"").decode("utf-8")
-
-
-def _pyarrow(path: Path) -> ModuleType:
-    """The library of Parquet files.
-
-    Raises:
-        MechanismError: If it is not installed.
-    """
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet
-    except ModuleNotFoundError as error:
-        raise MechanismError(
-            f"{path}: Parquet requires pyarrow: pip install 'loopcheck[parquet]', or convert the log to CSV"
-        ) from error
-    return pa
 
 
 def _our_names(
@@ -247,19 +253,26 @@ def _our_names(
     for column in map(str, frame.columns):
         match = UNIT.match(column)
         plain = match["name"] if match else column
-        ours = _of_actuator(declared.get(column) or _of_exporter(plain), mechanism)
+        ours = _of_actuator(declared.get(column) or _of_exporter(plain, mechanism), mechanism, path)
+        if ours in description.columns and column not in declared:
+            continue  # another topic of the same joint, for example
         if ours in names:
-            raise MechanismError(f"{path}: must have a single column for '{ours}', got '{names[ours]}' and '{column}'")
+            raise MechanismError(
+                f"{path}: must have a single column for '{ours}', got '{names[ours]}' and '{column}'. Declare one of "
+                f'them: columns = {{ "{ours}" = "{column}" }}'
+            )
         names[ours] = column
         if match:
             units[ours] = match["unit"]
     return names, units
 
 
-def _of_exporter(name: str) -> str:
-    """Our name of a column, by the first pattern that fits."""
+def _of_exporter(name: str, mechanism: Mechanism) -> str:
+    """Our name of a column, by the first pattern that fits with a joint or an actuator of the robot, or its own."""
+    owners = {one.name for one in (*mechanism.joints, *mechanism.drives, *mechanism.actuators)}
     for pattern, ours in _patterns():
-        if match := pattern.fullmatch(name):
+        match = pattern.fullmatch(name)
+        if match and match.groupdict().get("joint", "") in {"", *owners}:
             return ours.format(**match.groupdict())
     return name
 
@@ -270,13 +283,22 @@ def _patterns() -> Sequence[tuple[re.Pattern[str], str]]:
     return [(re.compile(theirs, re.I), ours) for names in exporters.values() for theirs, ours in names.items()]
 
 
-def _of_actuator(name: str, mechanism: Mechanism) -> str:
-    """An effort that is named by its joint, by the name of the only actuator there."""
+def _of_actuator(name: str, mechanism: Mechanism, path: Path) -> str:
+    """An effort that is named by its joint, by the name of the only actuator there.
+
+    Raises:
+        MechanismError: If the joint has several actuators.
+    """
     owner, _, kind = name.rpartition(".")
     if kind not in ("effort", *READINGS) or owner in [actuator.name for actuator in mechanism.actuators]:
         return name
     candidates = [actuator.name for actuator in mechanism.actuators if actuator.coordinate.name == owner]
-    return f"{candidates[0]}.{kind}" if len(candidates) == 1 else name
+    if len(candidates) > 1:
+        raise MechanismError(
+            f"{path}: column '{name}' must name one of the actuators of joint '{owner}' ({', '.join(candidates)}): "
+            f'columns = {{ "{candidates[0]}.{kind}" = ... }}'
+        )
+    return f"{candidates[0]}.{kind}" if candidates else name
 
 
 def _effort_quantity(mechanism: Mechanism, actuator: int) -> str:
@@ -321,7 +343,8 @@ def _named_joints(table: _Table, mechanism: Mechanism) -> dict[str, Any]:
     if not joints:
         known = ", ".join(f"'{drive.name}.q'" for drive in mechanism.drives)
         raise MechanismError(
-            f"{table.path}: must have position columns {known} or 'qpos.0' ..., got {', '.join(table.names)}"
+            f"{table.path}: must have position columns {known} or 'qpos.0' ..., got {', '.join(table.names)}. Names of "
+            "another tool: state them in the description of the log, under columns"
         )
     quantities = {drive.name: _drive_quantity(mechanism, drive) for drive in mechanism.drives}
     quantities |= {joint.name: "length" if joint.kind == "slide" else "angle" for joint in mechanism.joints}

@@ -15,8 +15,23 @@ ENCODING = "utf-8-sig"
 """UTF-8, with or without a byte-order mark (as written by Windows programs)."""
 
 
-def read_text_table(path: Path) -> "tuple[pd.DataFrame, str]":
+def first_row(path: Path) -> list[str]:
+    """Cells of the first row below the lines above the table.
+
+    Raises:
+        OSError: If the file cannot be read.
+        ValueError: If it is not UTF-8, or has no row.
+    """
+    line, _ = _first_line(path)
+    return [cell.strip() for cell in line.split(_separator(line))]
+
+
+def read_text_table(path: Path, *, has_names: bool = True) -> "tuple[pd.DataFrame, str]":
     """A table, its cells as the texts that they are, and the lines above it.
+
+    Args:
+        path: The file.
+        has_names: Whether the first row contains the names of the columns; otherwise they are numbers.
 
     Raises:
         OSError: If it cannot be read.
@@ -24,17 +39,9 @@ def read_text_table(path: Path) -> "tuple[pd.DataFrame, str]":
     """
     import pandas as pd  # takes half a second, for which no start of a command has to wait
 
-    with path.open(encoding=ENCODING) as file:
-        above: list[str] = []
-        for line in file:
-            if line.strip() and not line.startswith("#"):
-                break
-            above.append(line[1:].strip())
-        else:
-            raise ValueError("must have a header line with the column names")
-    separator = max(",;\t", key=line.count)
-    names = [name.strip() for name in line.split(separator)]
-    for name in names:
+    line, above = _first_line(path)
+    names = first_row(path)
+    for name in names if has_names else ():
         if names.count(name) > 1:
             raise ValueError(f"column names must be unique, got '{name}' {names.count(name)} times")
     with warnings.catch_warnings():
@@ -42,16 +49,32 @@ def read_text_table(path: Path) -> "tuple[pd.DataFrame, str]":
         try:
             frame = pd.read_csv(
                 path,
-                sep=separator,
+                sep=_separator(line),
                 skiprows=len(above),
                 skipinitialspace=True,
                 encoding=ENCODING,
                 dtype=str,
                 index_col=False,
+                header=0 if has_names else None,
             )
         except pd.errors.ParserWarning as error:
             raise ValueError(f"rows must not have more cells than the header ({len(names)} names)") from error
-    return frame.rename(columns=str.strip), "\n".join(above)
+    return frame.rename(columns=str.strip) if has_names else frame, "\n".join(above)
+
+
+def _first_line(path: Path) -> tuple[str, list[str]]:
+    """The first line of the table, and the lines above it without their `#`."""
+    with path.open(encoding=ENCODING) as file:
+        above: list[str] = []
+        for line in file:
+            if line.strip() and not line.startswith("#"):
+                return line, above
+            above.append(line[1:].strip())
+    raise ValueError("must have a header line with the column names")
+
+
+def _separator(line: str) -> str:
+    return max(",;\t", key=line.count)
 
 
 def numbers(texts: "pd.Series") -> Array:

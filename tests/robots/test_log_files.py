@@ -167,13 +167,13 @@ PLAIN = text(COLUMNS)
         (PLAIN, "unit = 3", "run.toml: unit: unknown key. Did you mean 'units'"),
         (PLAIN, "unit", "run.toml: the description of a log must be TOML"),
         (PLAIN, 'columns = { "hip.q" = "Hip" }', "must have the column 'Hip', declared for 'hip.q' in its"),
-        ("# only a comment\n", "", "a log must be CSV or Parquet: must have a header line"),
+        ("# only a comment\n", "", "a log must be a table or a bag: must have a header line"),
         (PLAIN.replace("hip.qd", "hip.q"), "", "column names must be unique, got 'hip.q' 2 times"),
         (PLAIN.replace("\n", ",1\n").replace("effort,1", "effort"), "", (
             "rows must not have more cells than the header .7 names"
         )),
         (PLAIN + "1,2\n", "", "numbers must be finite"),
-        (PLAIN + "1,2,3,4,5,6,7,8,9\n", "", "a log must be CSV or Parquet"),
+        (PLAIN + "1,2,3,4,5,6,7,8,9\n", "", "a log must be a table or a bag"),
     ],
 )  # fmt: skip
 def test_a_bad_file_gets_one_line(
@@ -213,7 +213,7 @@ def test_lines_above_the_names_may_be_empty(tmp_path: Path, mechanism: Mechanism
 def test_files_that_are_no_tables_get_one_line(tmp_path: Path, mechanism: Mechanism) -> None:
     for name, content in (("a.parquet", b"no"), ("b.csv", b"\xff\xfe\x00"), ("c.csv", b"")):
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(HarnessError, match=f"{name}: a log must be CSV or Parquet"):
+        with pytest.raises(HarnessError, match=f"{name}: a log must be a table or a bag"):
             read_log(tmp_path / name, mechanism)
     with pytest.raises(HarnessError, match=r"gone.csv: a log must be"):
         read_log(tmp_path / "gone.csv", mechanism)

@@ -22,7 +22,7 @@ from loopcheck.analytic.motion.laws import RECORDED
 from loopcheck.robots.arrays import Array, root_mean_square
 from loopcheck.robots.errors import SingularityError, ToleranceError
 from loopcheck.robots.log import UNMODELLED, EffortTime, Held, Instantaneous, Log
-from loopcheck.robots.log_description import in_text
+from loopcheck.robots.log_description import Side, in_text
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.robot import Case, MotionSpec, configurations
 from loopcheck.validation.judge import sources
@@ -58,6 +58,8 @@ class LogOptions:
     """Largest residual that agrees, over the largest effort that the motion requires of the actuator [-]."""
     effort_time: EffortTime | None = None
     """Time of application of the efforts, instead of the statement in the log."""
+    side: Side | None = None
+    """Side of the gear on which the efforts are, instead of the statement in the log."""
     start: float = -np.inf
     """Samples before this time are ignored [s]."""
     fitted: tuple[str, ...] = ()

@@ -34,6 +34,13 @@ from loopcheck.validation.studies.options import (
     group=JUDGEMENT,
     help="Time at which the efforts acted: held:SECONDS or instantaneous.  [default: as in the log, or both tried]",
 )
+@option(
+    "--effort-side",
+    "side",
+    type=click.Choice(["motor", "joint"]),
+    group=JUDGEMENT,
+    help="Side of the gear on which the efforts are logged.  [default: as in the log, or motor]",
+)
 @accuracy_option("Largest effort error that agrees, relative to the largest required effort.  [default: 0.001]")
 @option(
     "--internal-load",
@@ -70,27 +77,32 @@ def command(target: str, logs: tuple[Path, ...], execution: Execution, **options
     """Check whether the efforts in a LOG are the efforts that its motion requires.
 
     A LOG is a CSV or Parquet file with t, JOINT.q (and JOINT.qd, JOINT.qdd if logged) or qpos.0 ..., and
-    ACTUATOR.effort, from any engine, tool or test bench. Units and the time at which the efforts acted are stated in
-    its header or in LOG.toml.
+    ACTUATOR.effort, from any engine, tool or test bench; or a ROS 2 bag with joint states. Units and the time at which
+    the efforts acted are stated in its header or in LOG.toml.
 
     \b
     Examples:
       loopcheck judge my_robot.xml run.csv
       loopcheck judge my_robot.xml bench.csv --fit friction --fit mass:thigh
+      loopcheck judge my_robot.xml rosbag2_2026_03_01 --effort-side joint
       loopcheck judge 3prr mine.csv simscape.csv --effort-time held:0.001 --accuracy 1% --from 0.2
     """
-    from loopcheck.robots.catalogue import want_files, want_targets
+    from loopcheck.robots.catalogue import want_targets
     from loopcheck.robots.log_description import effort_time_of
+    from loopcheck.robots.log_tables import files_of_log
     from loopcheck.validation.judge.targets import case_of
 
     want_targets([target])
-    want_files(logs)
+    for log in logs:
+        files_of_log(log)
     when = effort_time_of(options.pop("effort_time"), "--effort-time")
     case = case_of(target, **{name: options.pop(name) for name in ("mode", "configuration", "actuated")})
     execution.prepare()
     from loopcheck.validation.judge.logs import LogOptions
     from loopcheck.validation.studies.judge.study import judge_of_files
 
-    given = {name: options.pop(name) for name in ("accuracy", "internal_load", "start") if options[name] is not None}
+    given = {
+        name: options.pop(name) for name in ("accuracy", "internal_load", "start", "side") if options[name] is not None
+    }
     asked = LogOptions(effort_time=when, fitted=options["fitted"], **given)
     return execution.run(judge_of_files(case, logs, asked=asked, names=options["names"]))

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from loopcheck.analytic.logs.parameters import Estimate
 from loopcheck.robots.errors import NotFoundError, ShapeError
-from loopcheck.robots.log import EffortTime, Log
-from loopcheck.robots.log_description import effort_time_of
+from loopcheck.robots.log import Log
+from loopcheck.robots.log_description import Side, effort_time_of, side_of
 from loopcheck.robots.log_files import log_of_frame, read_log
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.validation.judge.limits import ACCURACY, INTERNAL_LOAD
@@ -28,6 +28,8 @@ class Options(TypedDict, total=False):
 
     effort_time: str
     """Time of application of the efforts: `held:SECONDS` or `instantaneous`; by default as in the log, or both."""
+    effort_side: Side
+    """Side of the gear on which the efforts are, `motor` or `joint`; by default as in the log, or the motor's."""
     accuracy: float
     """Largest residual that agrees, over the largest effort that the motion requires of the actuator [-]; by default
     0.001."""
@@ -106,7 +108,7 @@ def judge(
     )
     judged = judge_log(
         case,
-        _log(log, case.mechanism, options.get("name", ""), asked.effort_time),
+        _log(log, case.mechanism, options.get("name", ""), asked),
         start=asked.start,
         fitted=asked.fitted,
     )
@@ -129,6 +131,7 @@ def _log_options(options: Options) -> LogOptions:
         accuracy=options.get("accuracy", ACCURACY),
         internal_load=options.get("internal_load", INTERNAL_LOAD),
         effort_time=effort_time_of(options.get("effort_time", ""), "judge"),
+        side=side_of(options.get("effort_side", ""), "judge"),
         start=options.get("start", -np.inf),
         fitted=(fitted,) if isinstance(fitted, str) else tuple(fitted),
     )
@@ -138,14 +141,16 @@ def _log(
     log: "str | Path | Log | pd.DataFrame | Mapping[str, ArrayLike]",
     mechanism: Mechanism,
     name: str,
-    effort_time: EffortTime | None,
+    asked: LogOptions,
 ) -> Log:
     if isinstance(log, Log):
-        return replace(log, name=name or log.name, effort_time=effort_time or log.effort_time)
+        if asked.side == "joint":
+            raise ShapeError(f"{log.name}: efforts of a Log must be those before the gear, got effort_side 'joint'")
+        return replace(log, name=name or log.name, effort_time=asked.effort_time or log.effort_time)
     if isinstance(log, str | Path):
-        return read_log(Path(log), mechanism, name=name, effort_time=effort_time)
+        return read_log(Path(log), mechanism, name=name, effort_time=asked.effort_time, side=asked.side)
     frame = _frame(log, name or "log") if isinstance(log, Mapping) else log
-    return log_of_frame(frame, mechanism, name=name or "log", effort_time=effort_time)
+    return log_of_frame(frame, mechanism, name=name or "log", effort_time=asked.effort_time, side=asked.side)
 
 
 def _frame(columns: Mapping[str, ArrayLike], name: str) -> "pd.DataFrame":

@@ -13,6 +13,7 @@ from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.log_description import in_text
 from loopcheck.robots.log_files import read_log
+from loopcheck.robots.log_tables import files_of_log
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 from loopcheck.validation.execution.journal import Task
@@ -96,7 +97,7 @@ class Judge(Study):
                 judge_file,
                 (self.case, name, path, self.asked),
                 partial(_lost, self.case, name),
-                (path.with_suffix(".toml"),),
+                files_of_log(path),
             )
             for name, path in self.logs.items()
         ]
@@ -157,7 +158,7 @@ def judge_file(case: Case, name: str, path: Path, asked: LogOptions) -> LogOutco
     Raises:
         HarnessError: If the file is bad or does not fit the robot; the message names the file.
     """
-    log = read_log(path, case.mechanism, name=name, effort_time=asked.effort_time)
+    log = read_log(path, case.mechanism, name=name, effort_time=asked.effort_time, side=asked.side)
     return compared(judge_log(case, log, start=asked.start, fitted=asked.fitted))
 
 
