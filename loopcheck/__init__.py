@@ -1,4 +1,4 @@
-"""`from loopcheck import judge` for logs in notebooks and tests; the command `loopcheck` is in `__main__`.
+"""`from loopcheck import acted_effort, judge` for notebooks and tests; the command `loopcheck` is in `__main__`.
 
 The packages are `loopcheck.robots`, `loopcheck.analytic`, `loopcheck.engines` and `loopcheck.validation`. A wheel
 contains them here. In a checkout they are at the top of the repository, and links here serve tools that map paths to
@@ -9,9 +9,17 @@ import os.path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from loopcheck.engines.mujoco.acted_effort import ActedEffort, acted_effort
     from loopcheck.validation.studies.judge.library import Judgement, judge
 
-__all__ = ["Judgement", "judge"]
+__all__ = ["ActedEffort", "Judgement", "acted_effort", "judge"]
+
+_MODULES = {
+    "ActedEffort": "engines.mujoco.acted_effort",
+    "acted_effort": "engines.mujoco.acted_effort",
+    "Judgement": "validation.studies.judge.library",
+    "judge": "validation.studies.judge.library",
+}
 
 _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
 _PACKAGE = os.path.join(_HERE, "robots")  # noqa: PTH118
@@ -21,8 +29,8 @@ if os.path.islink(_PACKAGE) or not os.path.isdir(_PACKAGE):  # noqa: PTH112, PTH
 
 def __getattr__(name: str) -> Any:
     """Load the public names on first use, so that the command line starts fast."""
-    if name not in ("Judgement", "judge"):
+    if name not in _MODULES:
         raise AttributeError(f"module 'loopcheck' has no attribute '{name}'")
-    from loopcheck.validation.studies.judge import library
+    from importlib import import_module
 
-    return getattr(library, name)
+    return getattr(import_module(f"loopcheck.{_MODULES[name]}"), name)

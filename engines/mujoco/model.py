@@ -236,8 +236,8 @@ def constraint_jacobian(model: Any, data: Any) -> Array:
 
 
 def transmission(model: Any, data: Any) -> Array:
-    """The engine's actuator velocities per joint velocity, gears included [-], shape (nu, nv)."""
-    S = np.zeros((model.nu, model.nv))
+    """The engine's actuator velocities per joint velocity, gears included [-], shape (force outputs, nv)."""
+    S = np.zeros((len(data.moment_rownnz), model.nv))
     mujoco.mju_sparse2dense(S, data.actuator_moment, data.moment_rownnz, data.moment_rowadr, data.moment_colind)
     return S
 

@@ -1,0 +1,172 @@
+"""Efforts that acted in a step of `mj_step`, against the impulse of the step."""
+
+import copy
+import doctest
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopcheck import ActedEffort, acted_effort
+from loopcheck.engines.mujoco import acted_effort as module
+from loopcheck.engines.mujoco.model import inertia_matrix, transmission
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import EngineError, ShapeError
+from loopcheck.robots.model_file import captured_warnings
+
+mujoco = pytest.importorskip("mujoco")
+
+STATE = mujoco.mjtState.mjSTATE_INTEGRATION
+INTEGRATORS = [
+    name
+    for name in ("Euler", "implicit", "implicitfast", "discrete", "RK4")
+    if hasattr(mujoco.mjtIntegrator, f"mjINT_{name.upper()}")
+]
+SERVO = '<position joint="x" kp="2000" kv="60" {limit}/>'
+DRIVES = {
+    "motor": '<motor joint="x" gear="2"/>',
+    "velocity": '<velocity joint="x" kv="60"/>',
+    "servo": SERVO.format(limit=""),
+    "servo at its limit": SERVO.format(limit='forcerange="-10 10"'),
+    "filtered servo": '<position joint="x" kp="2000" timeconst=".01" gear="3"/>',
+    "integrator": '<intvelocity joint="x" kp="200" actrange="-1 1"/>',
+    "two drives": '<motor joint="x"/><position joint="x" kp="800" kv="20" gear="-2"/>',
+}
+LOOP = """<mujoco><option timestep=".002"/><default><joint axis="0 1 0"/><geom type="capsule" size=".02"/></default>
+<worldbody><geom type="plane" size="2 2 .1" pos="0 0 -.05"/>
+ <body><joint name="a" frictionloss=".02" armature=".01" actuatorfrcrange="-3 3"/><geom fromto="0 0 0 0 0 .2"/>
+  <body name="coupler" pos="0 0 .2"><joint name="b"/><geom fromto="0 0 0 .4 0 .1"/></body></body>
+ <body name="rocker" pos=".4 0 0"><joint name="c" damping=".3"/><geom fromto="0 0 0 0 0 .3"/></body>
+ <body pos="0 .3 0"><freejoint/><geom type="sphere" size=".06" mass=".3"/></body>
+</worldbody><equality><connect body1="coupler" body2="rocker" anchor=".4 0 .1"/></equality>
+<tendon><fixed name="both"><joint joint="a" coef="1"/><joint joint="c" coef="-.5"/></fixed></tendon>
+<actuator><motor joint="b" gear="3"/><position joint="a" kp="40" kv="3"/>
+<velocity tendon="both" kv="2"/><position joint="c" kp="100" timeconst=".02"/></actuator></mujoco>"""
+
+
+def slide(integrator: str, drive: str, joint: str = "") -> Any:
+    return mujoco.MjModel.from_xml_string(
+        f'<mujoco><option integrator="{integrator}" timestep=".002" gravity="0 0 0"/><worldbody><body>'
+        f'<joint name="x" type="slide" {joint}/><geom size=".1" mass="1.5"/></body></worldbody>'
+        f"<actuator>{drive}</actuator></mujoco>"
+    )
+
+
+def loop(integrator: str) -> Any:
+    model = mujoco.MjModel.from_xml_string(LOOP)
+    model.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{integrator.upper()}")
+    return model
+
+
+def state_of(model: Any, data: Any) -> Array:
+    state = np.zeros(mujoco.mj_stateSize(model, STATE))
+    mujoco.mj_getState(model, data, state, STATE)
+    return state
+
+
+def steps(model: Any, count: int) -> Iterator[tuple[Any, Array, Array, ActedEffort]]:
+    """Data and velocity before a step of random controls, its acceleration, and its efforts."""
+    data, rng = mujoco.MjData(model), np.random.default_rng(2026)
+    for _ in range(count):
+        data.ctrl[:], data.qfrc_applied[:] = rng.normal(size=(2, model.nu))[0], rng.normal(scale=0.1, size=model.nv)
+        before, velocity = copy.copy(data), np.array(data.qvel)
+        state = state_of(model, data)
+        mujoco.mj_step(model, data)
+        yield before, (data.qvel - velocity) / model.opt.timestep, velocity, acted_effort(model, state)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("drive", DRIVES)
+def test_the_joint_force_of_a_free_slide_is_its_change_of_momentum(integrator: str, drive: str) -> None:
+    model = slide(integrator, DRIVES[drive])
+    for before, acceleration, _, acted in steps(model, 50):
+        momentum = 1.5 * acceleration - before.qfrc_applied
+        np.testing.assert_allclose(acted.joint_force, momentum, rtol=1e-10, atol=1e-10)
+        gears = model.actuator_gear[:, 0]
+        np.testing.assert_allclose(gears @ acted.effort, momentum, rtol=1e-10, atol=1e-10)
+        assert not acted.off_transmission.any() or abs(acted.off_transmission).max() < 1e-10
+
+
+@pytest.mark.parametrize("integrator", [name for name in INTEGRATORS if name != "RK4"])
+def test_the_joint_force_balances_all_other_forces_of_a_loop(integrator: str) -> None:
+    model = loop(integrator)
+    h, contacts, clamped, differs = model.opt.timestep, 0, 0, 0.0
+
+    def smooth(data: Any, velocity: Array) -> Array:
+        data.qvel[:] = velocity
+        mujoco.mj_forward(model, data)
+        return data.qfrc_passive - data.qfrc_bias * (integrator == "implicit")
+
+    for data, acceleration, velocity, acted in steps(model, 400):
+        mujoco.mj_forward(model, data)
+        contacts, clamped = contacts + data.ncon, clamped + (abs(data.qfrc_actuator[0]) == 3)
+        M, others = inertia_matrix(model, data), data.qfrc_smooth - data.qfrc_actuator + data.qfrc_constraint
+        moment = transmission(model, data)
+        # damping is linear and inertial forces are quadratic in the velocity, so this difference is exact
+        ahead = (smooth(data, velocity + h * acceleration) - smooth(data, velocity - h * acceleration)) / 2
+        left = M @ acceleration - others - ahead - acted.joint_force
+        assert abs(left).max() < 1e-9 * abs(M @ acceleration).max()
+        np.testing.assert_allclose(
+            moment.T @ acted.effort + acted.off_transmission, acted.joint_force, rtol=0, atol=1e-12
+        )
+        np.testing.assert_allclose(moment @ acted.off_transmission, 0, atol=1e-9)
+        differs = max(differs, abs(acted.effort - acted.reported).max())
+    assert contacts
+    assert clamped
+    assert differs > 0.01
+
+
+def test_the_stages_of_runge_kutta_repeat_steps_of_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = loop("RK4")
+    assert sum(1 for _ in steps(model, 200)) == 200
+    euler = ((0.0, 1.0), (0.0, 0.0), (0.0, 0.0), (0.0, 0.0))
+    monkeypatch.setattr("loopcheck.engines.mujoco.acted_effort.STAGES", euler)
+    with pytest.raises(EngineError, match="must end at the state of mj_step"):
+        list(steps(model, 20))
+
+
+def test_damping_between_trees_that_mujoco_drops_is_off_the_transmission() -> None:
+    """The matrix of an implicit step has no element between two trees, so each gets a damping of its own."""
+    model = mujoco.MjModel.from_xml_string(
+        """<mujoco><option integrator="implicit" timestep=".01" gravity="0 0 0"/><worldbody>
+        <body><joint name="x" type="slide"/><geom size=".1" mass="1"/></body>
+        <body pos="0 1 0"><joint name="y" type="slide"/><geom size=".1" mass="2"/></body></worldbody>
+        <tendon><fixed name="both"><joint joint="x" coef="1"/><joint joint="y" coef="-1"/></fixed></tendon>
+        <actuator><velocity tendon="both" kv="30"/></actuator></mujoco>"""
+    )
+    along, kv, h = np.array([1.0, -1.0]), 30.0, 0.01
+    for data, acceleration, velocity, acted in steps(model, 20):
+        force = along * kv * (data.ctrl - along @ velocity) - h * kv * acceleration
+        np.testing.assert_allclose(acted.joint_force, force, rtol=1e-12, atol=1e-12)
+        effort = along @ force / 2
+        np.testing.assert_allclose(acted.effort, effort, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(acted.off_transmission, force - along * effort, atol=1e-12)
+        assert abs(acted.off_transmission).max() > 0.01 * abs(force).max()
+
+
+def test_controls_and_applied_forces_replace_those_of_the_state() -> None:
+    model = slide("implicitfast", DRIVES["velocity"])
+    data = mujoco.MjData(model)
+    plain = state_of(model, data)
+    data.ctrl[:], data.qfrc_applied[:] = 0.7, 2.0
+    within = acted_effort(model, state_of(model, data))
+    given = acted_effort(model, plain, ctrl=[0.7], applied=[2.0])
+    assert given.effort == within.effort != acted_effort(model, plain).effort
+    assert model.opt.disableflags == 0
+
+
+def test_bad_input_and_resets_are_refused() -> None:
+    model = slide("Euler", DRIVES["motor"])
+    data = mujoco.MjData(model)
+    with pytest.raises(ShapeError, match=r"state_before .* shape \(\d+,\), got shape \(3,\)"):
+        acted_effort(model, np.zeros(3))
+    with pytest.raises(ShapeError, match=r"ctrl must be finite, with shape \(1,\), got NaN"):
+        acted_effort(model, state_of(model, data), ctrl=[np.nan])
+    data.qvel[:] = 1e11
+    with pytest.raises(EngineError, match="bad velocity of dof 0"), captured_warnings():
+        acted_effort(model, state_of(model, data))
+
+
+def test_the_example_of_the_documentation_prints_its_output() -> None:
+    assert doctest.testmod(module) == (0, 8)
