@@ -14,7 +14,6 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from loopcheck.engines.mujoco.as_is import DISCRETE, IMPLICIT, RUNGE_KUTTA
 from loopcheck.engines.mujoco.model import transmission
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import EngineError, ShapeError
@@ -23,6 +22,10 @@ from loopcheck.robots.mujoco_compat import CompatibleModel
 
 STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 """State from which a step can be repeated exactly."""
+IMPLICIT = {int(mujoco.mjtIntegrator.mjINT_IMPLICIT), int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST)}
+RUNGE_KUTTA = int(mujoco.mjtIntegrator.mjINT_RK4)
+DISCRETE = int(getattr(mujoco.mjtIntegrator, "mjINT_DISCRETE", -1))
+"""Not before 3.13."""
 BAD = {
     "position": mujoco.mjtWarning.mjWARN_BADQPOS,
     "velocity": mujoco.mjtWarning.mjWARN_BADQVEL,
@@ -75,7 +78,8 @@ def acted_effort(
     Example:
         >>> import mujoco, numpy
         >>> from loopcheck import acted_effort
-        >>> model = mujoco.MjModel.from_xml_string('''<mujoco><option integrator="implicitfast" timestep=".01" gravity="0 0 0"/>
+        >>> model = mujoco.MjModel.from_xml_string('''<mujoco>
+        ... <option integrator="implicitfast" timestep=".01" gravity="0 0 0"/>
         ... <worldbody><body><joint name="x" type="slide"/><geom size=".1" mass="1"/></body></worldbody>
         ... <actuator><velocity joint="x" kv="100"/></actuator></mujoco>''')
         >>> data = mujoco.MjData(model)
@@ -114,6 +118,13 @@ def acted_effort(
             derivative -= data.qDeriv
             return _with(acted, moment, model.opt.timestep * _product(model, derivative, acceleration))
         return acted
+
+
+def integration_state(model: Any, data: Any) -> Array:
+    """State from which `mj_step` repeats the next step."""
+    state = np.zeros(mujoco.mj_stateSize(model, STATE))
+    mujoco.mj_getState(model, data, state, STATE)
+    return state
 
 
 def _vector(values: ArrayLike, size: int, name: str) -> Array:

@@ -17,6 +17,7 @@ from loopcheck.engines.computed_torque import (
     targets,
 )
 from loopcheck.engines.equations import demands_along
+from loopcheck.engines.mujoco.acted_effort import DISCRETE, IMPLICIT, RUNGE_KUTTA, acted_effort, integration_state
 from loopcheck.engines.mujoco.actuators import Actuators, actuators
 from loopcheck.engines.mujoco.equations import MujocoEquations
 from loopcheck.engines.mujoco.model import (
@@ -42,10 +43,6 @@ from loopcheck.robots.robot import Case
 
 AT_ONCE = 500
 """Number of steps for which the ignored forces are computed at once [-]."""
-IMPLICIT = {int(mujoco.mjtIntegrator.mjINT_IMPLICIT), int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST)}
-RUNGE_KUTTA = int(mujoco.mjtIntegrator.mjINT_RK4)
-DISCRETE = int(getattr(mujoco.mjtIntegrator, "mjINT_DISCRETE", -1))
-"""Not before 3.13."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +199,8 @@ class _Run:
         na, count = plan.mechanism.na, self.count
         self.q, self.qd = np.zeros((count + 1, model.nq)), np.zeros((count + 1, model.nv))
         self.act = np.zeros((count + 1, model.na))
-        names = ("force", "wanted", "ctrl", "left_out")
+        self.force_varies = model.opt.integrator == RUNGE_KUTTA and not self.torque.all()
+        names = ("force", "acted", "wanted", "ctrl", "left_out")
         self.log = {name: np.zeros((count, na)) for name in names}
         self.log |= {name: np.full((count, na), np.nan) for name in ("joint", "reaction")}
         self.gaps: dict[bytes, list[Array]] = {}  # by the equalities of their rows
@@ -216,6 +214,8 @@ class _Run:
         log["wanted"][k], inputs, rates = self._inputs(k)
         data.ctrl[:] = log["ctrl"][k] = self.actuators.control_for(inputs, rates)
         apply_wrenches(self.mechanism, model, data)
+        if self.force_varies:
+            log["acted"][k] = acted_effort(model, integration_state(model, data)).effort
         if joints := self.stepper.step(data, reads_joints=reads_joints):
             for name, forces in zip(("joint", "reaction"), joints, strict=True):
                 log[name][k] = np.where(self.dofs >= 0, forces[self.dofs], np.nan)
@@ -267,7 +267,7 @@ class _Run:
         self._write_left_out()
         log, h = self.log, float(self.model.opt.timestep)
         self.q[-1], self.qd[-1], self.act[-1] = self.data.qpos, self.data.qvel, self.data.act
-        inputs, after = (self.actuators.inputs(log["ctrl"], act) for act in (self.act[:-1], self.act[1:]))
+        inputs = self.actuators.inputs(log["ctrl"], self.act[:-1])
         length, velocity = self.q @ self.lengths.T, self.qd @ self.rates.T
         torque = np.broadcast_to(self.torque, log["force"].shape)
         readings = {
@@ -281,9 +281,9 @@ class _Run:
         return Record(
             q=self.q[:-1],
             qd=self.qd[:-1],
-            acted=acted(
-                self.model.opt.integrator, self.actuators, (log["force"], inputs, after), (length, velocity), h
-            ),
+            acted=log["acted"]
+            if self.force_varies
+            else acted(self.model.opt.integrator, self.actuators, (log["force"], inputs), (length, velocity), h),
             readings=readings,
             at_limits=self.actuators.at_limits(log["ctrl"], log["force"]),
             drift=Deviation().or_worse(
@@ -301,35 +301,24 @@ class _Run:
 
 
 def acted(
-    integrator: int,
-    known: Actuators,
-    read: tuple[Array, Array, Array],
-    moved: tuple[Array, Array],
-    h: float,
+    integrator: int, known: Actuators, read: tuple[Array, Array], moved: tuple[Array, Array], h: float
 ) -> EffortSeries:
-    """Efforts that acted over each step, by the integrator's use of a force.
+    """Efforts of affine actuators that acted over each step, as `acted_effort` finds them by a second step.
 
     Args:
-        integrator: MuJoCo's number of it.
-        read: Forces reported by MuJoCo after each step [N or N m] (of its beginning, except with RK4), and
-            inputs of the actuators before and after it, each of shape (nt, na).
+        integrator: MuJoCo's number of it; under Runge-Kutta 4 only for forces that are constant over a step.
+        read: Forces at the beginning of each step [N or N m], and inputs of the actuators, each of shape (nt, na).
         moved: Their lengths and velocities at the beginnings of the steps and after the last, (nt + 1, na) each.
         h: Step [s].
     """
-    length, velocity = moved
-    force, inputs, after = read
+    velocity = moved[1]
+    force, inputs = read
     force = np.clip(force, *known.force_range.T)
     change = np.diff(velocity, axis=0)
     if integrator in IMPLICIT:
         return force + known.change(force, inputs, (np.zeros_like(change), change))
     if integrator == DISCRETE:  # lengths too are those of the end of the step, by its velocity
         return force + known.change(force, inputs, (h * velocity[1:], change))
-    if integrator == RUNGE_KUTTA:
-        first, last = (
-            known.force(values, length[ends], velocity[ends])
-            for values, ends in ((inputs, slice(-1)), (after, slice(1, None)))
-        )
-        return (first + last) / 2
     return force
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from loopcheck.engines.mujoco.as_is import RUNGE_KUTTA
+from loopcheck.engines.mujoco.acted_effort import RUNGE_KUTTA
 from loopcheck.engines.mujoco_warp._model import placed, put
 from loopcheck.engines.mujoco_warp._warp import guarded, mujoco_warp
 from loopcheck.robots.arrays import AnyArray, Array

@@ -10,6 +10,7 @@ import pytest
 
 from loopcheck import ActedEffort, acted_effort
 from loopcheck.engines.mujoco import acted_effort as module
+from loopcheck.engines.mujoco.acted_effort import integration_state
 from loopcheck.engines.mujoco.model import inertia_matrix, transmission
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import EngineError, ShapeError
@@ -17,7 +18,6 @@ from loopcheck.robots.model_file import captured_warnings
 
 mujoco = pytest.importorskip("mujoco")
 
-STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 INTEGRATORS = [
     name
     for name in ("Euler", "implicit", "implicitfast", "discrete", "RK4")
@@ -59,19 +59,13 @@ def loop(integrator: str) -> Any:
     return model
 
 
-def state_of(model: Any, data: Any) -> Array:
-    state = np.zeros(mujoco.mj_stateSize(model, STATE))
-    mujoco.mj_getState(model, data, state, STATE)
-    return state
-
-
 def steps(model: Any, count: int) -> Iterator[tuple[Any, Array, Array, ActedEffort]]:
     """Data and velocity before a step of random controls, its acceleration, and its efforts."""
     data, rng = mujoco.MjData(model), np.random.default_rng(2026)
     for _ in range(count):
         data.ctrl[:], data.qfrc_applied[:] = rng.normal(size=(2, model.nu))[0], rng.normal(scale=0.1, size=model.nv)
         before, velocity = copy.copy(data), np.array(data.qvel)
-        state = state_of(model, data)
+        state = integration_state(model, data)
         mujoco.mj_step(model, data)
         yield before, (data.qvel - velocity) / model.opt.timestep, velocity, acted_effort(model, state)
 
@@ -148,9 +142,9 @@ def test_damping_between_trees_that_mujoco_drops_is_off_the_transmission() -> No
 def test_controls_and_applied_forces_replace_those_of_the_state() -> None:
     model = slide("implicitfast", DRIVES["velocity"])
     data = mujoco.MjData(model)
-    plain = state_of(model, data)
+    plain = integration_state(model, data)
     data.ctrl[:], data.qfrc_applied[:] = 0.7, 2.0
-    within = acted_effort(model, state_of(model, data))
+    within = acted_effort(model, integration_state(model, data))
     given = acted_effort(model, plain, ctrl=[0.7], applied=[2.0])
     assert given.effort == within.effort != acted_effort(model, plain).effort
     assert model.opt.disableflags == 0
@@ -162,10 +156,10 @@ def test_bad_input_and_resets_are_refused() -> None:
     with pytest.raises(ShapeError, match=r"state_before .* shape \(\d+,\), got shape \(3,\)"):
         acted_effort(model, np.zeros(3))
     with pytest.raises(ShapeError, match=r"ctrl must be finite, with shape \(1,\), got NaN"):
-        acted_effort(model, state_of(model, data), ctrl=[np.nan])
+        acted_effort(model, integration_state(model, data), ctrl=[np.nan])
     data.qvel[:] = 1e11
     with pytest.raises(EngineError, match="bad velocity of dof 0"), captured_warnings():
-        acted_effort(model, state_of(model, data))
+        acted_effort(model, integration_state(model, data))
 
 
 def test_the_example_of_the_documentation_prints_its_output() -> None:

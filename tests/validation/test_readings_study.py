@@ -1,0 +1,58 @@
+"""Readings of engines against the change of momentum of a slide."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loopcheck.robots.errors import MechanismError, NotFoundError
+from loopcheck.validation.studies.readings.slide import DRIVES, EFFORT, INTEGRATORS, OWN, Slide, measured, slides
+from loopcheck.validation.studies.readings.study import Readings, matrix, routes
+from loopcheck.validation.studies.study import run_study
+
+pytest.importorskip("mujoco")
+
+
+def rows_of(source: str, slide: Slide, folder: Path) -> dict[str, dict[str, Any]]:
+    rows = measured(source, [(slide, slide.case(folder))])
+    assert {row["verdict"] for row in rows} == {"measured"}, rows[0]["note"]
+    return {row["reading"]: row for row in rows}
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+@pytest.mark.parametrize("drive", DRIVES)
+def test_the_effort_of_mujoco_is_the_change_of_momentum(integrator: str, drive: str, tmp_path: Path) -> None:
+    rows = rows_of("mujoco/as_is", Slide(drive=drive, integrator=integrator), tmp_path)
+    assert rows[EFFORT]["difference"] < 1e-12
+    if integrator == "Euler" or drive == "motor":
+        assert rows["reported"]["difference"] < 1e-12
+    else:
+        assert rows["reported"]["difference"] > 0.02
+
+
+def test_a_motor_of_pybullet_is_no_reading_of_torque_control(tmp_path: Path) -> None:
+    """The motor torque of getJointState is that of the velocity motor, which torque control switches off."""
+    pytest.importorskip("pybullet")
+    assert slides("pybullet/as_is") == [Slide(drive="motor", integrator="Euler")]
+    rows = rows_of("pybullet/as_is", Slide(drive="motor", integrator="Euler"), tmp_path)
+    assert rows["reported"]["reported"] == 0
+    assert rows["commanded"]["difference"] == pytest.approx(0.01, rel=0.2)  # default damping of links
+    assert rows["commanded"]["drive"] == OWN
+
+
+def test_the_page_has_a_row_for_each_simulation(tmp_path: Path) -> None:
+    result, conclusion = run_study(Readings(sources=["pybullet/as_is", "dart/as_is"]), tmp_path)
+    wide = matrix(result.tables["readings"])
+    assert list(wide.index) == ["pybullet/as_is", "dart/as_is"]
+    assert set(conclusion.verdicts) == {"measured"}
+    assert (tmp_path / "models" / "slide-Euler-motor.xml").is_file()
+
+
+def test_only_unmodified_simulations_have_readings() -> None:
+    assert routes(["mujoco"]) == ("mujoco/as_is",)
+    assert routes(["dart", "mjx/*single"]) == ("dart/as_is", "mjx/as_is_single")
+    assert "mujoco/as_is" in routes([])
+    with pytest.raises(MechanismError, match="--source must name a route as_is of an engine, got analytic/noc"):
+        routes(["analytic/noc"])
+    with pytest.raises(NotFoundError, match="mujoko"):
+        routes(["mujoko"])

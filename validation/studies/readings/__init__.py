@@ -1,0 +1,1 @@
+"""Readings of the engines against the effort that acted."""
