@@ -61,6 +61,10 @@ class Record:
     """Largest opening of a loop."""
     iterations: float = np.nan
     """Iterations of the engine's solver per stage of a step, on average [-]; NaN if unknown."""
+    timeconst: float = np.inf
+    """Smallest time constant of the loops' constraints [s]; infinite if unknown."""
+    note: str = ""
+    """Remarkable facts about the run."""
 
     holds_itself: bool
     """Whether servos of the file hold the drives, so that their lag is part of the simulation."""
@@ -81,21 +85,11 @@ def finite(source: str) -> Iterator[None]:
         raise EngineError(f"{source}: {error}") from error
 
 
-def history(
-    source: str,
-    case: Case,
-    motion: Motion,
-    runs: tuple[Record, Record],
-    *,
-    timeconst: float,
-    settings: Mapping[str, str],
-) -> EffortHistory:
-    """Result of the route.
+def as_is_of(source: str, case: Case, runs: tuple[Record, Record]) -> AsIs:
+    """A run with its restart, to be judged.
 
     Args:
         runs: From the first sample of the motion, and from its middle.
-        timeconst: Smallest time constant of the loops' constraints [s].
-        settings: Every relevant setting.
 
     Raises:
         NotRepresentableError: If the motion lasts too few steps for a log of its second half.
@@ -107,8 +101,31 @@ def history(
         raise NotRepresentableError(
             f"{source}: half of the motion must last at least {FEWEST} steps for a log, got {steps} steps{step}"
         )
-    distance, relative = following(whole.controller.q, whole.positions)
-    mechanism = case.mechanism
+    behind = following(whole.controller.q, whole.positions)[1]
+    return AsIs(
+        log=log_of(source, case, whole),
+        restarted=log_of(source, case, second),
+        following=np.where(whole.holds_itself, 0.0, behind),
+        timeconst=whole.timeconst,
+        drives=tuple(case.mechanism.drives[k].name for k in whole.independent),
+        at_limits=whole.at_limits,
+    )
+
+
+def history(
+    source: str, case: Case, motion: Motion, runs: tuple[Record, Record], settings: Mapping[str, str]
+) -> EffortHistory:
+    """Result of the route.
+
+    Args:
+        runs: From the first sample of the motion, and from its middle.
+        settings: Every relevant setting.
+
+    Raises:
+        NotRepresentableError: If the motion lasts too few steps for a log of its second half.
+    """
+    as_is, whole, mechanism = as_is_of(source, case, runs), runs[0], case.mechanism
+    distance = following(whole.controller.q, whole.positions)[0]
     drives = [mechanism.drives[k] for k in whole.independent]
     return EffortHistory(
         source=source,
@@ -122,14 +139,8 @@ def history(
             **settings,
             "controller": whole.controller.description,
         },
-        as_is=AsIs(
-            log=log_of(source, case, whole),
-            restarted=log_of(source, case, second),
-            following=np.where(whole.holds_itself, 0.0, relative),
-            timeconst=timeconst,
-            drives=tuple(drive.name for drive in drives),
-            at_limits=whole.at_limits,
-        ),
+        as_is=as_is,
+        note=whole.note,
     )
 
 
@@ -160,7 +171,7 @@ def driven_by_efforts(
         first, second = (
             _held_run(source, simulated(case.mechanism), motion, known, k) for k in (0, len(motion.t) // 2)
         )
-        return history(source, case, motion, (first, second), timeconst=np.inf, settings=settings)
+        return history(source, case, motion, (first, second), settings)
 
 
 def _held_run(

@@ -8,7 +8,7 @@ Routes are found by file too: `routes/<route>.py` defines the `loopcheck.robots.
 `<engine>/<route>`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
@@ -23,11 +23,10 @@ from loopcheck.robots.arrays import (
     PositionSeries,
     VelocitySeries,
 )
-from loopcheck.robots.efforts import AsIs, Fault
+from loopcheck.robots.efforts import Fault
 from loopcheck.robots.inventory import Inventory, Matrices
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
-from loopcheck.robots.robot import Case
 
 
 class Audit(Protocol):
@@ -97,7 +96,7 @@ class Simulation(Protocol):
 
 
 class Batch(Protocol):
-    """`batch.py`: many robots in a batch, as used for training, and the effort error of its settings."""
+    """`batch.py`: many robots in a batch, as used for training; such an engine has `tuning.py` too."""
 
     @property
     def PRECISIONS(self) -> tuple[str, ...]:
@@ -108,24 +107,9 @@ class Batch(Protocol):
         """Name of the computing device: the name of a GPU, or CPU."""
         ...
 
-    def choices(self, mechanism: Mechanism) -> Mapping[str, Settings]:
-        """Settings to try, by name; the file's own (empty) settings first."""
-        ...
-
-    def timestep(self, mechanism: Mechanism, settings: Settings) -> float:
-        """Length of a step [s]."""
-        ...
-
-    def as_is(self, case: Case, motion: Motion, settings: Settings, precision: str) -> AsIs:
-        """The run of the route `as_is` with other settings, by the controller of the file's own settings.
-
-        Args:
-            precision: One of `PRECISIONS`.
-
-        Raises:
-            NotRepresentableError: If the engine cannot represent the mechanism.
-            EngineError: If the engine fails.
-        """
+    @property
+    def CHOICES(self) -> Sequence[str]:
+        """Settings to try, first the user's: names of values in `Tuning.SETTINGS`, combined by commas."""
         ...
 
     def worlds(self, mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Robots[EffortSeries]:
@@ -182,7 +166,7 @@ class Engine:
     single_precision: bool = False
     """Whether it computes only in single precision; its audit then has a single-precision tolerance."""
     taken_apart: str = "as_is"
-    """Route with the error analysed by `Tuning.CAUSES`."""
+    """Route with the error analysed by `Tuning.SETTINGS`."""
     tells_terms: bool = True
     """Whether the terms of its equations can be read; if not, only its efforts show them."""
     companions: tuple[str, ...] = ()

@@ -151,6 +151,16 @@ class Driven(Observed[Order], Protocol):
         """Of its solver in the last step, at least 1 [-]; NaN if unknown."""
         ...
 
+    @property
+    def timeconst(self) -> float:
+        """Decay time of an opening of a loop to its e-th part [s]; infinite if unknown."""
+        ...
+
+    @property
+    def note(self) -> str:
+        """Note on the steps so far, as steps without convergence."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
@@ -186,8 +196,8 @@ def driven_by_own_drives(
             own_drives_run(source, start(sample), motion, sample, reading) for sample in (0, len(motion.t) // 2)
         )
         all_settings = {**settings, "effort": f"{reading.effort}: {reading.reason}"}
-        returned = history(source, case, motion, (first, second), timeconst=np.inf, settings=all_settings)
-    return replace(returned, note=_note(case.mechanism, first))
+        returned = history(source, case, motion, (first, second), all_settings)
+    return replace(returned, note="; ".join(filter(None, (_note(case.mechanism, first), first.note))))
 
 
 def own_drives_run(source: str, started: tuple[Driven, Gains], motion: Motion, sample: int, reading: Reading) -> Record:
@@ -235,6 +245,8 @@ def own_drives_run(source: str, started: tuple[Driven, Gains], motion: Motion, s
         at_limits={},
         drift=drift,
         iterations=float(np.mean(iterations)),
+        timeconst=robot.timeconst,
+        note=robot.note,
         holds_itself=bool((gains.stiffness > 0).any()),
     )
 

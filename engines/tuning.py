@@ -1,15 +1,17 @@
-"""Settings of the unmodified simulation of an engine: families to search, causes of the error, and runs with them."""
+"""Settings of the unmodified simulation of an engine: values to try, causes of the error, and runs with them."""
 
 import runpy
 import tempfile
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf, prod
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from loopcheck.engines.as_is import Record, log_of
+from loopcheck.engines.as_is import Record, as_is_of, finite, log_of
 from loopcheck.robots.arrays import Array, JointPositions
+from loopcheck.robots.efforts import AsIs
 from loopcheck.robots.log import Log
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
@@ -19,14 +21,72 @@ Settings: TypeAlias = Mapping[str, str]
 """Settings by name, as written to the file; unlisted settings keep the user's values."""
 SERIES = (1, 1.25, 1.6, 2, 2.5, 3.2, 4, 5, 6.3, 8)
 """Preferred numbers, ten in a decade (ISO 3, R10)."""
-HARD, SOFTER = "0.9999 0.9999", "0.99 0.99"
-"""Impedances of loops, `solimp`, for engines with MuJoCo's constraints."""
 STEPS = tuple(round(digits * 10.0**power, 9) for power in (-2, -3, -4, -5) for digits in reversed(SERIES))[6:]
 """Steps to choose from [s], the coarsest first."""
 FINER = 16
 """Number of steps that replace a single step when the step is removed from the causes of an error."""
 LEFT_OUT = "friction, limits and contacts"
 """The cause that exists only in runs with such forces."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """A value of a setting."""
+
+    step: float = 1.0
+    """Step over the user's step [-]."""
+    timeconst: float = 0.0
+    """Time constant of the loops over the step, written as `solref`; 0 keeps the user's value [-]."""
+    fixed: Settings = field(default_factory=dict)
+    """Settings that do not depend on the step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """The settings of an engine with the same effect on the error."""
+
+    values: Mapping[str, Value] = field(default_factory=dict)
+    """Values to try, by name."""
+    finer: Value | None = None
+    """The value that removes the part of the error with the name of the setting; None if no value removes a part."""
+    written: str = ""
+    """The finer value in the words of a user."""
+
+
+STEPPED = {"step halved": Value(step=1 / 2), "step doubled": Value(step=2)}
+"""Values of a step."""
+HARD, SOFTER = "0.9999 0.9999", "0.99 0.99"
+"""Impedances of loops, `solimp`, for engines with MuJoCo's constraints."""
+HARD_LOOPS = Value(timeconst=2, fixed={"solimp": HARD})
+"""The shortest time constant that MuJoCo permits."""
+LOOPS = {
+    "hard loops": HARD_LOOPS,
+    **{f"hard loops of {k} steps": Value(timeconst=k, fixed={"solimp": HARD}) for k in (3, 5)},
+    **{f"softer loops of {k} steps": Value(timeconst=k, fixed={"solimp": SOFTER}) for k in (2, 3, 5)},
+}
+"""Values of the loops, for engines with MuJoCo's constraints, the hardest first."""
+
+
+def finer_step(written: str, values: Mapping[str, Value] = STEPPED) -> Setting:
+    """The step of an engine.
+
+    Args:
+        written: The finer step in the words of a user.
+    """
+    return Setting(values=values, finer=Value(step=1 / FINER), written=written)
+
+
+def combined(values: Iterable[Value], step: float) -> Settings:
+    """Changed settings of several values together.
+
+    Args:
+        step: The user's step [s].
+    """
+    values = list(values)
+    ratio, timeconst = prod(value.step for value in values), max((value.timeconst for value in values), default=0.0)
+    settings = {"timestep": repr(ratio * step)} if ratio != 1 else {}
+    loops = {"solref": f"{timeconst * ratio * step!r} 1"} if timeconst else {}
+    return settings | loops | {name: text for value in values for name, text in value.fixed.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +114,20 @@ class Family:
         return {"timestep": f"{step:.6g}", **self.fixed, **loops}
 
 
+def with_loops(kept: Sequence[Family], loops: Iterable[Value]) -> list[Family]:
+    """Families of a method: with the hardest loops, with the user's time constant, and with the other loops.
+
+    Args:
+        kept: Families with the user's time constant.
+        loops: Values of the loops, the hardest first.
+    """
+    first, *others = (
+        replace(kept[0], fixed={**kept[0].fixed, **value.fixed}, timeconst=value.timeconst, longest=inf)
+        for value in loops
+    )
+    return [first, *kept, *others]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
     """A simulation as its user has it."""
@@ -64,20 +138,8 @@ class Given:
     """Number of evaluations of the dynamics in a step [-]."""
     bandwidth: float
     """Bandwidth of the controller, independent of the settings [rad/s]."""
-    timeconst: float
-    """Smallest time constant of its loops [s]; infinite for engines without time constants."""
     settings: Settings
     """Current values of the settings."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cause:
-    """A part of the error of the unmodified simulation, with the settings that remove it."""
-
-    written: str
-    """The settings in the words of a user."""
-    settings: Settings = field(default_factory=dict)
-    """The settings besides the step; `{hard}` is the smallest time constant of loops, twice the step."""
 
 
 BATCH, REPEATS = 50, 7
@@ -119,8 +181,8 @@ class Tuning(Protocol):
     """`tuning.py`: other settings for the route `as_is`, with their results and costs."""
 
     @property
-    def CAUSES(self) -> Mapping[str, Cause]:
-        """Parts of the error of the route `Engine.taken_apart`, by name, in the order of their removal."""
+    def SETTINGS(self) -> Mapping[str, Setting]:
+        """All settings: those with a finer value remove parts of the error of `Engine.taken_apart`, in this order."""
         ...
 
     def given(self, mechanism: Mechanism) -> Given:
@@ -180,7 +242,7 @@ def log_without(
     A finer step is a whole fraction of the user's step.
 
     Args:
-        removed: Names of the causes, among `Tuning.CAUSES`.
+        removed: Names of the causes, among `Tuning.SETTINGS`.
         precision: See `Tuning.prepared`.
 
     Raises:
@@ -188,9 +250,37 @@ def log_without(
         EngineError: If the engine fails.
     """
     mechanism, given = case.mechanism, tuning.given(case.mechanism)
-    step = given.step / FINER if "step" in removed else given.step
-    settings = {"timestep": repr(step)}
-    for cause in removed:
-        settings |= {name: value.format(hard=2 * step) for name, value in tuning.CAUSES[cause].settings.items()}
+    finer = [setting.finer for name, setting in tuning.SETTINGS.items() if name in removed and setting.finer]
+    settings = {"timestep": repr(given.step), **combined(finer, given.step)}
     prepared = tuning.prepared(mechanism, settings, precision)
     return log_of(source, case, tuning.run(tuning.plan(mechanism, motion), prepared, given.bandwidth))
+
+
+def run_with(tuning: Tuning, case: Case, motion: Motion, settings: Settings, source: str, precision: str = "") -> AsIs:
+    """A run with other settings and the user's controller.
+
+    Args:
+        precision: See `Tuning.prepared`.
+
+    Raises:
+        NotRepresentableError: If the engine cannot represent the mechanism, or the motion lasts too few steps.
+        EngineError: If the engine fails.
+    """
+    plan, prepared = tuning.plan(case.mechanism, motion), tuning.prepared(case.mechanism, settings, precision)
+    width = tuning.given(case.mechanism).bandwidth
+    with finite(source):
+        whole, second = (tuning.run(plan, prepared, width, sample) for sample in (0, len(motion.t) // 2))
+        return as_is_of(source, case, (whole, second))
+
+
+def choices(tuning: Tuning, names: Iterable[str], given: Given) -> dict[str, Settings]:
+    """Settings by the names of values in `Tuning.SETTINGS`, combined by commas; loops only if the robot has loops.
+
+    Args:
+        names: As `hard loops, step halved`.
+        given: The user's simulation.
+    """
+    values = {name: value for setting in tuning.SETTINGS.values() for name, value in setting.values.items()}
+    found = {name: combined((values[part] for part in name.split(", ")), given.step) for name in names}
+    has_loops = "solref" in given.settings
+    return {name: settings for name, settings in found.items() if has_loops or "solref" not in settings}

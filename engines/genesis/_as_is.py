@@ -32,6 +32,8 @@ class GenesisDriven:
     precision: type[np.floating] = np.float64
     iterations: float = np.nan
     """Iterations, unknown on a CPU."""
+    timeconst: float = np.inf
+    note: str = ""
 
     @classmethod
     def from_state(cls, built: Built, gains: Gains, state: tuple[Array, Array], step: float = STEP) -> Self:

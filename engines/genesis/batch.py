@@ -1,47 +1,21 @@
-"""Robots of a file in a batch of Genesis, and the effect of its step and iterations on the effort."""
-
-from collections.abc import Mapping
+"""Robots of a file in a batch of Genesis."""
 
 import numpy as np
 
 from loopcheck.engines.boundary import silenced
-from loopcheck.engines.genesis._as_is import held_by_drives
 from loopcheck.engines.genesis._genesis import device
-from loopcheck.engines.genesis._scene import STEP, Stepping, build, guarded, numbers
+from loopcheck.engines.genesis._scene import Stepping, build, guarded, numbers
+from loopcheck.engines.genesis.tuning import SETTINGS
 from loopcheck.engines.simulation import Readings, Robots, State
 from loopcheck.engines.tuning import Settings
 from loopcheck.robots.arrays import EffortSeries
-from loopcheck.robots.efforts import AsIs, run_of
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.motion import Motion
-from loopcheck.robots.robot import Case
 
-__all__ = ["PRECISIONS", "as_is", "choices", "device", "timestep", "worlds"]
+__all__ = ["CHOICES", "PRECISIONS", "device", "worlds"]
 
 PRECISIONS = ("double",)
+CHOICES = (*SETTINGS["step"].values, "1 iteration")
 SOURCE = "genesis/batch"
-
-
-def choices(mechanism: Mechanism) -> Mapping[str, Settings]:
-    """See `loopcheck.engines.contract.Batch.choices`."""
-    return {
-        f"{1e3 * STEP:g} ms": {},
-        "1 ms": {"timestep": "0.001"},
-        "0.5 ms": {"timestep": "0.0005"},
-        "4 ms": {"timestep": "0.004"},
-        "10 ms (default of Genesis)": {"timestep": "0.01"},
-        "1 iteration": {"iterations": "1"},
-    }
-
-
-def timestep(mechanism: Mechanism, settings: Settings) -> float:
-    """See `loopcheck.engines.contract.Batch.timestep`."""
-    return _stepping(settings).step
-
-
-def as_is(case: Case, motion: Motion, settings: Settings, precision: str) -> AsIs:
-    """See `loopcheck.engines.contract.Batch.as_is`; drives have the same gains with all steps."""
-    return run_of(held_by_drives(SOURCE, case, motion, _stepping(settings)))
 
 
 class GenesisWorlds:

@@ -13,27 +13,49 @@ from loopcheck.engines.computed_torque import bandwidth
 from loopcheck.engines.genesis._as_is import READING, GenesisDriven
 from loopcheck.engines.genesis._scene import STEP, Built, Stepping, build, guarded, numbers
 from loopcheck.engines.own_drives import Gains
-from loopcheck.engines.own_drives_tuning import TIMECONSTS, DrivesPlan
-from loopcheck.engines.tuning import FINER, HARD, SOFTER, Cause, Family, Given, Settings, best_seconds, functions_of
+from loopcheck.engines.own_drives_tuning import DrivesPlan
+from loopcheck.engines.tuning import (
+    FINER,
+    HARD_LOOPS,
+    LOOPS,
+    Family,
+    Given,
+    Setting,
+    Settings,
+    Value,
+    best_seconds,
+    finer_step,
+    functions_of,
+    with_loops,
+)
 from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 
 SCRIPT = "tuned_genesis.py"
 """Name of the script."""
-OWN, OTHERS = "approximate_implicitfast", ("implicitfast",)
-"""Genesis' default integrator, and alternatives; with Euler, drives act by the velocity at the beginning of a step."""
+OWN = "approximate_implicitfast"
+"""Genesis' default integrator."""
 REST = ("0.001", "0.5", "2")
 """Genesis' values for the remaining numbers of `solimp`."""
 BANDWIDTH = bandwidth(STEP)
-CAUSES = {
-    "step": Cause(written=f"SimOptions(dt=step / {FINER})"),
-    "softness": Cause(
-        written="equality.set_sol_params((2 * dt, 1, 0.9999, 0.9999, ...))",
-        settings={"solref": "{hard} 1", "solimp": HARD},
+SETTINGS = {
+    "step": finer_step(
+        f"SimOptions(dt=step / {FINER})",
+        {
+            f"{1e3 * STEP:g} ms": Value(),
+            **{f"{1e3 * ratio * STEP:g} ms": Value(step=ratio) for ratio in (1 / 2, 1 / 4, 2)},
+            "10 ms (default of Genesis)": Value(step=0.01 / STEP),
+        },
     ),
+    "softness": Setting(
+        values=LOOPS, finer=HARD_LOOPS, written="equality.set_sol_params((2 * dt, 1, 0.9999, 0.9999, ...))"
+    ),
+    "solver": Setting(values={"1 iteration": Value(fixed={"iterations": "1"})}),
+    # not Euler: its drives act by the velocity at the beginning of a step
+    "integrator": Setting(values={"implicitfast": Value(fixed={"integrator": "implicitfast"})}),
 }
-"""See `loopcheck.engines.tuning.Tuning.CAUSES`."""
+"""See `loopcheck.engines.tuning.Tuning.SETTINGS`."""
 
 
 def given(mechanism: Mechanism) -> Given:
@@ -47,7 +69,6 @@ def given(mechanism: Mechanism) -> Given:
         step=STEP,
         stages=1,
         bandwidth=BANDWIDTH,
-        timeconst=np.inf,
         settings={"timestep": f"{STEP:.6g}", "integrator": OWN, **loops},
     )
 
@@ -55,15 +76,9 @@ def given(mechanism: Mechanism) -> Given:
 def families(mechanism: Mechanism) -> list[Family]:
     """See `loopcheck.engines.tuning.Tuning.families`: hard, unchanged and softer loops, by each integrator."""
     of_all = []
-    for fixed in ({}, *({"integrator": name} for name in OTHERS)):
-        method = fixed.get("integrator", OWN)
-        hard = [
-            Family(method=method, stages=1, fixed={**fixed, "solimp": solimp}, timeconst=k)
-            for solimp in (HARD, SOFTER)
-            for k in TIMECONSTS
-        ]
-        as_it_is = Family(method=method, stages=1, fixed=fixed)
-        of_all += [hard[0], as_it_is, *hard[1:]] if mechanism.closures else [as_it_is]
+    for value in (Value(), *SETTINGS["integrator"].values.values()):
+        kept = [Family(method=value.fixed.get("integrator", OWN), stages=1, fixed=value.fixed)]
+        of_all += with_loops(kept, LOOPS.values()) if mechanism.closures else kept
     return of_all
 
 
@@ -125,6 +140,7 @@ def script(mechanism: Mechanism, settings: Settings) -> str:
     """
     rotors = ", ".join(f"{value:.17g}" for joint in mechanism.joints for value in np.atleast_1d(joint.armature))
     integrator = f"integrator=genesis.integrator.{settings['integrator']}, " if "integrator" in settings else ""
+    iterations = f"iterations={settings['iterations']}, " if "iterations" in settings else ""
     lines = [
         '"""Genesis settings of `loopcheck tune`: `rigid_options` and `DT` for a scene, `apply` once it is built."""',
         "",
@@ -135,7 +151,7 @@ def script(mechanism: Mechanism, settings: Settings) -> str:
         "",
         "def rigid_options(**options):",
         '    """Options of the scene\'s solver; `options` are further options."""',
-        f"    return genesis.options.RigidOptions({integrator}**options)",
+        f"    return genesis.options.RigidOptions({integrator}{iterations}**options)",
         "",
         "",
         "def apply(entity):",

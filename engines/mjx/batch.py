@@ -7,34 +7,19 @@ import numpy as np
 
 from loopcheck.engines.mjx._mjx import device, jax, mjx, on_device
 from loopcheck.engines.mjx.stepper import MjxStepper
-from loopcheck.engines.mujoco.batch import choices as choices_of_mujoco
-from loopcheck.engines.mujoco.batch import controls, loaded, run_with, timestep
+from loopcheck.engines.mujoco.batch import controls, loaded
 from loopcheck.engines.simulation import Readings, Robots, State
 from loopcheck.engines.tuning import Settings
 from loopcheck.robots.arrays import Array, EffortSeries
-from loopcheck.robots.efforts import AsIs
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.motion import Motion
-from loopcheck.robots.robot import Case
 
-__all__ = ["PRECISIONS", "as_is", "choices", "device", "timestep", "worlds"]
+__all__ = ["CHOICES", "PRECISIONS", "device", "worlds"]
 
 PRECISIONS = ("single", "double")
+CHOICES = ("as it is", "step doubled", "step halved", "hard loops", "hard loops, step halved")
+"""Choices without a new compilation, which is slow."""
 SOURCES = {"single": "mjx/as_is_single", "double": "mjx/as_is"}
-
-
-def choices(mechanism: Mechanism) -> dict[str, Settings]:
-    """See `loopcheck.engines.contract.Batch.choices`: only choices without a new compilation, which is slow."""
-    every = choices_of_mujoco(mechanism)
-    compiled_anew = {"iterations", "solver", "integrator"}
-    return {name: settings for name, settings in every.items() if not compiled_anew & settings.keys()}
-
-
-def as_is(case: Case, motion: Motion, settings: Settings, precision: str) -> AsIs:
-    """See `loopcheck.engines.contract.Batch.as_is`."""
-    stepper = partial(MjxStepper, SOURCES[precision], double=precision == "double")
-    return run_with(stepper, case, motion, settings)
 
 
 class MjxWorlds:

@@ -7,12 +7,12 @@ from loopcheck.engines.mjx.batch import SOURCES, worlds
 from loopcheck.engines.mjx.stepper import MjxStepper
 from loopcheck.engines.mujoco import batch, tuning
 from loopcheck.engines.mujoco.as_is import Plan, simulate
-from loopcheck.engines.mujoco.tuning import CAUSES, files, given, plan
+from loopcheck.engines.mujoco.tuning import SETTINGS, files, given, plan
 from loopcheck.engines.tuning import Family, Settings
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.mechanism import Mechanism
 
-__all__ = ["CAUSES", "families", "files", "given", "plan", "prepared", "run", "seconds_per_step"]
+__all__ = ["SETTINGS", "families", "files", "given", "plan", "prepared", "run", "seconds_per_step"]
 
 
 def families(mechanism: Mechanism) -> list[Family]:

@@ -82,6 +82,11 @@ def timeconst(model: Any) -> float:
     return float(min(timeconsts))
 
 
+def own_bandwidth(model: Any) -> float:
+    """Bandwidth of the controller for the step and the loops of a model [rad/s]."""
+    return bandwidth(model.opt.timestep, timeconst(model))
+
+
 def plan(mechanism: Mechanism, motion: Motion) -> Plan:
     """Demands of driving a robot along a motion, by MuJoCo's matrices at its exact states."""
     independent, demands = demands_along(MujocoEquations(mechanism), (motion.q, motion.qd, motion.qdd))
@@ -128,23 +133,19 @@ def simulate(
         return run.record()
 
 
-def driven(
-    stepper: Stepper, case: Case, motion: Motion, settings: Mapping[str, str], width: float | None = None
-) -> EffortHistory:
+def driven(stepper: Stepper, case: Case, motion: Motion, settings: Mapping[str, str]) -> EffortHistory:
     """Result of a route for the user's file, driven along a motion by its own actuators.
 
     Args:
         stepper: The model and its stepping function.
         settings: Every relevant setting beside those of the file.
-        width: Bandwidth of the controller [rad/s]; by default that of these settings.
 
     Raises:
         NotRepresentableError: If an actuator is no motor or servo, or the motion lasts too few steps.
         EngineError: If the engine fails, or its state is not finite any more.
     """
     model = stepper.model
-    softest, servo, driving = timeconst(model), actuators(model).servo, plan(case.mechanism, motion)
-    width = bandwidth(model.opt.timestep, softest) if width is None else width
+    servo, driving, width = actuators(model).servo, plan(case.mechanism, motion), own_bandwidth(model)
     with finite(stepper.source):
         whole, second = (simulate(driving, stepper, width, start=sample) for sample in (0, len(motion.t) // 2))
         return history(
@@ -152,8 +153,7 @@ def driven(
             case,
             motion,
             (whole, second),
-            timeconst=softest,
-            settings={
+            {
                 "integrator": mujoco.mjtIntegrator(model.opt.integrator).name.removeprefix("mjINT_"),
                 "solver and loops": "of the file (solref, solimp, iterations, tolerance)",
                 "contacts, limits, dry friction": "as in the file",
@@ -293,6 +293,7 @@ class _Run:
                 )
             ),
             iterations=stages(self.model) * self.iterations / self.count,
+            timeconst=timeconst(self.model),
             independent=self.independent,
             controller=self.controller,
             holds_itself=not self.torque.all(),

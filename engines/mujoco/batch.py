@@ -1,7 +1,7 @@
-"""Robots of a file in a batch: changed settings for MuJoCo and its ports, and MuJoCo's own rollouts."""
+"""Robots of a file in a batch: models for MuJoCo and its ports, and MuJoCo's own rollouts."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -9,23 +9,29 @@ import mujoco
 import numpy as np
 from mujoco import rollout
 
-from loopcheck.engines.computed_torque import bandwidth, drive_matrices
+from loopcheck.engines.computed_torque import drive_matrices
 from loopcheck.engines.mujoco._clock import add_points, push
 from loopcheck.engines.mujoco.actuators import actuators
-from loopcheck.engines.mujoco.as_is import compiled, driven, timeconst
 from loopcheck.engines.mujoco.model import guarded
-from loopcheck.engines.mujoco.stepper import MujocoStepper, Stepper
 from loopcheck.engines.mujoco.tuning import configured, prepared
 from loopcheck.engines.simulation import Readings, Robots, State
-from loopcheck.engines.tuning import HARD, Settings, best_seconds
+from loopcheck.engines.tuning import Settings, best_seconds
 from loopcheck.robots.arrays import Array, EffortSeries, JointPositions
-from loopcheck.robots.efforts import AsIs, run_of
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import load_spec
-from loopcheck.robots.motion import Motion
-from loopcheck.robots.robot import Case
 
 PRECISIONS = ("double",)
+CHOICES = (
+    "as it is",
+    "step doubled",
+    "step halved",
+    "1 iteration",
+    "CG, 4 iterations",
+    "Runge-Kutta",
+    "hard loops",
+    "hard loops, step halved",
+    "hard loops, Runge-Kutta",
+)
 THREADS = os.cpu_count() or 1
 AT_ONCE = 10
 """Steps of all worlds that are kept at once."""
@@ -34,28 +40,6 @@ AT_ONCE = 10
 def device() -> str:
     """See `loopcheck.engines.contract.Batch.device`."""
     return "CPU"
-
-
-def choices(mechanism: Mechanism) -> Mapping[str, Settings]:
-    """See `loopcheck.engines.contract.Batch.choices`: common time steps, loop and solver settings, combined."""
-    model = compiled(mechanism)
-    h = float(model.opt.timestep)
-    half, twice = ({"timestep": f"{h * factor:.6g}"} for factor in (0.5, 2))
-    named: dict[str, Settings] = {
-        "as it is": {},
-        "step doubled": twice,
-        "step halved": half,
-        "1 iteration": {"iterations": "1"},
-        "CG, 4 iterations": {"solver": "CG", "iterations": "4"},
-        "Runge-Kutta": {"integrator": "RK4"},
-    }
-    if not model.eq_active0.any():
-        return named
-    return named | {
-        "hard loops": {"solref": f"{2 * h:.6g} 1", "solimp": HARD},
-        "hard loops, step halved": {**half, "solref": f"{h:.6g} 1", "solimp": HARD},
-        "hard loops, Runge-Kutta": {"solref": f"{2 * h:.6g} 1", "solimp": HARD, "integrator": "RK4"},
-    }
 
 
 def loaded(mechanism: Mechanism, settings: Settings) -> tuple[Any, Array]:
@@ -75,27 +59,6 @@ def loaded(mechanism: Mechanism, settings: Settings) -> tuple[Any, Array]:
     data = mujoco.MjData(model)
     push(mechanism, model, data)
     return configured(model, settings), data.xfrc_applied.copy()
-
-
-def timestep(mechanism: Mechanism, settings: Settings) -> float:
-    """See `loopcheck.engines.contract.Batch.timestep`."""
-    return float(prepared(mechanism, settings).opt.timestep)
-
-
-def as_is(case: Case, motion: Motion, settings: Settings, precision: str) -> AsIs:
-    """See `loopcheck.engines.contract.Batch.as_is`."""
-    return run_with(MujocoStepper, case, motion, settings)
-
-
-def run_with(stepper: Callable[[Any], Stepper], case: Case, motion: Motion, settings: Settings) -> AsIs:
-    """The run of a file with other settings, by the controller of its own settings.
-
-    Args:
-        stepper: Makes the stepping function of a MuJoCo model.
-    """
-    own = compiled(case.mechanism)
-    width = bandwidth(own.opt.timestep, timeconst(own))
-    return run_of(driven(stepper(prepared(case.mechanism, settings)), case, motion, {}, width))
 
 
 def controls(mechanism: Mechanism, model: Any, state: State, tau: EffortSeries) -> Array:

@@ -9,36 +9,65 @@ import mujoco
 import numpy as np
 
 from loopcheck.engines.as_is import Record
-from loopcheck.engines.computed_torque import bandwidth
 from loopcheck.engines.mujoco import as_is
-from loopcheck.engines.mujoco.as_is import Plan, compiled, simulate, stages, timeconst
+from loopcheck.engines.mujoco.as_is import Plan, compiled, own_bandwidth, simulate, stages, timeconst
 from loopcheck.engines.mujoco.stepper import MujocoStepper
-from loopcheck.engines.tuning import FINER, HARD, LEFT_OUT, SOFTER, Cause, Family, Given, Settings, best_seconds
+from loopcheck.engines.tuning import (
+    FINER,
+    HARD,
+    HARD_LOOPS,
+    LEFT_OUT,
+    LOOPS,
+    SOFTER,
+    STEPPED,
+    Family,
+    Given,
+    Setting,
+    Settings,
+    Value,
+    best_seconds,
+    finer_step,
+    with_loops,
+)
 from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf_patch import Patch, patched
 from loopcheck.robots.motion import Motion
 
-HARD_TIMECONSTS = (2, 3, 5)
-SOFTER_TIMECONSTS = (2, 3, 5, 10, 20)
-"""Time constants of loops over the step [-]: stiff loops are more exact, but a suitable compliance compensates part of
-the delay of a first-order step."""
 SOLVED: Mapping[str, str] = {"solver": "Newton", "iterations": "100", "tolerance": "1e-08"}
 """MuJoCo's defaults, for files with a solver that may stop early."""
 FEW_ITERATIONS = 20
-CAUSES = {
-    "step": Cause(written=f"option timestep / {FINER}"),
-    "softness": Cause(
+SETTINGS = {
+    "step": finer_step(f"option timestep / {FINER}", {"as it is": Value(), **STEPPED}),
+    "softness": Setting(
+        # stiff loops are more exact, but a suitable compliance compensates part of the delay of a first-order step
+        values=LOOPS | {f"softer loops of {k} steps": Value(timeconst=k, fixed={"solimp": SOFTER}) for k in (10, 20)},
+        finer=HARD_LOOPS,
         written="equality solref (2 timestep, 1) and solimp (0.9999, 0.9999)",
-        settings={"solref": "{hard} 1", "solimp": HARD},
     ),
-    "solver": Cause(written="option tolerance 0, iterations 200", settings={"tolerance": "0", "iterations": "200"}),
-    LEFT_OUT: Cause(
+    "solver": Setting(
+        values={
+            "1 iteration": Value(fixed={"iterations": "1"}),
+            "4 iterations": Value(fixed={"iterations": "4"}),
+            "CG": Value(fixed={"solver": "CG"}),
+            "Newton": Value(fixed=SOLVED),
+        },
+        finer=Value(fixed={"tolerance": "0", "iterations": "200"}),
+        written="option tolerance 0, iterations 200",
+    ),
+    LEFT_OUT: Setting(
+        finer=Value(fixed={"disable": "FRICTIONLOSS LIMIT CONTACT"}),
         written='flag frictionloss="disable" limit="disable" contact="disable"',
-        settings={"disable": "FRICTIONLOSS LIMIT CONTACT"},
+    ),
+    "integrator": Setting(
+        values={
+            "Runge-Kutta": Value(fixed={"integrator": "RK4"}),
+            "implicitfast": Value(fixed={"integrator": "implicitfast"}),
+            "Euler": Value(fixed={"integrator": "Euler"}),
+        }
     ),
 }
-"""See `loopcheck.engines.tuning.Tuning.CAUSES`; MuJoCo raises a time constant below two steps to two steps."""
+"""See `loopcheck.engines.tuning.Tuning.SETTINGS`; MuJoCo raises a time constant below two steps to two steps."""
 
 
 def given(mechanism: Mechanism) -> Given:
@@ -54,8 +83,7 @@ def given(mechanism: Mechanism) -> Given:
     return Given(
         step=float(model.opt.timestep),
         stages=stages(model),
-        bandwidth=bandwidth(model.opt.timestep, timeconst(model)),
-        timeconst=timeconst(model),
+        bandwidth=own_bandwidth(model),
         settings={
             "timestep": f"{model.opt.timestep:.6g}",
             "integrator": _integrator(model),
@@ -76,11 +104,12 @@ def families(mechanism: Mechanism) -> list[Family]:
     for fixed in _methods(model):
         method = " ".join(fixed.values()) or own
         evaluations = stages(configured(copy.copy(model), fixed))
-        common: dict[str, Any] = {"method": method, "stages": evaluations}
-        stiffness = [(k, HARD) for k in HARD_TIMECONSTS] + [(k, SOFTER) for k in SOFTER_TIMECONSTS if evaluations == 1]
-        hard = [Family(fixed={**fixed, "solimp": solimp}, timeconst=k, **common) for k, solimp in stiffness]
-        kept = [Family(fixed={**fixed, **loops}, longest=as_they_are, **common) for loops in ({}, {"solimp": HARD})]
-        of_all += [hard[0], *kept, *hard[1:]] if model.eq_active0.any() else [kept[0]]
+        kept = [
+            Family(method=method, stages=evaluations, fixed={**fixed, **loops}, longest=as_they_are)
+            for loops in ({}, {"solimp": HARD})
+        ]
+        loops = [one for one in SETTINGS["softness"].values.values() if evaluations == 1 or one.fixed["solimp"] == HARD]
+        of_all += with_loops(kept, loops) if model.eq_active0.any() else kept[:1]
     return of_all
 
 
@@ -150,13 +179,13 @@ def seconds_per_step(mechanism: Mechanism, q: JointPositions, settings: Settings
 
 def _methods(model: Any) -> Iterator[dict[str, str]]:
     """Ways of stepping: as in the file, with Runge-Kutta, and for velocity-dependent forces, with implicit ones."""
-    integrators = [_integrator(model), "RK4"]
-    implicit = ["implicitfast", "Euler"]
+    own = _integrator(model)
+    runge_kutta, *implicit = (value.fixed["integrator"] for value in SETTINGS["integrator"].values.values())
+    integrators = [own, runge_kutta]
     if _has_other_rate_forces(model):
         integrators += implicit
-    elif model.dof_damping.any() and integrators[0] not in implicit:
+    elif model.dof_damping.any() and own not in implicit:
         integrators += implicit[:1]  # both take the damping of joints alike
-    own = integrators[0]
     ends_early = _solver(model) != "Newton" or model.opt.iterations < FEW_ITERATIONS or model.opt.tolerance > 1e-8
     for integrator in dict.fromkeys(integrators):
         first = {} if integrator == own else {"integrator": integrator}

@@ -5,27 +5,18 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from loopcheck.engines.mujoco.batch import choices, controls, loaded, run_with, timestep
+from loopcheck.engines.mujoco.batch import CHOICES, controls, loaded
 from loopcheck.engines.mujoco_warp._model import placed, put
 from loopcheck.engines.mujoco_warp._warp import device, guarded, mujoco_warp, warp
-from loopcheck.engines.mujoco_warp.stepper import WarpStepper
 from loopcheck.engines.simulation import Readings, Robots, State
 from loopcheck.engines.tuning import Settings
 from loopcheck.robots.arrays import Array, EffortSeries
-from loopcheck.robots.efforts import AsIs
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.motion import Motion
-from loopcheck.robots.robot import Case
 
-__all__ = ["PRECISIONS", "as_is", "choices", "device", "timestep", "worlds"]
+__all__ = ["CHOICES", "PRECISIONS", "device", "worlds"]
 
 PRECISIONS = ("single",)
 SOURCE = "mujoco_warp/as_is"
-
-
-def as_is(case: Case, motion: Motion, settings: Settings, precision: str) -> AsIs:
-    """See `loopcheck.engines.contract.Batch.as_is`."""
-    return run_with(WarpStepper, case, motion, settings)
 
 
 class WarpWorlds:

@@ -5,14 +5,14 @@ from functools import partial
 from loopcheck.engines.as_is import Record
 from loopcheck.engines.mujoco import batch, tuning
 from loopcheck.engines.mujoco.as_is import Plan, simulate
-from loopcheck.engines.mujoco.tuning import CAUSES, families, files, given, plan
+from loopcheck.engines.mujoco.tuning import SETTINGS, families, files, given, plan
 from loopcheck.engines.mujoco_warp.batch import worlds
 from loopcheck.engines.mujoco_warp.stepper import WarpStepper
 from loopcheck.engines.tuning import Settings
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.mechanism import Mechanism
 
-__all__ = ["CAUSES", "families", "files", "given", "plan", "prepared", "run", "seconds_per_step"]
+__all__ = ["SETTINGS", "families", "files", "given", "plan", "prepared", "run", "seconds_per_step"]
 
 
 def prepared(mechanism: Mechanism, settings: Settings, precision: str = "") -> WarpStepper:

@@ -1,7 +1,7 @@
 """Newton as its user steps it: its own drives on the driven joints, one of its solvers, the step of its examples."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +19,7 @@ from loopcheck.engines.own_drives import APPLIED, REACTION, REPORTED, Gains, Ord
 from loopcheck.engines.projection import loop_motions
 from loopcheck.engines.simulation import Readings
 from loopcheck.robots.arrays import AnyArray, Array
-from loopcheck.robots.efforts import Deviation, EffortHistory, run_of
+from loopcheck.robots.efforts import Deviation, EffortHistory
 from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
@@ -130,16 +130,13 @@ class NewtonDriven:
 
     @property
     def timeconst(self) -> float:
-        """Decay time of an opening of a loop to its e-th part [s]; infinite if unknown for the solver.
-
-        Kamino corrects a part of the opening of a loop in a step.
-        """
+        """See `loopcheck.engines.own_drives.Driven.timeconst`; Kamino corrects a part of the opening in a step."""
         is_told = self.stepping.solver == "kamino"
         return self.timestep / float(self.solver._config.constraints.alpha) if is_told else np.inf
 
     @property
-    def unsolved_in_words(self) -> str:
-        """Note on the steps in which its solver stopped before convergence; empty without such steps."""
+    def note(self) -> str:
+        """See `loopcheck.engines.own_drives.Driven.note`: the steps in which its solver stopped before convergence."""
         if not self.unsolved:
             return ""
         most = self.stepping.most_iterations
@@ -332,15 +329,14 @@ def held_by_drives(source: str, case: Case, motion: Motion, stepping: Stepping) 
         NotRepresentableError: If the mechanism has an element that the solver cannot represent.
         EngineError: If Newton fails, or its state is not finite any more.
     """
-    mechanism, robots = case.mechanism, list[NewtonDriven]()
+    mechanism = case.mechanism
     want_simulated(mechanism, stepping.solver)
 
     with guarded(source), silenced():
         gains = drive_gains(mechanism, motion, BANDWIDTHS[stepping.solver])
 
     def start(k: int) -> tuple[NewtonDriven, Gains]:
-        robots.append(NewtonDriven.from_state(mechanism, gains, stepping, (motion.q[k], motion.qd[k])))
-        return robots[-1], gains
+        return NewtonDriven.from_state(mechanism, gains, stepping, (motion.q[k], motion.qd[k])), gains
 
     settings = {
         "solver": stepping.description,
@@ -350,9 +346,7 @@ def held_by_drives(source: str, case: Case, motion: Motion, stepping: Stepping) 
     }
     with guarded(source), silenced():
         reading = reading_of(mechanism, stepping.solver)
-        history = driven_by_own_drives(source, case, motion, start, reading, settings)
-    run = replace(run_of(history), timeconst=robots[0].timeconst)
-    return replace(history, as_is=run, note="; ".join(filter(None, (history.note, robots[0].unsolved_in_words))))
+        return driven_by_own_drives(source, case, motion, start, reading, settings)
 
 
 CLOSURES = "joints outside the articulation: ball for connect, fixed for weld"

@@ -23,9 +23,6 @@ SETTINGS: Mapping[str, str] = {
 ITERATIONS: Mapping[str, int] = {"kamino": 200, "steel": 12}
 """Default iterations of the solvers."""
 
-QUICK: Mapping[str, str] = {"solver": "kamino", "rho_0": "0.01", "alpha": "0.1"}
-"""Settings with which Kamino converges on planar loops, in a tenth of the time."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stepping:

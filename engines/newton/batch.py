@@ -1,52 +1,33 @@
-"""Robots in one batch of Newton: worlds of one model, and what its solvers and steps make of the effort."""
+"""Robots in a batch of Newton: worlds of one model."""
 
 import warnings
-from collections.abc import Mapping
 
 from loopcheck.engines.boundary import silenced, want_representable
-from loopcheck.engines.newton._as_is import held_by_drives, load
+from loopcheck.engines.newton._as_is import load
 from loopcheck.engines.newton._coordinates import newton_positions, own_positions, own_velocities, rates
 from loopcheck.engines.newton._model import build, builder_of, guarded, numbers
 from loopcheck.engines.newton._newton import device, newton, warp
-from loopcheck.engines.newton._stepping import MAXIMAL, QUICK, STEP, Stepping
+from loopcheck.engines.newton._stepping import MAXIMAL, STEP, Stepping
 from loopcheck.engines.newton._support import is_floating, want_simulated
 from loopcheck.engines.simulation import Readings, Robots, State
 from loopcheck.engines.tuning import Settings
 from loopcheck.robots.arrays import EffortSeries
-from loopcheck.robots.efforts import AsIs, run_of
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.motion import Motion
-from loopcheck.robots.robot import Case
 
-__all__ = ["PRECISIONS", "as_is", "choices", "device", "timestep", "worlds"]
+__all__ = ["CHOICES", "PRECISIONS", "device", "worlds"]
 
 PRECISIONS = ("single",)
+CHOICES = (
+    "MuJoCo Warp",
+    "MuJoCo Warp, step halved",
+    "MuJoCo Warp, step doubled",
+    "Steel",
+    "Steel, step halved",
+    "Steel, 48 iterations",
+    "Kamino",
+    "Kamino, penalty 0.01",
+)
 SOURCE = "newton/batch"
-
-
-def choices(mechanism: Mechanism) -> Mapping[str, Settings]:
-    """See `loopcheck.engines.contract.Batch.choices`: its solvers, and steps of those that are fast."""
-    half, twice = ({"timestep": f"{STEP * factor:.6g}"} for factor in (0.5, 2))
-    return {
-        "MuJoCo Warp": {},
-        "MuJoCo Warp, step halved": half,
-        "MuJoCo Warp, step doubled": twice,
-        "Steel": {"solver": "steel"},
-        "Steel, step halved": {"solver": "steel", **half},
-        "Steel, 48 iterations": {"solver": "steel", "iterations": "48"},
-        "Kamino": {"solver": "kamino"},
-        "Kamino, penalty 0.01": QUICK,
-    }
-
-
-def timestep(mechanism: Mechanism, settings: Settings) -> float:
-    """See `loopcheck.engines.contract.Batch.timestep`."""
-    return _stepping(settings).step
-
-
-def as_is(case: Case, motion: Motion, settings: Settings, precision: str) -> AsIs:
-    """See `loopcheck.engines.contract.Batch.as_is`; drives have the same gains with all steps."""
-    return run_of(held_by_drives(SOURCE, case, motion, _stepping(settings)))
 
 
 class NewtonWorlds:

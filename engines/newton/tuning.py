@@ -12,10 +12,24 @@ from loopcheck.engines.as_is import Record
 from loopcheck.engines.boundary import silenced
 from loopcheck.engines.newton._as_is import BANDWIDTHS, NewtonDriven, drive_gains, reading_of
 from loopcheck.engines.newton._model import guarded
-from loopcheck.engines.newton._stepping import QUICK, STEP, Stepping
+from loopcheck.engines.newton._stepping import STEP, Stepping
 from loopcheck.engines.own_drives import Gains
-from loopcheck.engines.own_drives_tuning import TIMECONSTS, DrivesPlan
-from loopcheck.engines.tuning import FINER, HARD, SOFTER, Cause, Family, Given, Settings, best_seconds, functions_of
+from loopcheck.engines.own_drives_tuning import DrivesPlan
+from loopcheck.engines.tuning import (
+    FINER,
+    HARD,
+    HARD_LOOPS,
+    LOOPS,
+    Family,
+    Given,
+    Setting,
+    Settings,
+    Value,
+    best_seconds,
+    finer_step,
+    functions_of,
+    with_loops,
+)
 from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
@@ -26,14 +40,25 @@ GIVEN = {"solver": "mujoco", "solref": "0.02 1", "solimp": "0.9 0.95"}
 """Settings of common training tools: Isaac Lab's Newton steps by MuJoCo."""
 ITERATIONS_OF_KAMINO = 7
 """The fewest that were seen, on the Stewart platform [-]."""
-CAUSES = {
-    "step": Cause(written=f"solver.step(..., dt / {FINER})"),
-    "softness": Cause(
+SETTINGS = {
+    "step": finer_step(f"solver.step(..., dt / {FINER})"),
+    "softness": Setting(
+        values=LOOPS,
+        finer=HARD_LOOPS,
         written="mj_model.eq_solref (2 dt, 1) and eq_solimp (0.9999, 0.9999) of the solver",
-        settings={"solref": "{hard} 1", "solimp": HARD},
+    ),
+    "solver": Setting(
+        values={
+            "MuJoCo Warp": Value(fixed={"solver": "mujoco_warp"}),
+            "Steel": Value(fixed={"solver": "steel"}),
+            "48 iterations": Value(fixed={"iterations": "48"}),
+            "Kamino": Value(fixed={"solver": "kamino"}),
+            # with which Kamino converges on planar loops, in a tenth of the time
+            "penalty 0.01": Value(fixed={"rho_0": "0.01", "alpha": "0.1"}),
+        }
     ),
 }
-"""See `loopcheck.engines.tuning.Tuning.CAUSES`."""
+"""See `loopcheck.engines.tuning.Tuning.SETTINGS`."""
 
 
 def given(mechanism: Mechanism) -> Given:
@@ -42,7 +67,6 @@ def given(mechanism: Mechanism) -> Given:
         step=STEP,
         stages=1,
         bandwidth=BANDWIDTHS[GIVEN["solver"]],
-        timeconst=np.inf,
         settings={"timestep": f"{STEP:.6g}", **GIVEN},
     )
 
@@ -53,13 +77,14 @@ def families(mechanism: Mechanism) -> list[Family]:
     Kamino as it comes takes a hundred iterations and more in a step: only that which ends sooner is searched.
     """
     mujoco = partial(Family, method="SolverMuJoCo", stages=1)
-    hard = [mujoco(fixed={"solimp": solimp}, timeconst=k) for solimp in (HARD, SOFTER) for k in TIMECONSTS]
-    as_it_is = [mujoco(fixed={}, longest=0.01), mujoco(fixed={"solimp": HARD}, longest=0.01)]
-    steel = [{"solver": "steel"}, {"solver": "steel", "iterations": "48"}]
+    kept = [mujoco(fixed={}, longest=0.01), mujoco(fixed={"solimp": HARD}, longest=0.01)]
+    steel, more, kamino, quick = (
+        SETTINGS["solver"].values[name].fixed for name in ("Steel", "48 iterations", "Kamino", "penalty 0.01")
+    )
     return [
-        *([hard[0], *as_it_is, *hard[1:]] if mechanism.rigid_closures else as_it_is[:1]),
-        *(Family(method="SolverSteel", stages=1, fixed=fixed) for fixed in steel),
-        Family(method="SolverKamino", stages=ITERATIONS_OF_KAMINO, fixed=QUICK),
+        *(with_loops(kept, LOOPS.values()) if mechanism.rigid_closures else kept[:1]),
+        *(Family(method="SolverSteel", stages=1, fixed=fixed) for fixed in (steel, {**steel, **more})),
+        Family(method="SolverKamino", stages=ITERATIONS_OF_KAMINO, fixed={**kamino, **quick}),
     ]
 
 

@@ -25,6 +25,8 @@ class PhysxDriven:
     driven: Sequence[int]
     """The joint of each drive."""
     precision: DTypeLike = np.float32
+    timeconst: float = np.inf
+    note: str = ""
 
     @classmethod
     def from_state(cls, mechanism: Mechanism, stepping: Stepping, gains: Gains, state: tuple[Array, Array]) -> Self:

@@ -14,7 +14,7 @@ from loopcheck.engines.physx._articulation import Stepping, build, guarded
 from loopcheck.engines.physx._readings import reading_of
 from loopcheck.engines.physx._stepping import PhysxDriven
 from loopcheck.engines.physx.routes.as_is import OWN
-from loopcheck.engines.tuning import FINER, Cause, Family, Given, Settings, best_seconds
+from loopcheck.engines.tuning import FINER, Family, Given, Setting, Settings, Value, best_seconds, finer_step
 from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
@@ -23,34 +23,36 @@ SCRIPT = "tuned_physx.py"
 """Name of the script."""
 GIVEN = {"enable_tgs": "False", "position_iterations": "10", "velocity_iterations": "1", "friction": "0"}
 """Current values of the route's settings."""
-SOLVED = {"position_iterations": "100", "velocity_iterations": "4"}
-CAUSES = {
-    "step": Cause(written=f"scene.set_timestep(step / {FINER})"),
-    "solver": Cause(
-        written="articulation.set_solver_position_iterations(100), set_solver_velocity_iterations(4)", settings=SOLVED
+SOLVED = Value(fixed={"position_iterations": "100", "velocity_iterations": "4"})
+SETTINGS = {
+    "step": finer_step(f"scene.set_timestep(step / {FINER})"),
+    "solver": Setting(
+        values={
+            "many iterations": SOLVED,
+            "small steps": Value(fixed={"enable_tgs": "True"}),
+            "projected Gauss-Seidel": Value(),
+        },
+        finer=SOLVED,
+        written="articulation.set_solver_position_iterations(100), set_solver_velocity_iterations(4)",
     ),
 }
-"""See `loopcheck.engines.tuning.Tuning.CAUSES`; the route itself sets the friction to zero."""
+"""See `loopcheck.engines.tuning.Tuning.SETTINGS`; the route itself sets the friction to zero."""
 
 
 def given(mechanism: Mechanism) -> Given:
     """See `loopcheck.engines.tuning.Tuning.given`."""
     step = OWN.step
     settings = {"timestep": f"{step:.6g}", **GIVEN}
-    return Given(step=step, stages=1, bandwidth=bandwidth(step), timeconst=np.inf, settings=settings)
+    return Given(step=step, stages=1, bandwidth=bandwidth(step), settings=settings)
 
 
 def families(mechanism: Mechanism) -> list[Family]:
     """See `loopcheck.engines.tuning.Tuning.families`: many iterations, as many as come, and small steps."""
-    methods = {
-        "many iterations": SOLVED,
-        "small steps": {"enable_tgs": "True"},
-        "projected Gauss-Seidel": {},
-    }
-    names = ("position_iterations", "velocity_iterations")
     return [
-        Family(method=method, stages=sum(int({**GIVEN, **fixed}[name]) for name in names), fixed=fixed)
-        for method, fixed in methods.items()
+        Family(
+            method=method, stages=sum(int({**GIVEN, **value.fixed}[name]) for name in SOLVED.fixed), fixed=value.fixed
+        )
+        for method, value in SETTINGS["solver"].values.items()
     ]
 
 

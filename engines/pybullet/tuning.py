@@ -11,15 +11,26 @@ from loopcheck.engines.computed_torque import Demand, bandwidth
 from loopcheck.engines.pybullet._as_is import Stepping, demands, simulate
 from loopcheck.engines.pybullet._world import World, opened
 from loopcheck.engines.pybullet.simulation import STEP, PybulletRobot
-from loopcheck.engines.tuning import FINER, Cause, Family, Given, Settings, best_seconds, functions_of
+from loopcheck.engines.tuning import (
+    FINER,
+    Family,
+    Given,
+    Setting,
+    Settings,
+    Value,
+    best_seconds,
+    combined,
+    finer_step,
+    functions_of,
+)
 from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 
 SCRIPT = "tuned_pybullet.py"
-SOLVED = {"numSolverIterations": "500", "solverResidualThreshold": "1e-30"}
-UNDAMPED = {"linearDamping": "0", "angularDamping": "0"}
-CORRECTED = {"erp": "0.8"}
+SOLVED = Value(fixed={"numSolverIterations": "500", "solverResidualThreshold": "1e-30"})
+UNDAMPED = Value(fixed={"linearDamping": "0", "angularDamping": "0"})
+CORRECTED = Value(fixed={"erp": "0.8"})
 GIVEN = {
     "numSolverIterations": "50",
     "solverResidualThreshold": "1e-07",
@@ -28,15 +39,15 @@ GIVEN = {
     "erp": "0.2",
 }
 """PyBullet's defaults."""
-CAUSES = {
-    "step": Cause(written=f"setTimeStep(1 / {240 * FINER})"),
-    "softness": Cause(written="changeConstraint(erp=0.8), setPhysicsEngineParameter(erp=0.8)", settings=CORRECTED),
-    "damping": Cause(written="changeDynamics(linearDamping=0, angularDamping=0) on every link", settings=UNDAMPED),
-    "solver": Cause(
-        written="setPhysicsEngineParameter(numSolverIterations=500, solverResidualThreshold=1e-30)", settings=SOLVED
+SETTINGS = {
+    "step": finer_step(f"setTimeStep(1 / {240 * FINER})"),
+    "softness": Setting(finer=CORRECTED, written="changeConstraint(erp=0.8), setPhysicsEngineParameter(erp=0.8)"),
+    "damping": Setting(finer=UNDAMPED, written="changeDynamics(linearDamping=0, angularDamping=0) on every link"),
+    "solver": Setting(
+        finer=SOLVED, written="setPhysicsEngineParameter(numSolverIterations=500, solverResidualThreshold=1e-30)"
     ),
 }
-"""See `loopcheck.engines.tuning.Tuning.CAUSES`."""
+"""See `loopcheck.engines.tuning.Tuning.SETTINGS`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,18 +65,17 @@ def given(mechanism: Mechanism) -> Given:
         step=STEP,
         stages=1,
         bandwidth=bandwidth(STEP),
-        timeconst=np.inf,
         settings={"timestep": f"{STEP:.6g}", **GIVEN},
     )
 
 
 def families(mechanism: Mechanism) -> list[Family]:
     """See `loopcheck.engines.tuning.Tuning.families`: no damping, more solver iterations, and both."""
-    late = [{**UNDAMPED, **SOLVED}, {**UNDAMPED, **SOLVED, **CORRECTED}, SOLVED]
+    late = [(UNDAMPED, SOLVED), (UNDAMPED, SOLVED, CORRECTED), (SOLVED,)]
     return [
-        Family(method=method, stages=1, fixed=fixed)
-        for method, families in (("solved to the end", late), ("sequential impulse", [UNDAMPED, {}]))
-        for fixed in families
+        Family(method=method, stages=1, fixed=combined(values, STEP))
+        for method, families in (("solved to the end", late), ("sequential impulse", [(UNDAMPED,), ()]))
+        for values in families
     ]
 
 
@@ -92,8 +102,8 @@ def files(mechanism: Mechanism, settings: Settings) -> dict[Path, bytes]:
 
 def script(settings: Settings) -> str:
     """The calls, as a function of a module that needs PyBullet alone."""
-    physics = [f"{name}={settings[name]}" for name in (*SOLVED, *CORRECTED) if name in settings]
-    dynamics = [f"{name}={settings[name]}" for name in UNDAMPED if name in settings]
+    physics = [f"{name}={settings[name]}" for name in (*SOLVED.fixed, *CORRECTED.fixed) if name in settings]
+    dynamics = [f"{name}={settings[name]}" for name in UNDAMPED.fixed if name in settings]
     lines = [
         '"""PyBullet settings found by `loopcheck tune`: call `apply` after loadURDF and createConstraint."""',
         "",

@@ -10,6 +10,7 @@ import pytest
 from loopcheck import engines
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.tuning import choices
 from loopcheck.robots.mechanism import Wrench
 from loopcheck.robots.robot import Case, load, representative_case
 
@@ -43,10 +44,13 @@ def test_efforts_accelerate_each_world_as_its_motion_does(name: str, of_case: Ca
     case = of_case(representative_case(load("3prr")))
     motion = prescribe(case)
     places = np.array([20, 50, 70])
-    choices = batch.choices(case.mechanism)
-    of_every_solver = {settings.get("solver", ""): settings for settings in [*choices.values()][::-1]}
+    tuning = engines.part(name, "tuning")
+    given = tuning.given(case.mechanism)
+    tried = choices(tuning, batch.CHOICES, given)
+    assert list(tried) == list(batch.CHOICES)  # of a robot with loops
+    of_every_solver = {settings.get("solver", ""): settings for settings in [*tried.values()][::-1]}
     for settings in of_every_solver.values():
-        span = STEPS * batch.timestep(case.mechanism, settings)
+        span = STEPS * float(settings.get("timestep", given.step))
         middle = motion.assemble(motion.t[places] + span / 2)
         after = motion.assemble(motion.t[places] + span)
         tau = Noc().compute_efforts(case, middle).effort

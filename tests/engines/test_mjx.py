@@ -287,10 +287,11 @@ def test_what_is_tuned_has_no_implicit_step_and_the_choices_no_code_of_their_own
     """Elements that MJX lacks, and elements that would need another compilation."""
     from loopcheck.engines.mjx import batch, tuning
     from loopcheck.engines.mujoco import batch as of_mujoco
+    from loopcheck.engines.tuning import choices
 
     mechanism = four_bar()[0].mechanism
     assert {family.fixed.get("integrator", "Euler") for family in tuning.families(mechanism)} == {"Euler", "RK4"}
-    choices = batch.choices(mechanism)
-    assert next(iter(choices.values())) == {}
-    assert set(choices) < set(of_mujoco.choices(mechanism))
-    assert not {"solver", "iterations", "integrator"} & {name for settings in choices.values() for name in settings}
+    tried = choices(tuning, batch.CHOICES, tuning.given(mechanism))
+    assert next(iter(tried.values())) == {}
+    assert set(tried) < set(of_mujoco.CHOICES)
+    assert not {"solver", "iterations", "integrator"} & {name for settings in tried.values() for name in settings}

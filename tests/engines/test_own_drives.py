@@ -37,6 +37,8 @@ class Pendulum:
     timestep: float = STEP
     precision: type[np.floating] = np.float64
     iterations: float = 3.0
+    timeconst: float = np.inf
+    note: str = ""
     drawn: list[float] = field(default_factory=list)
     """Momentum that the drive has given, over the step [N m]."""
 

@@ -81,8 +81,7 @@ def run(case: Case, motion: Motion, *edits: Edit, width: float = 1.0) -> AsIs:
     model, plan = model_of(case, edits), as_is.plan(case.mechanism, motion)
     w = width * bandwidth(model.opt.timestep, as_is.timeconst(model))
     first, second = (as_is.simulate(plan, MujocoStepper(model), w, start=sample) for sample in (0, len(motion.t) // 2))
-    timeconst = as_is.timeconst(model)
-    result = history("mujoco/as_is", case, motion, (first, second), timeconst=timeconst, settings={}).as_is
+    result = history("mujoco/as_is", case, motion, (first, second), {}).as_is
     assert result is not None
     return result
 

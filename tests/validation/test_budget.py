@@ -11,9 +11,8 @@ import pytest
 from loopcheck import engines
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines import mujoco
-from loopcheck.engines import tuning as shared_tuning
 from loopcheck.engines.mujoco import tuning as tuning_of_mujoco
-from loopcheck.engines.tuning import LEFT_OUT, Tuning, log_without
+from loopcheck.engines.tuning import LEFT_OUT, Tuning, Value, log_without
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import NotFoundError
 from loopcheck.robots.log import UNMODELLED, Log
@@ -42,6 +41,12 @@ pytest.importorskip("mujoco")
 
 T = np.linspace(0, 1, 200)
 SOFT, COARSE = np.sin(7 * T), np.cos(11 * T)
+
+
+def set_finer(monkeypatch: pytest.MonkeyPatch, ratio: int) -> None:
+    """Remove the step as a cause by fewer steps than usual."""
+    step = replace(tuning_of_mujoco.SETTINGS["step"], finer=Value(step=1 / ratio))
+    monkeypatch.setitem(tuning_of_mujoco.SETTINGS, "step", step)
 
 
 def runs(together: float) -> dict[frozenset[str], Array]:
@@ -80,14 +85,15 @@ def test_what_the_order_decides_is_shown_as_one(together: float, is_one: bool) -
 
 @pytest.mark.slow
 def test_the_rest_of_a_real_error_is_small_and_every_setting_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_tuning, "FINER", 8)
+    set_finer(monkeypatch, 8)
     rows = Budget.tables[TABLE].frame(budget(representative_case(load("four_bar")), "mujoco/as_is")).set_index("part")
     rms, shares, largest = (rows[name].astype(float).to_dict() for name in ("rms", "share", "largest"))
     assert rms[REST] < LARGE * rms["all"]
     assert sum(shares[name] for name in (STEP, SOFTNESS, "solver", REST)) == pytest.approx(1)
     assert shares[SOFTNESS] > shares[STEP]
     assert rms[f"without {SOFTNESS}"] < rms["all"] / 2
-    settings = {name: cause.written for name, cause in tuning_of_mujoco.CAUSES.items() if name != LEFT_OUT}
+    finer = {name: setting.written for name, setting in tuning_of_mujoco.SETTINGS.items() if setting.finer}
+    settings = {name: written for name, written in finer.items() if name != LEFT_OUT}
     assert {name: rows["setting"].to_dict()[f"without {name}"] for name in settings} == settings
     assert largest[f"start without {SOFTNESS}"] < largest["start"]
     assert LEFT_OUT not in shares  # nothing of the kind acts
@@ -110,7 +116,7 @@ def test_the_last_digits_of_single_precision_are_a_part(monkeypatch: pytest.Monk
         return replace(exact, effort=exact.effort + rng.normal(0, sigma, exact.effort.shape))
 
     monkeypatch.setattr("loopcheck.validation.studies.budget.parts.SHAKEN", 3)
-    monkeypatch.setattr(shared_tuning, "FINER", 2)
+    set_finer(monkeypatch, 2)
     monkeypatch.setattr("loopcheck.validation.studies.budget.parts.log_without", noisy)
     monkeypatch.setattr(mujoco, "ENGINE", replace(mujoco.ENGINE, single_precision=True))
     rows = Budget.tables[TABLE].frame(budget(representative_case(load("four_bar")), "mujoco/as_is")).set_index("part")
@@ -127,7 +133,7 @@ def test_friction_is_a_part_where_there_is_some(
     model_case: CaseMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is taken as MuJoCo reports it, so that almost no part of the error belongs to it."""
-    monkeypatch.setattr(shared_tuning, "FINER", 2)
+    set_finer(monkeypatch, 2)
     text = (load("four_bar").folder / "four_bar.xml").read_text(encoding="utf-8")
     path = tmp_path / "rough.xml"
     path.write_text(text.replace('<joint name="crank"', '<joint name="crank" frictionloss="0.5"'), encoding="utf-8")
@@ -143,7 +149,7 @@ def test_friction_is_a_part_where_there_is_some(
 
 @pytest.mark.slow
 def test_parts_of_an_error_below_its_floor_tell_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_tuning, "FINER", 2)
+    set_finer(monkeypatch, 2)
     monkeypatch.setattr("loopcheck.analytic.logs.residual.MARGIN", 1e6)
     rows = Budget.tables[TABLE].frame(budget(representative_case(load("four_bar")), "mujoco/as_is")).set_index("part")
     assert rows["note"].to_dict()[FLOOR] == BELOW

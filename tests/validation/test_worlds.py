@@ -14,8 +14,12 @@ from matplotlib.axes import Axes
 
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.mujoco import batch as own
+from loopcheck.engines.mujoco import tuning
 from loopcheck.engines.simulation import Readings, State
+from loopcheck.engines.tuning import HARD, choices, run_with
 from loopcheck.robots.arrays import Array
+from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.robot import Case, load, representative_case
 from loopcheck.validation.studies.throughput import measure, pictures
 from loopcheck.validation.studies.throughput.measure import DIFFERENT, SAME, agreement, states, steps_per_second
@@ -25,6 +29,8 @@ from tests.validation.conftest import Command
 
 FOUR_BAR = load("four_bar").folder / "four_bar.xml"
 COUNT = 8
+ARM = """<mujoco><worldbody><body><joint name="turn" axis="0 1 0"/><geom size=".1 .1 .1"/></body></worldbody>
+<actuator><motor joint="turn"/></actuator></mujoco>"""
 
 
 @pytest.fixture(scope="module")
@@ -128,20 +134,18 @@ def test_steps_are_counted_over_all_worlds(seconds: float, monkeypatch: pytest.M
 
 
 def test_steps_are_as_long_as_those_of_the_file(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An engine with a step of its own is compared with others: four milliseconds are four steps of the file."""
+    """Engines with different steps are compared: a doubled step is two steps of the file."""
     worlds = Clocked(1e-3)
     stand_in = SimpleNamespace(
         device=own.device,
-        choices=lambda _: {"as it is": {}},
-        timestep=lambda *_: 4e-3,
-        as_is=own.as_is,
+        CHOICES=("step doubled",),
         worlds=lambda *_: worlds,
     )
     monkeypatch.setattr(measure, "batch_of", lambda _: stand_in)
     monkeypatch.setattr(time, "perf_counter", lambda: worlds.now)
     (row,) = measure.rates(case, "mujoco", "double", (3,), 0)
     assert row["steps_per_second"] == pytest.approx(3 / 1e-3)
-    assert row["rate"] == pytest.approx(4 * 3 / 1e-3)
+    assert row["rate"] == pytest.approx(2 * 3 / 1e-3)
 
 
 def table(*points: tuple[float, float]) -> pd.DataFrame:
@@ -223,11 +227,22 @@ def test_errors_of_settings_are_those_of_the_file_as_it_is(case: Case) -> None:
     from loopcheck import engines
     from loopcheck.validation.judge.as_is import settled
 
-    motion = prescribe(case)
+    motion, given = prescribe(case), tuning.given(case.mechanism)
+    tried = choices(tuning, own.CHOICES, given)
+    runs = {
+        name: run_with(tuning, case, motion, tried[name], "mujoco/as_is")
+        for name in ("as it is", "hard loops, Runge-Kutta")
+    }
     run = engines.load("mujoco/as_is").compute_efforts(case, motion).as_is
     assert run is not None
-    np.testing.assert_array_equal(own.as_is(case, motion, {}, "double").log.effort, run.log.effort)
-    hard = own.choices(case.mechanism)["hard loops, Runge-Kutta"]
-    errors = [settled(case.mechanism, own.as_is(case, motion, settings, "double")).rms[0] for settings in ({}, hard)]
-    assert errors[1] < 0.1 * errors[0]
-    assert own.timestep(case.mechanism, {"timestep": "0.0005"}) == 0.0005
+    np.testing.assert_array_equal(runs["as it is"].log.effort, run.log.effort)
+    as_it_is, hard = (settled(case.mechanism, run).rms[0] for run in runs.values())
+    assert hard < 0.1 * as_it_is
+    h = given.step
+    assert tried["hard loops, step halved"] == {"timestep": f"{h / 2:g}", "solref": f"{h:g} 1", "solimp": HARD}
+
+
+def test_loops_are_no_choice_for_a_robot_without_loops(tmp_path: Path) -> None:
+    (tmp_path / "arm.xml").write_text(ARM, encoding="utf-8")
+    tried = choices(tuning, own.CHOICES, tuning.given(read_mechanism(ModelFile(path=tmp_path / "arm.xml"))))
+    assert list(tried) == [name for name in own.CHOICES if "hard loops" not in name]

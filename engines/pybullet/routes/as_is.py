@@ -1,7 +1,5 @@
 """PyBullet as its user runs it: `loadURDF`, `createConstraint`, the default step, and torques on the driven joints."""
 
-import numpy as np
-
 from loopcheck.engines.as_is import finite, history
 from loopcheck.engines.pybullet._as_is import demands, simulate
 from loopcheck.engines.pybullet._refusals import refuse
@@ -29,4 +27,4 @@ class PybulletAsIs(Source):
         known = demands(case.mechanism, motion)
         with finite(self.name):
             runs = [simulate(case.mechanism, motion, known, start=sample) for sample in (0, len(motion.t) // 2)]
-            return history(self.name, case, motion, (runs[0], runs[1]), timeconst=np.inf, settings=SETTINGS)
+            return history(self.name, case, motion, (runs[0], runs[1]), SETTINGS)

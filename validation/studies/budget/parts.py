@@ -112,7 +112,8 @@ def _rows(case: Case, source: str) -> Iterator[Mapping[str, Any]]:
     whole = residual_series(case.mechanism, as_is.log, motion.q[0])
     judged = whole.t >= whole.t[0] + left.window
     scale = effort_scale(case.mechanism, motion).scale
-    causes = tuple(name for name in tuning.CAUSES if name != LEFT_OUT or whole.left_out.any())
+    removable = (name for name, setting in tuning.SETTINGS.items() if setting.finer)
+    causes = tuple(name for name in removable if name != LEFT_OUT or whole.left_out.any())
     is_single = engine.single_precision
     study = _Runs(
         case=case, source=source, tuning=tuning, motion=motion, dt=as_is.log.dt, steps=len(whole.t), is_single=is_single
@@ -128,7 +129,7 @@ def _rows(case: Case, source: str) -> Iterator[Mapping[str, Any]]:
         floor = float(left.floor[k])
         below = root_mean_square(whole.residual[judged, k]) < floor
         yield {**row, "part": FLOOR, "rms": floor, "largest": float(left.floor_of_largest[k]), "note": BELOW * below}
-        tried = {name: (runs[frozenset({name})], tuning.CAUSES[name].written) for name in causes}
+        tried = {name: (runs[frozenset({name})], tuning.SETTINGS[name].written) for name in causes}
         if is_single:
             tried = {PRECISION: (averaged, NO_DIGITS), **tried}
         else:

@@ -1,7 +1,7 @@
 """Measurements on batches of an engine: agreement of worlds, steps per second, and errors of efforts."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,6 +13,7 @@ from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.contract import Batch
 from loopcheck.engines.simulation import Robots, State
+from loopcheck.engines.tuning import Settings, Tuning, choices, run_with
 from loopcheck.robots.arrays import Array, EffortSeries
 from loopcheck.robots.errors import EngineError, HarnessError
 from loopcheck.robots.mjcf import compile_model
@@ -94,48 +95,51 @@ def rates(case: Case, engine: str, precision: str, counts: Sequence[int], seed: 
         seed: Seed of the initial states.
     """
     try:
-        batch, motion = batch_of(engine), prescribe(case)
-        starts = states(case, motion, np.random.default_rng(seed), max(counts))
-        choices = batch.choices(case.mechanism)
-        return [
-            row for name in choices for row in _of_choice((case, engine, precision), (motion, starts), counts, name)
-        ]
+        batch, motion, tuning = batch_of(engine), prescribe(case), engines.part(engine, "tuning")
+        starts, given = states(case, motion, np.random.default_rng(seed), max(counts)), tuning.given(case.mechanism)
+        rows: list[Row] = []
+        for k, (name, settings) in enumerate(choices(tuning, batch.CHOICES, given).items()):
+            row = {
+                **_named(case, engine, precision),
+                "device": batch.device(),
+                "choice": name,
+                "settings": "; ".join(f"{option} {value}" for option, value in settings.items()),
+                "timestep": float(settings.get("timestep", given.step)),
+                **_error(case, motion, engine, settings, precision),
+            }
+            rows += [
+                {**row, **_pace(case, engine, precision, starts.some(range(count)), settings, row["timestep"])}
+                for count in (counts[-1:] if k else counts)
+            ]
+        return rows
     except HarnessError as error:
         return unmeasured(case, engine, precision, str(error))
 
 
-def _of_choice(
-    key: tuple[Case, str, str], given: tuple[Motion, Starts], counts: Sequence[int], name: str
-) -> Iterator[Row]:
-    """Rows of one choice of settings, for each timed size of a batch."""
-    (case, engine, precision), (motion, starts), batch = key, given, batch_of(key[1])
-    settings = batch.choices(case.mechanism)[name]
-    step, own = batch.timestep(case.mechanism, settings), float(compile_model(case.mechanism.model).opt.timestep)
-    row = {
-        **_named(case, engine, precision),
-        "device": batch.device(),
-        "choice": name,
-        "settings": "; ".join(f"{option} {value}" for option, value in settings.items()),
-        "timestep": step,
-    }
+def _error(case: Case, motion: Motion, engine: str, settings: Settings, precision: str) -> Row:
+    """Settled error of a run with settings over the scale, or the reason for no figures."""
+    tuning: Tuning = engines.part(engine, "tuning")
     try:
-        left = settled(case.mechanism, batch.as_is(case, motion, settings, precision))
-        off: dict[str, Any] = {"verdict": "not comparable" if left.reason else MEASURED, "note": left.reason}
-        if not left.reason:
-            names = ("rms", "largest", "floor")
-            off |= {figure: _largest(getattr(left, figure), left.scale) for figure in names}
-            off["verdict"] = verdict_of_figure(off["rms"] + off["largest"])
-            off["note"] = "" if off["verdict"] == MEASURED else NO_LOAD
+        run = run_with(tuning, case, motion, settings, f"{engine}/{engines.engine(engine).taken_apart}", precision)
+        left = settled(case.mechanism, run)
     except HarnessError as error:
-        off = {"verdict": "not comparable", "note": str(error)}
-    for count in counts if not settings else counts[-1:]:
-        try:
-            some = starts.some(range(count))
-            fresh = partial(batch.worlds, case.mechanism, some.state, settings, precision)
-            pace = steps_per_second(fresh, some.tau)
-            yield {**row, "worlds": count, "steps_per_second": pace, "rate": pace * step / own, **off}
-        except HarnessError as error:
-            yield {**row, "worlds": count, **off, "verdict": "not comparable", "note": str(error)}
+        return {"verdict": "not comparable", "note": str(error)}
+    if left.reason:
+        return {"verdict": "not comparable", "note": left.reason}
+    off = {name: _largest(getattr(left, name), left.scale) for name in ("rms", "largest", "floor")}
+    verdict = verdict_of_figure(off["rms"] + off["largest"])
+    return {**off, "verdict": verdict, "note": "" if verdict == MEASURED else NO_LOAD}
+
+
+def _pace(case: Case, engine: str, precision: str, starts: Starts, settings: Settings, step: float) -> Row:
+    """Steps of a batch per second, or the reason for none."""
+    own, count = float(compile_model(case.mechanism.model).opt.timestep), len(starts.tau)
+    try:
+        fresh = partial(batch_of(engine).worlds, case.mechanism, starts.state, settings, precision)
+        pace = steps_per_second(fresh, starts.tau)
+    except HarnessError as error:
+        return {"worlds": count, "verdict": "not comparable", "note": str(error)}
+    return {"worlds": count, "steps_per_second": pace, "rate": pace * step / own}
 
 
 def batch_of(engine: str) -> Batch:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from loopcheck.engines.tuning import HARD_LOOPS
 from loopcheck.validation.studies.tune.purposes import Purpose
 from loopcheck.validation.studies.tune.search import Candidate, Reach, Scored
 from loopcheck.validation.studies.tune.trials import Trials
@@ -84,11 +85,11 @@ def _further(trials: Trials, candidate: Candidate) -> dict[str, Candidate]:
     family, step = candidate.family, candidate.step
     of_method = [one for one in trials.families if one.method == family.method]
     if not family.timeconst:
-        hard = {"softness": Candidate(family=replace(family, timeconst=2.0), step=step)}
+        hard = {"softness": Candidate(family=replace(family, timeconst=HARD_LOOPS.timeconst), step=step)}
         finer = Candidate(family=family, step=step / 2)
         return {"step": finer, **(hard if any(one.timeconst for one in of_method) else {})}
     same = replace(family, timeconst=2 * family.timeconst)
-    harder = family if family.timeconst < 4 else replace(family, timeconst=family.timeconst / 2)
+    harder = family if family.timeconst < 2 * HARD_LOOPS.timeconst else replace(family, timeconst=family.timeconst / 2)
     return {
         "step": Candidate(family=same, step=step / 2),
         "softness": Candidate(family=harder, step=step / 2 if harder is family else step),

@@ -2,14 +2,13 @@
 
 import pickle
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from loopcheck.engines.as_is import Record, log_of
-from loopcheck.engines.computed_torque import following
+from loopcheck.engines.as_is import Record, as_is_of
 from loopcheck.engines.tuning import Given, Settings
 from loopcheck.robots.efforts import AsIs
 from loopcheck.robots.errors import HarnessError
@@ -135,19 +134,11 @@ class _Simulation:
         """A run along a motion, and its judged part with that of a run from the middle."""
         width = self.given.bandwidth * purpose.bandwidth
         run = partial(tuning_of(self.engine).run, pickle.loads(purpose.plan), self.prepared, width)
-        whole = run(start=0 if purpose.pose is None else purpose.pose)
-        second = run(start=len(purpose.motion.t) // 2)
-        log, restarted = (log_of(f"{self.engine}/as_is", self.case, record) for record in (whole, second))
-        behind = following(whole.controller.q, whole.positions)[1]
-        excused = whole.holds_itself or purpose.pose is not None  # servos stay behind by themselves, and so is a start
-        return whole, AsIs(
-            log=log,
-            restarted=restarted,
-            following=np.zeros_like(behind) if excused else behind,
-            timeconst=self.given.timeconst,
-            drives=tuple(self.case.mechanism.drives[k].name for k in whole.independent),
-            at_limits=whole.at_limits,
-        )
+        runs = run(start=0 if purpose.pose is None else purpose.pose), run(start=len(purpose.motion.t) // 2)
+        as_is = as_is_of(f"{self.engine}/as_is", self.case, runs)
+        if purpose.pose is not None:  # the start is behind by itself
+            as_is = replace(as_is, following=0 * as_is.following)
+        return runs[0], as_is
 
 
 def _figures(required: Requirement, left: Settled) -> dict[str, Any]:
