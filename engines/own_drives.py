@@ -251,6 +251,42 @@ def own_drives_run(source: str, started: tuple[Driven, Gains], motion: Motion, s
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrivesPlan:
+    """See `loopcheck.engines.tuning.Tuning.plan`: drives along a motion with any settings of the engine."""
+
+    mechanism: Mechanism
+    motion: Motion
+    gains: Gains
+    """Of the drives as the user has them."""
+    bandwidth: float
+    """Of the controller then [rad/s]."""
+
+    def run(
+        self,
+        source: str,
+        put: Callable[[Gains, tuple[Array, Array]], Driven],
+        reading: Reading,
+        bandwidth: float,
+        start: int | Array,
+    ) -> Record:
+        """A run along the motion; see `loopcheck.engines.tuning.Tuning.run`.
+
+        Args:
+            put: Puts the robot into a state, with drives of some gains.
+            reading: The reading that is the effort.
+            bandwidth: Of the controller [rad/s]; scales the drives relative to the user's gains.
+            start: Number of the sample at whose exact state it starts, or joint positions at which it starts at rest
+                [m or rad], shape (nq,).
+        """
+        gains, motion = self.gains.faster(bandwidth / self.bandwidth), self.motion
+        if isinstance(start, int):
+            sample, state = start, (motion.q[start], motion.qd[start])
+        else:
+            sample, state = 0, (start, 0 * motion.qd[0])
+        return own_drives_run(source, (put(gains, state), gains), motion, sample, reading)
+
+
 def rates_off(mechanism: Mechanism, run: Record) -> float:
     """Largest distance of a joint's displacement in a step from the range of its velocities at both ends [-].
 

@@ -12,8 +12,7 @@ from loopcheck.engines.boundary import silenced
 from loopcheck.engines.computed_torque import bandwidth
 from loopcheck.engines.genesis._as_is import READING, GenesisDriven
 from loopcheck.engines.genesis._scene import STEP, Built, Stepping, build, guarded, numbers
-from loopcheck.engines.own_drives import Gains
-from loopcheck.engines.own_drives_tuning import DrivesPlan
+from loopcheck.engines.own_drives import DrivesPlan, Gains
 from loopcheck.engines.tuning import (
     FINER,
     HARD_LOOPS,

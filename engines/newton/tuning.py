@@ -13,8 +13,7 @@ from loopcheck.engines.boundary import silenced
 from loopcheck.engines.newton._as_is import BANDWIDTHS, NewtonDriven, drive_gains, reading_of
 from loopcheck.engines.newton._model import guarded
 from loopcheck.engines.newton._stepping import STEP, Stepping
-from loopcheck.engines.own_drives import Gains
-from loopcheck.engines.own_drives_tuning import DrivesPlan
+from loopcheck.engines.own_drives import DrivesPlan, Gains
 from loopcheck.engines.tuning import (
     FINER,
     HARD,

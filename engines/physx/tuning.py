@@ -8,8 +8,7 @@ import numpy as np
 from loopcheck.engines.as_is import Record
 from loopcheck.engines.boundary import silenced
 from loopcheck.engines.computed_torque import bandwidth
-from loopcheck.engines.own_drives import Gains
-from loopcheck.engines.own_drives_tuning import DrivesPlan
+from loopcheck.engines.own_drives import DrivesPlan, Gains
 from loopcheck.engines.physx._articulation import Stepping, build, guarded
 from loopcheck.engines.physx._readings import reading_of
 from loopcheck.engines.physx._stepping import PhysxDriven
