@@ -17,7 +17,7 @@ from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, representative_case
 from loopcheck.validation.judge.as_is import Settled, settled
 from loopcheck.validation.judge.audit import audit, expected_terms
-from loopcheck.validation.studies.budget.parts import budget
+from loopcheck.validation.studies.tune.budget import budget
 from tests.conftest import MODELS, CaseMaker
 
 

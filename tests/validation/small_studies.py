@@ -16,8 +16,6 @@ from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 from loopcheck.validation import cli
 from loopcheck.validation.report import pages
-from loopcheck.validation.studies.budget import study as budget
-from loopcheck.validation.studies.budget.parts import missing
 from loopcheck.validation.studies.control import study as ctc
 from loopcheck.validation.studies.control.runs import ControlSettings
 from loopcheck.validation.studies.control.simulate import Circle
@@ -33,6 +31,8 @@ from loopcheck.validation.studies.refinement import tuned
 from loopcheck.validation.studies.speed import study as bench
 from loopcheck.validation.studies.throughput import study as worlds
 from loopcheck.validation.studies.throughput.measure import unmeasured
+from loopcheck.validation.studies.tune import study as tune
+from loopcheck.validation.studies.tune.budget import missing
 
 ROUTE = "mujoco/forward"
 
@@ -54,7 +54,7 @@ def small() -> Iterator[pytest.MonkeyPatch]:
         patch.setattr(mutants, "FAULTS", (*MUTANTS[:2], COMMON_FAULTS[0]))
         patch.setattr(costs, "cases_of", lambda robots: cases_of(robots)[:3])
         patch.setattr(benchmarks, "ways", lambda: ["mujoco/default", "mujoco/tight"])
-        patch.setattr(budget, "budget", budget_rows)
+        patch.setattr(tune, "budget", budget_rows)
         patch.setattr(worlds, "rates", rate_rows)
         patch.setattr(evidence, "judged_draws", no_draws)
         for rows in (robot_rows, few_rows, harness_rows, sample_rows, chain_rows, startup_rows):

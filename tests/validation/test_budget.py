@@ -8,18 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from loopcheck import engines
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines import mujoco
 from loopcheck.engines.mujoco import tuning as tuning_of_mujoco
 from loopcheck.engines.tuning import LEFT_OUT, Tuning, Value, log_without
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.errors import NotFoundError
 from loopcheck.robots.log import UNMODELLED, Log
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, representative_case
 from loopcheck.validation.execution.journal import Task
-from loopcheck.validation.studies.budget.parts import (
+from loopcheck.validation.studies.tune.budget import (
     BELOW,
     BOTH,
     FLOOR,
@@ -34,8 +32,9 @@ from loopcheck.validation.studies.budget.parts import (
     parts,
     share,
 )
-from loopcheck.validation.studies.budget.study import TABLE, Budget
+from loopcheck.validation.studies.tune.study import BUDGET, Tune
 from tests.conftest import CaseMaker
+from tests.validation.conftest import Command
 
 pytest.importorskip("mujoco")
 
@@ -86,7 +85,7 @@ def test_what_the_order_decides_is_shown_as_one(together: float, is_one: bool) -
 @pytest.mark.slow
 def test_the_rest_of_a_real_error_is_small_and_every_setting_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     set_finer(monkeypatch, 8)
-    rows = Budget.tables[TABLE].frame(budget(representative_case(load("four_bar")), "mujoco/as_is")).set_index("part")
+    rows = Tune.tables[BUDGET].frame(budget(representative_case(load("four_bar")), "mujoco/as_is")).set_index("part")
     rms, shares, largest = (rows[name].astype(float).to_dict() for name in ("rms", "share", "largest"))
     assert rms[REST] < LARGE * rms["all"]
     assert sum(shares[name] for name in (STEP, SOFTNESS, "solver", REST)) == pytest.approx(1)
@@ -115,11 +114,11 @@ def test_the_last_digits_of_single_precision_are_a_part(monkeypatch: pytest.Monk
         exact = log_without(tuning, case, motion, removed, source="mujoco/as_is")
         return replace(exact, effort=exact.effort + rng.normal(0, sigma, exact.effort.shape))
 
-    monkeypatch.setattr("loopcheck.validation.studies.budget.parts.SHAKEN", 3)
+    monkeypatch.setattr("loopcheck.validation.studies.tune.budget.SHAKEN", 3)
     set_finer(monkeypatch, 2)
-    monkeypatch.setattr("loopcheck.validation.studies.budget.parts.log_without", noisy)
+    monkeypatch.setattr("loopcheck.validation.studies.tune.budget.log_without", noisy)
     monkeypatch.setattr(mujoco, "ENGINE", replace(mujoco.ENGINE, single_precision=True))
-    rows = Budget.tables[TABLE].frame(budget(representative_case(load("four_bar")), "mujoco/as_is")).set_index("part")
+    rows = Tune.tables[BUDGET].frame(budget(representative_case(load("four_bar")), "mujoco/as_is")).set_index("part")
     rms, shares = (rows[name].astype(float).to_dict() for name in ("rms", "share"))
     assert rms[PRECISION] == pytest.approx(sigma / np.sqrt(3), rel=0.15)
     assert sum(shares[name] for name in (PRECISION, STEP, SOFTNESS, "solver", REST)) == pytest.approx(1)
@@ -138,7 +137,7 @@ def test_friction_is_a_part_where_there_is_some(
     path = tmp_path / "rough.xml"
     path.write_text(text.replace('<joint name="crank"', '<joint name="crank" frictionloss="0.5"'), encoding="utf-8")
     case = model_case(path, amplitude=0.3, configuration="vertical")
-    rows = Budget.tables[TABLE].frame(budget(case, "mujoco/as_is")).set_index("part")
+    rows = Tune.tables[BUDGET].frame(budget(case, "mujoco/as_is")).set_index("part")
     shares = rows["share"].astype(float).to_dict()
     assert sum(shares[name] for name in (STEP, SOFTNESS, "solver", LEFT_OUT, REST)) == pytest.approx(1)
     assert abs(shares[LEFT_OUT]) < LARGE
@@ -151,7 +150,7 @@ def test_friction_is_a_part_where_there_is_some(
 def test_parts_of_an_error_below_its_floor_tell_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     set_finer(monkeypatch, 2)
     monkeypatch.setattr("loopcheck.analytic.logs.residual.MARGIN", 1e6)
-    rows = Budget.tables[TABLE].frame(budget(representative_case(load("four_bar")), "mujoco/as_is")).set_index("part")
+    rows = Tune.tables[BUDGET].frame(budget(representative_case(load("four_bar")), "mujoco/as_is")).set_index("part")
     assert rows["note"].to_dict()[FLOOR] == BELOW
 
 
@@ -163,21 +162,30 @@ def test_a_robot_that_cannot_be_judged_has_no_budget() -> None:
     assert "not followed" in row["note"]
 
 
-@pytest.mark.parametrize(
-    ("sources", "expected"), [((), {"mujoco/as_is", "pybullet/as_is"}), (("mjx/as_is",), {"mjx/as_is"})]
-)
-def test_routes_that_wait_to_be_named_are_taken_where_they_are_named(
-    sources: tuple[str, ...], expected: set[str]
-) -> None:
+@pytest.mark.slow
+def test_the_terminal_names_the_setting_that_removes_each_part(loopcheck: Command, tmp_path: Path) -> None:
+    """Alone and with a search; the table, the page and the terminal have the same figures."""
+    for options, shown in (((), False), (("--accuracy", "50%"), True)):
+        status, out, err = loopcheck("tune", "four_bar", "--explain", *options, "--out", tmp_path / "out")
+        assert (status, err) == (0, "")
+        assert ("Reached" in out) is shown
+        page = (tmp_path / "out/tune.md").read_text(encoding="utf-8")
+        assert "Parts of the error" in page
+        rows = pd.read_csv(tmp_path / "out/budget.csv").set_index("part")
+        for part in (STEP, SOFTNESS, "solver"):
+            (line,) = (line for line in out.splitlines() if f" {part} " in line and "%" in line)
+            assert f"{100 * rows['share'][part]:.1f} %" in line
+            assert rows["setting"][f"without {part}"][:20] in line
+
+
+def test_the_error_of_the_route_of_the_engine_is_split() -> None:
     class Pool:
         def results(self, tasks: list[Task], _: str) -> list[list[object]]:
-            installed = {name for name in expected if name in sources or engines.installed(name.split("/")[0])}
-            assert {task.args[1] for task in tasks} == installed
+            asked.extend(tasks)
             return [[] for _ in tasks]
 
-    Budget(cases=[representative_case(load("four_bar"))], sources=sources).compute(Pool(), Path())  # type: ignore[arg-type]
-
-
-def test_a_route_without_a_budget_is_refused() -> None:
-    with pytest.raises(NotFoundError, match=r"unknown source with a budget: 'exudyn/as_is'. Known: .*mujoco/as_is"):
-        Budget(cases=[], sources=("exudyn/as_is",))
+    asked: list[Task] = []
+    case = representative_case(load("four_bar"))
+    Tune(case=case, accuracy=0, explains=True).compute(Pool(), Path())  # type: ignore[arg-type]
+    (task,) = asked
+    assert (task.args, task.engine) == ((case, "mujoco/as_is"), "mujoco")

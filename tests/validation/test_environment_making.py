@@ -105,7 +105,7 @@ def test_workers_need_no_package_that_is_left_out() -> None:
         "loopcheck.validation.judge.audit",
         "loopcheck.validation.judge.resolution",
         "loopcheck.validation.studies.mutants.detection",
-        "loopcheck.validation.studies.budget.parts",
+        "loopcheck.validation.studies.tune.budget",
         "loopcheck.validation.studies.control.runs",
         "loopcheck.validation.studies.free_motion.measure",
         "loopcheck.validation.studies.throughput.precisions",

@@ -12,12 +12,12 @@ import pytest
 from loopcheck.validation.execution.errors import internal_error, internal_errors
 from loopcheck.validation.judge import targets, verdicts
 from loopcheck.validation.judge.verdicts import verdict_of_figure, within
-from loopcheck.validation.studies.budget.study import Budget
 from loopcheck.validation.studies.errata.costs import CORRECTED
 from loopcheck.validation.studies.errata.study import Errata
 from loopcheck.validation.studies.free_motion.study import FreeMotion
 from loopcheck.validation.studies.study import Study, StudyResult, exit_status
 from loopcheck.validation.studies.sweep.statistics import Tally
+from loopcheck.validation.studies.tune.study import BUDGET, Tune
 from tests.conftest import MODELS
 from tests.validation.conftest import Command, in_this_process
 
@@ -124,8 +124,11 @@ def test_a_figure_that_is_not_finite_never_passes(figure: float, tmp_path: Path)
     texts = dict.fromkeys(
         ("robot", "variant", "mode", "configuration", "source", "actuator", "unit", "setting", "note"), "-"
     )
-    parts = Budget.tables["budget"].frame([{**texts, "part": "all", "rms": figure, "largest": figure}])
-    assert list(Budget.conclude(result_of(Budget, parts, tmp_path)).verdicts) == ["not comparable"]
+    parts = Tune.tables[BUDGET].frame([{**texts, "part": "all", "rms": figure, "largest": figure}])
+    result = StudyResult(
+        folder=tmp_path, tables={"tune": Tune.tables["tune"].frame([]), BUDGET: parts}, record={"accuracy": 0}
+    )
+    assert list(Tune.conclude(result).verdicts) == ["not comparable"]
     tally = Tally()
     tally.add(np.array([figure, 1e-9]), np.arange(2), np.inf)
     assert tally.beyond == 1

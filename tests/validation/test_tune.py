@@ -495,8 +495,8 @@ def test_what_cannot_be_reached_says_what_stands_in_the_way(
         (("--accuracy", "0"), "must be a positive number or percentage"),
         (("--accuracy", "0.1", "--source", "exudyn/as_is"), "source that can be tuned"),
         (("--accuracy", "0.1", "--max-cost", "-1"), "'--max-cost': -1.0 is not in the range"),
-        ((), "One of --accuracy, --verify and --explain must be given, got none"),
-        (("--accuracy", "1%", "--explain"), "got --accuracy and --explain"),
+        ((), "--accuracy, --explain or both, or only --verify must be given, got none"),
+        (("--verify", FOUR_BAR, "--explain"), "got --verify and --explain"),
     ],
 )
 def test_bad_input_is_one_line(loopcheck: Command, tmp_path: Path, options: tuple[str, ...], message: str) -> None:

@@ -57,7 +57,7 @@ from loopcheck.validation.studies.options import (
     help="Start of the judged window: after the initial transient, or 0.",
 )
 @option("--verify", metavar="CERTIFICATE", type=click.Path(path_type=Path), help="Verify a certificate instead.")
-@option("--explain", is_flag=True, help="Show the parts of the error of the unmodified simulation instead.")
+@option("--explain", is_flag=True, help="Show the parts of the error of the unmodified simulation.")
 @option("--in-place", is_flag=True, help="Write the changes into the model file as well, after a confirmation.")
 @seed_option
 @execution_options(RESULTS / "tune")
@@ -78,7 +78,8 @@ def command(
 
     Searches the time step, integrator, solver, and solref and solimp of the loops. Writes tuned.xml (only these
     attributes differ), the difference, tune.csv, tune.html and certificate.json, which --verify checks again.
-    --explain splits the error of the unmodified simulation into parts, each with the setting that removes it.
+    --explain splits the error of the unmodified simulation into parts, each with the setting that removes it;
+    without --accuracy, no settings are searched.
 
     Exit status: 0 reached and proven; 1 not reachable, with the reason; 3 the simulation cannot be judged.
 
@@ -97,11 +98,8 @@ def command(
     _want_one_answer(accuracy, verify, explain=explain)
     if verify is not None:
         want_files([verify])
-        return _at(execution, "certificate").run(_verification(target, verify))
-    if explain:
-        from loopcheck.validation.studies.budget.study import Budget
-
-        return _at(execution, "budget").run(Budget(cases=[case_of(target, **of_target)], sources=(source,)))
+        at = replace(execution, out=RESULTS / "certificate") if execution.out == RESULTS / "tune" else execution
+        return at.run(_verification(target, verify))
     from loopcheck.validation.studies.tune.engine import engine_of_source
 
     engine, case = engine_of_source(source), case_of(target, **of_target)
@@ -111,6 +109,7 @@ def command(
     study = Tune(
         case=case,
         accuracy=accuracy or 0.0,
+        explains=explain,
         engine=engine,
         budget=math.inf if max_cost is None else 1e-3 * max_cost,
         include_start=start == "0",
@@ -125,15 +124,9 @@ def command(
 def _want_one_answer(accuracy: float | None, verify: Path | None, *, explain: bool) -> None:
     options = {"--accuracy": accuracy is not None, "--verify": verify is not None, "--explain": explain}
     chosen = [name for name, is_given in options.items() if is_given]
-    if len(chosen) != 1:
-        raise click.UsageError(
-            f"One of --accuracy, --verify and --explain must be given, got {' and '.join(chosen) or 'none'}."
-        )
-
-
-def _at(execution: Execution, name: str) -> Execution:
-    """The same execution with an output folder of its own, unless the user has chosen a folder."""
-    return replace(execution, out=RESULTS / name) if execution.out == RESULTS / "tune" else execution
+    if not chosen or (verify is not None and len(chosen) > 1):
+        got = " and ".join(chosen) or "none"
+        raise click.UsageError(f"--accuracy, --explain or both, or only --verify must be given, got {got}.")
 
 
 def _verification(target: str, certificate: Path) -> Any:

@@ -1,4 +1,4 @@
-"""Page of a tuning: before and after, the difference of the files, the proof, and all trials."""
+"""Page of a tuning: before and after, the difference of the files, the proof, all trials, and parts of the error."""
 
 import shlex
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,8 @@ from rich.text import Text
 
 from loopcheck.validation.report.blocks import Block, Cell, Picture, Section, Table, digits, table
 from loopcheck.validation.report.terminal import table as shown_table
-from loopcheck.validation.studies.tune.pictures import work_precision
+from loopcheck.validation.studies.tune.budget import FLOOR, PRECISION, START
+from loopcheck.validation.studies.tune.pictures import shares_figure, work_precision
 
 HEADERS = {
     "step": "step [s]",
@@ -32,7 +33,20 @@ INTRODUCTION = (
     "all steps of a simulated second. Wall times are times of the engine's step on this machine."
 )
 
-
+METHOD = (
+    "An unmodified simulation, judged by its own motion after its initial transient. The causes are removed step "
+    "by step with the listed settings and the same controller; finer steps are averaged over each original step. "
+    "The part of a cause is the change of the error by its removal. The parts and the rest add up to the error at "
+    "every time. A share is the projection of a part on the error: shares add up to 1 and may be negative. "
+    "Softness and step are removed in both orders: half the difference is the uncertainty of their shares, and "
+    "above 20 % they are shown as one part. The initial transient is not a part: its size is 1 minus the impedance "
+    "of the loops (1 - dmin in MuJoCo), in separate rows. Precision is not a part either: engines compute in double "
+    "precision, and its row is the effect of changes in the last digits of the motion, that is round-off. Parts of "
+    "an error below the noise floor of the log have no meaning."
+)
+PART_HEADERS = {name: f"{name} [unit]" for name in ("scale", "rms", "largest")} | {
+    name: f"{name} [-]" for name in ("share", "uncertainty")
+}
 ANSWERS = {"agree": "Reached", "disagree": "Not reached", "not comparable": "Not comparable"}
 """First word of the answer, by verdict."""
 
@@ -91,6 +105,59 @@ def sections(rows: pd.DataFrame, record: Mapping[str, Any]) -> Iterator[Section]
             frame = of_phase.drop(columns=["phase", "chosen"]).rename(columns=HEADERS)
             folded = None if phase == "proof" else True
             yield Section(title=title, anchor=phase, folded=folded, blocks=[table(frame)])
+
+
+def part_summary(rows: pd.DataFrame) -> Iterator[RenderableType]:
+    """Terminal output: parts of the error of the worst actuator, each with the setting that removes it.
+
+    Args:
+        rows: The table of parts.
+    """
+    for row in rows[rows["part"].fillna("") == ""].to_dict("records"):
+        yield f"{row['source']}: {row['note']}"
+    whole = rows[rows["part"] == "all"]
+    if whole.empty:
+        return
+    actuator = whole["actuator"].iloc[int(np.argmax(np.nan_to_num(whole["rms"] / whole["scale"])))]
+    of_worst = rows[(rows["actuator"] == actuator) & rows["part"].notna()].to_dict("records")
+    without = {str(row["part"]): row for row in of_worst}
+    lines = []
+    for name, row in without.items():
+        if "without " not in name:
+            keys = [f"{START} without softness"] if name == START else [f"without {one}" for one in name.split(" × ")]
+            removed = [without[key] for key in keys if key in without]
+            lines.append(
+                [
+                    f"({name})" if name in (FLOOR, PRECISION, START) and np.isnan(row["share"]) else name,
+                    "" if np.isnan(row["share"]) else f"{100 * row['share']:.1f} %",
+                    _size(row),
+                    " and ".join(_size(one) for one in removed),
+                    escape(" and ".join(str(one["setting"]) for one in removed if one["setting"])),
+                ]
+            )
+    columns = ["part", "share", "rms/scale [-]", "without it [-]", "setting that removes it"]
+    about = of_worst[0]
+    yield shown_table(columns, lines, title=f"{about['robot']} in {about['source']}: parts of the error of {actuator}")
+
+
+def _size(row: Mapping[Any, Any]) -> str:
+    """Root mean square, or if it is missing the largest value, over the scale."""
+    return digits(float((row["largest"] if np.isnan(row["rms"]) else row["rms"]) / row["scale"]))
+
+
+def part_sections(rows: pd.DataFrame) -> Iterator[Section]:
+    """Parts of the error on the page, with their figure.
+
+    Args:
+        rows: The table of parts.
+    """
+    if rows.empty:
+        return
+    blocks: list[Block] = [METHOD]
+    if svg := shares_figure(rows[rows["share"].notna() & (rows["part"] != "all")]):
+        blocks.append(Picture(svg=svg, alt="shares of the parts of the error", caption="Shares of the settled error."))
+    blocks.append(table(rows.drop(columns=["robot", "variant", "mode", "configuration"]).rename(columns=PART_HEADERS)))
+    yield Section(title="Parts of the error of the unmodified simulation", anchor="budget", blocks=blocks)
 
 
 def before_and_after(rows: pd.DataFrame, record: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:

@@ -4,11 +4,13 @@ import importlib.metadata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
+from loopcheck import engines
 from loopcheck.analytic.dynamics.powers import effort_scale
 from loopcheck.analytic.kinematics.mobility import open_start
 from loopcheck.analytic.motion.prescribe import prescribe
@@ -17,21 +19,24 @@ from loopcheck.robots.errors import ToleranceError
 from loopcheck.robots.model_file import ModelFile, files_of
 from loopcheck.robots.robot import Case
 from loopcheck.validation.execution.environments import engine_versions
+from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, flag, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerPool
 from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.verdicts import verdict_of_figure
 from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult, cpu_model
+from loopcheck.validation.studies.tune.budget import budget, missing
 from loopcheck.validation.studies.tune.certificate import FILE, Certificate, Claim, MadeBy, Statement, hashes
 from loopcheck.validation.studies.tune.engine import AskedTuning, LostAnswerError, want_tunable
 from loopcheck.validation.studies.tune.obstacle import obstacle, refined
 from loopcheck.validation.studies.tune.purposes import Purpose, given_purposes, names_of, random_purposes, variations
-from loopcheck.validation.studies.tune.report import sections, summary
+from loopcheck.validation.studies.tune.report import part_sections, part_summary, sections, summary
 from loopcheck.validation.studies.tune.search import Scored, choice
 from loopcheck.validation.studies.tune.trial import Trial
 from loopcheck.validation.studies.tune.trials import FINER, Trials
 from loopcheck.validation.studies.tune.writing import write_tuned
 
-TABLE = "tune"
+TABLE, BUDGET = "tune", "budget"
 AS_IS, PROOF = "as it is", "proof"
 ROUNDS = 4
 """Largest number of searches, if motions outside of the search exceed the accuracy."""
@@ -61,12 +66,23 @@ class Tune(Study):
                 "chosen": flag(),
                 "reason": text(),
             }
-        )
+        ),
+        BUDGET: table_of(
+            {
+                **{name: text() for name in ("robot", "variant", "mode", "configuration", "source")},
+                **{name: text() for name in ("actuator", "unit", "part")},
+                **{name: number("that of the actuator") for name in ("scale", "rms", "largest")},
+                **{name: number("-") for name in ("share", "uncertainty")},
+                **{name: text() for name in ("setting", "note")},
+            }
+        ),
     }
 
     case: Case
     accuracy: float
-    """Largest settled residual over the peak effort [-]."""
+    """Largest settled residual over the peak effort [-]; 0 searches no settings."""
+    explains: bool = False
+    """Whether to split the error of the unmodified simulation into parts."""
     engine: str = "mujoco"
     include_start: bool = False
     """Whether the initial transient counts too."""
@@ -76,7 +92,7 @@ class Tune(Study):
     """First seed of the random motions."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.accuracy < np.inf:
+        if not (0 < self.accuracy < np.inf or (self.explains and self.accuracy == 0)):
             raise ToleranceError(f"accuracy must be positive and finite, for example 0.001, got {self.accuracy:g}")
         if not self.budget > 0:
             raise ToleranceError(f"--max-cost must be positive, got {1e3 * self.budget:g} µs per simulated ms")
@@ -98,13 +114,22 @@ class Tune(Study):
             "before": {},
         }
         rows: list[dict[str, Any]] = []
-        try:
-            record |= self._searched(pool, folder, rows)
-            statements: list[str] = []
-        except LostAnswerError as error:
-            record |= {"verdict": "not comparable", "answer": str(error)}
-            statements = [str(error)]
-        return Computed({TABLE: self.tables[TABLE].frame(rows)}, record, statements)
+        statements: list[str] = []
+        if self.accuracy:
+            try:
+                record |= self._searched(pool, folder, rows)
+            except LostAnswerError as error:
+                record |= {"verdict": "not comparable", "answer": str(error)}
+                statements.append(str(error))
+        parts = self._budget(pool) if self.explains else []
+        tables = {TABLE: self.tables[TABLE].frame(rows), BUDGET: self.tables[BUDGET].frame(parts)}
+        return Computed(tables, record, statements)
+
+    def _budget(self, pool: WorkerPool) -> list[Mapping[str, Any]]:
+        """Rows of the parts of the error of the unmodified simulation."""
+        key = (self.case, f"{self.engine}/{engines.engine(self.engine).taken_apart}")
+        (rows,) = pool.results([Task(budget, key, partial(missing, *key), engine=self.engine)], "error budget")
+        return list(rows)
 
     def _searched(self, pool: WorkerPool, folder: Path, rows: list[dict[str, Any]]) -> Mapping[str, Any]:
         """The answer and its record; a row is added for each trial."""
@@ -264,12 +289,17 @@ class Tune(Study):
     @staticmethod
     def conclude(result: StudyResult) -> Conclusion:
         """See `Study.conclude`."""
-        rows = result.tables[TABLE]
+        rows, parts, record = result.tables[TABLE], result.tables[BUDGET], result.record
+        is_searched = bool(record["accuracy"])
+        sizes = zip(parts["part"].fillna(""), parts["rms"].fillna(parts["largest"]), strict=True)
         return Conclusion(
             title="loopcheck: settings for an accuracy",
-            sections=sections(rows, result.record),
-            summary=list(summary(rows, result.record, result.folder)),
-            verdicts=[result.record["verdict"]],
+            sections=[*(sections(rows, record) if is_searched else ()), *part_sections(parts)],
+            summary=[*part_summary(parts), *(summary(rows, record, result.folder) if is_searched else ())],
+            verdicts=[
+                *([record["verdict"]] if is_searched else ()),
+                *(verdict_of_figure(size) if part else "not comparable" for part, size in sizes),
+            ],
         )
 
 
