@@ -10,7 +10,9 @@ from loopcheck.engines.boundary import want_representable
 from loopcheck.engines.mjx._mjx import jax, mjx, on_device
 from loopcheck.engines.mjx._model import dropped, dropped_options, rows_of
 from loopcheck.engines.mujoco.model import EQUALITY_ROW
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.engines.mujoco.stepper import Stepper
+from loopcheck.engines.simulation import Readings
+from loopcheck.robots.arrays import AnyArray, Array, JointPositions, JointVelocities
 from loopcheck.robots.errors import EngineError
 
 STATE = ("qpos", "qvel", "act")
@@ -18,7 +20,7 @@ READ = (*STATE, "actuator_force")
 """Fields read after each step besides rows of constraints, in MJX's data or in `_impl`."""
 
 
-class MjxStepper:
+class MjxStepper(Stepper):
     """A model on the device, in double or single precision, with a single stepped world.
 
     Data stay there as a list of arrays: to take MJX's own classes apart and to read all of them takes ten times the
@@ -35,7 +37,8 @@ class MjxStepper:
         Raises:
             NotRepresentableError: If MJX refuses something of it, or would drop it in silence.
         """
-        self.source, self.model, self.double = source, model, double
+        super().__init__(model)
+        self.source, self.double = source, double
         refusals = [*dropped(model), *dropped_options(model)]
         with on_device(double=double):
             try:
@@ -49,40 +52,36 @@ class MjxStepper:
         self._structure: Any = None
         self._steps: dict[bool, Callable[..., Any]] = {}
 
-    def begin(self, data: Any) -> None:
-        """See `loopcheck.engines.mujoco.stepper.Stepper.begin`."""
+    def put(self, q: JointPositions, qd: JointVelocities, t: float = 0.0, act: Array | None = None) -> None:
+        """See `loopcheck.engines.mujoco.stepper.Stepper.put`; the state is rounded to the precision of the device."""
+        super().put(q, qd, t, act)
         with on_device(double=self.double):
             empty = mjx.make_data(self.model, impl="jax")
             kind = empty.qpos.dtype
             for name in STATE:
-                getattr(data, name)[:] = getattr(data, name).astype(kind)
-            state = {name: jax.numpy.asarray(getattr(data, name), kind) for name in STATE}
+                getattr(self.data, name)[:] = getattr(self.data, name).astype(kind)
+            state = {name: jax.numpy.asarray(getattr(self.data, name), kind) for name in STATE}
             # bound to the device as what a step returns, or the second step would be compiled anew
             began = jax.device_put(empty.replace(**state), jax.devices()[0])
             self._leaves, self._structure = jax.tree.flatten(began)
         self._steps = {reads: _step_of(self._robot_structure, self._structure, reads) for reads in (False, True)}
 
-    def step(self, data: Any, *, reads_joints: bool) -> tuple[Array, Array] | None:
-        """See `loopcheck.engines.mujoco.stepper.Stepper.step`.
-
-        Args:
-            data: MuJoCo's.
-            reads_joints: Whether to read joints.
-        """
-        stepped = self._steps[reads_joints]
+    def advance(self) -> Readings:
+        """See `loopcheck.engines.mujoco.stepper.Stepper.advance`."""
+        stepped = self._steps[self.reads_joints]
         try:
             with on_device(double=self.double):
                 kind = np.float64 if self.double else np.float32
-                inputs = [getattr(data, name).astype(kind) for name in ("ctrl", "xfrc_applied")]
+                inputs = [getattr(self.data, name).astype(kind) for name in ("ctrl", "xfrc_applied")]
                 self._leaves, read, joints = stepped(self._robot, self._leaves, *inputs)
                 read, joints = jax.device_get((read, joints))
-                self._write(data, read)
+                self._write(self.data, read)
         except (jax.errors.JaxRuntimeError, NotImplementedError) as error:
             raise EngineError(f"{self.source}: {error}") from error
         if joints is None:
-            return None
+            return {}
         force, cdof, cfrc_int = (np.asarray(values, float) for values in joints)
-        return force, (cdof * cfrc_int[self.model.dof_bodyid]).sum(axis=1)
+        return {"joint": force, "reaction": (cdof * cfrc_int[self.model.dof_bodyid]).sum(axis=1)}
 
     def _write(self, data: Any, read: Any) -> None:
         """Copy the result of a step into MuJoCo's data; all of MJX's data if the rows have changed."""

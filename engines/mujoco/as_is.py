@@ -123,13 +123,10 @@ def simulate(
         EngineError: If MuJoCo warns or the state is not finite any more.
     """
     with guarded(stepper.source):
-        sample, pose = (start, None) if isinstance(start, int) else (0, start)
-        run = _Run(plan, stepper, bandwidth, sample, torque)
-        if pose is not None:
-            run.data.qpos[:], run.data.qvel[:] = pose, 0
-        stepper.begin(run.data)
+        stepper.reads_joints = reads_joints
+        run = _Run(plan, stepper, bandwidth, start, torque)
         for k in range(run.count):
-            run.step(k, reads_joints)
+            run.step(k)
         return run.record()
 
 
@@ -173,10 +170,10 @@ def _in_words(servos: int, motors: int) -> str:
 class _Run:
     """A simulation in progress, and its record."""
 
-    def __init__(self, plan: Plan, stepper: Stepper, bandwidth: float, sample: int, torque: bool) -> None:
-        model = stepper.model
+    def __init__(self, plan: Plan, stepper: Stepper, bandwidth: float, start: int | Array, torque: bool) -> None:
+        model, sample = stepper.model, start if isinstance(start, int) else 0
         self.stepper, self.model, self.mechanism, self.independent = stepper, model, plan.mechanism, plan.independent
-        self.data = mujoco.MjData(model)
+        self.data = stepper.data
         motion, h = plan.motion, float(model.opt.timestep)
         self.begin = float(motion.t[sample])
         self.count = int(np.floor((motion.t[-1] - self.begin) / h + 1e-9)) + 1
@@ -193,9 +190,12 @@ class _Run:
         self.servo_inputs = self.actuators.input_of_servo(length, velocity)
         self.servo_rates = -self.actuators.bias[:, 1] * velocity / self.actuators.gain[:, 0]
         self.dofs = _dofs_of_actuators(model)
-        self.data.qpos[:], self.data.qvel[:] = motion.q[sample], motion.qd[sample]
+        q, qd, act = motion.q[sample], motion.qd[sample], np.zeros(model.na)
         has_activation = self.actuators.activation >= 0
-        self.data.act[self.actuators.activation[has_activation]] = self._inputs(0)[1][has_activation]
+        act[self.actuators.activation[has_activation]] = self._inputs(0, q, qd)[1][has_activation]
+        if not isinstance(start, int):
+            q, qd = start, 0 * qd
+        stepper.put(q, qd, act=act)
         na, count = plan.mechanism.na, self.count
         self.q, self.qd = np.zeros((count + 1, model.nq)), np.zeros((count + 1, model.nv))
         self.act = np.zeros((count + 1, model.na))
@@ -207,18 +207,17 @@ class _Run:
         self.left_out: dict[int, Pose] = {}  # by step
         self.iterations = 0
 
-    def step(self, k: int, reads_joints: bool) -> None:
+    def step(self, k: int) -> None:
         """Control, step, and record the acting efforts."""
         model, data, log = self.model, self.data, self.log
         self.q[k], self.qd[k], self.act[k] = data.qpos, data.qvel, data.act
-        log["wanted"][k], inputs, rates = self._inputs(k)
+        log["wanted"][k], inputs, rates = self._inputs(k, data.qpos, data.qvel)
         data.ctrl[:] = log["ctrl"][k] = self.actuators.control_for(inputs, rates)
         apply_wrenches(self.mechanism, model, data)
         if self.force_varies:
             log["acted"][k] = acted_effort(model, integration_state(model, data)).effort
-        if joints := self.stepper.step(data, reads_joints=reads_joints):
-            for name, forces in zip(("joint", "reaction"), joints, strict=True):
-                log[name][k] = np.where(self.dofs >= 0, forces[self.dofs], np.nan)
+        for name, forces in self.stepper.step(log["ctrl"][k]).items():
+            log[name][k] = np.where(self.dofs >= 0, forces[self.dofs], np.nan)
         self.iterations += max(
             int(data.solver_niter[: max(data.nisland, 1)].max()), 1
         )  # nothing to solve is a step too
@@ -231,9 +230,8 @@ class _Run:
             )
         self.gaps.setdefault(data.efc_id[: data.ne].tobytes(), []).append(data.efc_pos[: data.ne].copy())
 
-    def _inputs(self, k: int) -> tuple[Array, Array, Array]:
+    def _inputs(self, k: int, q: Array, qd: Array) -> tuple[Array, Array, Array]:
         """Desired efforts of a step [N or N m], the corresponding inputs, and their rates, shape (na,) each."""
-        q, qd = self.data.qpos, self.data.qvel
         efforts = self.controller.efforts(k, self.A @ q, self.W @ qd)
         by_torque = self.actuators.input_for(efforts, self.lengths @ q, self.rates @ qd)
         inputs = np.where(self.torque, by_torque, self.servo_inputs[k])

@@ -1,49 +1,81 @@
-"""Steps of a run by MuJoCo or its ports, with all results in MuJoCo's data."""
+"""The robot of a file in MuJoCo or in a port of it, driven by its controls, with all results in MuJoCo's data."""
 
-from typing import Any, Protocol
+from typing import Any
 
 import mujoco
+import numpy as np
 
-from loopcheck.robots.arrays import Array
+from loopcheck.engines.simulation import Readings, Robot, State
+from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 
 
-class Stepper(Protocol):
-    """A model and its stepping function."""
+class Stepper(Robot[Array]):
+    """See `loopcheck.engines.simulation.Robot`; the command are the controls of the file's actuators."""
 
     source: str
     """Name of the route, for error messages."""
-    model: Any
-    """MuJoCo's model, with the options in force."""
+    reads_joints = False
+    """Whether a step also reads the force of the actuators on each dof, and the reaction of its joint along it."""
 
-    def begin(self, data: Any) -> None:
-        """Start from a state.
+    def __init__(self, model: Any) -> None:
+        """For a model.
 
         Args:
-            data: MuJoCo's, with positions, velocities and activations; they are rounded to the precision of the port.
+            model: MuJoCo's, with the options in force.
         """
-        ...
+        self.model, self.data = model, mujoco.MjData(model)
 
-    def step(self, data: Any, *, reads_joints: bool) -> tuple[Array, Array] | None:
-        """Advance by a step with the controls and external wrenches in the data.
+    @property
+    def timestep(self) -> float:
+        """See `loopcheck.engines.simulation.Robot.timestep`."""
+        return float(self.model.opt.timestep)
 
-        The data then contain state, forces of actuators, constraints and iterations.
+    @timestep.setter
+    def timestep(self, step: float) -> None:
+        self.model.opt.timestep = step
+
+    def put(self, q: JointPositions, qd: JointVelocities, t: float = 0.0, act: Array | None = None) -> None:
+        """See `loopcheck.engines.simulation.Robot.put`; all else is as in new data.
 
         Args:
-            data: MuJoCo's.
-            reads_joints: Whether to read the joints' own reports at the beginning of the step.
+            act: Activations of the actuators [-], shape (na,); by default those of new data.
+        """
+        mujoco.mj_resetData(self.model, self.data)
+        self.data.qpos[:], self.data.qvel[:], self.data.time = q, qd, t
+        if act is not None:
+            self.data.act[:] = act
+
+    def state(self) -> State:
+        """See `loopcheck.engines.simulation.Robots.state`."""
+        return np.array(self.data.qpos), np.array(self.data.qvel)
+
+    def step(self, command: Array, count: int = 1) -> Readings:
+        """See `loopcheck.engines.simulation.Robots.step`.
+
+        The data then contain state, forces of actuators, constraints and iterations. External wrenches are those in
+        the data.
+
+        Args:
+            command: Controls [in the unit of each actuator], shape (nu,).
 
         Returns:
-            Force of the actuators on each dof, and reaction of its joint along it [N or N m], shape (nv,) each; None
-            if they are not read.
-
-        Raises:
-            EngineError: If the port fails.
+            At the beginning of the last step, if requested, the force of the actuators on each dof, `joint`, and the
+            `reaction` of its joint along it [N or N m], shape (nv,) each.
         """
-        ...
+        self.data.ctrl[:] = command
+        readings: Readings = {}
+        for _ in range(count):
+            readings = self.advance()
+        return readings
+
+    def advance(self) -> Readings:
+        """One step with the controls in the data."""
+        mujoco.mj_step(self.model, self.data)
+        return {}
 
 
-class MujocoStepper:
-    """MuJoCo itself."""
+class MujocoStepper(Stepper):
+    """MuJoCo itself, which reads joints too."""
 
     source = "mujoco/as_is"
 
@@ -53,29 +85,24 @@ class MujocoStepper:
         Args:
             model: MuJoCo's.
         """
-        self.model = model
+        super().__init__(model)
         self._scratch = mujoco.MjData(model)
 
-    def begin(self, data: Any) -> None:
-        """See `Stepper.begin`; MuJoCo's state is in the data already."""
+    def advance(self) -> Readings:
+        """See `Stepper.advance`.
 
-    def step(self, data: Any, *, reads_joints: bool) -> tuple[Array, Array] | None:
-        """See `Stepper.step`.
-
-        Args:
-            data: MuJoCo's.
-            reads_joints: Whether to read joints, which takes as long as the step: from a copy, because after a step
-                MuJoCo has the forces of its beginning, but the velocities of its end.
+        Joints are read from a copy, which takes as long as the step: after a step MuJoCo has the forces of its
+        beginning, but the velocities of its end.
         """
-        readings = self._joints(data) if reads_joints else None
-        mujoco.mj_step(self.model, data)
+        readings = self._joints() if self.reads_joints else {}
+        super().advance()
         return readings
 
-    def _joints(self, data: Any) -> tuple[Array, Array]:
+    def _joints(self) -> Readings:
         scratch = self._scratch
         for name in ("qpos", "qvel", "act", "ctrl", "xfrc_applied", "qacc_warmstart"):
-            getattr(scratch, name)[:] = getattr(data, name)
+            getattr(scratch, name)[:] = getattr(self.data, name)
         mujoco.mj_forward(self.model, scratch)
         mujoco.mj_rnePostConstraint(self.model, scratch)
         reaction = (scratch.cdof * scratch.cfrc_int[self.model.dof_bodyid]).sum(axis=1)
-        return scratch.qfrc_actuator.copy(), reaction
+        return {"joint": scratch.qfrc_actuator.copy(), "reaction": reaction}

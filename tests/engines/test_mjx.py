@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from loopcheck import engines
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.simulation import Readings
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation, EffortHistory
 from loopcheck.robots.errors import NotRepresentableError
@@ -212,9 +212,10 @@ def test_as_it_is_it_errs_as_mujoco_would_without_the_velocity_term() -> None:
     from loopcheck.engines.mujoco.stepper import MujocoStepper
 
     class WithoutVelocityTerm(MujocoStepper):
-        def step(self, data: Any, *, reads_joints: bool) -> None:
-            forward_without_velocity_term(self.model, data)
-            mujoco.mj_Euler(self.model, data)
+        def advance(self) -> Readings:
+            forward_without_velocity_term(self.model, self.data)
+            mujoco.mj_Euler(self.model, self.data)
+            return {}
 
     case, motion = four_bar()
     logs = [
@@ -235,37 +236,34 @@ def test_as_it_is_it_errs_as_mujoco_would_without_the_velocity_term() -> None:
 
 
 def test_in_single_precision_a_run_begins_where_the_device_has_it() -> None:
-    mujoco = pytest.importorskip("mujoco")
+    pytest.importorskip("mujoco")
     from loopcheck.engines.mjx.stepper import MjxStepper
     from loopcheck.engines.mujoco.as_is import compiled
 
     case, motion = four_bar()
-    model = compiled(case.mechanism)
-    data = mujoco.MjData(model)
-    data.qpos[:] = motion.q[0]
-    MjxStepper("mjx/as_is_single", model, double=False).begin(data)
-    np.testing.assert_array_equal(data.qpos, motion.q[0].astype(np.float32))
-    assert (data.qpos != motion.q[0]).any()
+    stepper = MjxStepper("mjx/as_is_single", compiled(case.mechanism), double=False)
+    stepper.put(motion.q[0], motion.qd[0])
+    np.testing.assert_array_equal(stepper.state()[0], motion.q[0].astype(np.float32))
+    assert (stepper.state()[0] != motion.q[0]).any()
 
 
 @pytest.mark.slow
 def test_a_step_leaves_in_the_data_what_mjx_has() -> None:
     """The arrays that are read alone, against MJX's own step and the whole of its data."""
-    mujoco = pytest.importorskip("mujoco")
+    pytest.importorskip("mujoco")
     from loopcheck.engines.mjx._model import QUICK
     from loopcheck.engines.mjx.stepper import MjxStepper
     from loopcheck.engines.mujoco.as_is import compiled
 
     case, motion = four_bar()
     model = compiled(case.mechanism)
-    stepper, data = MjxStepper("mjx/as_is_single", model, double=False), mujoco.MjData(model)
-    data.qpos[:], data.qvel[:] = motion.q[0], motion.qd[0]
-    stepper.begin(data)
+    stepper = MjxStepper("mjx/as_is_single", model, double=False)
+    stepper.put(motion.q[0], motion.qd[0])
+    data = stepper.data
     state = mjx.make_data(model).replace(qpos=jax.numpy.asarray(data.qpos), qvel=jax.numpy.asarray(data.qvel))
     one_step, on_device = jax.jit(mjx.step, compiler_options=QUICK), mjx.put_model(model)
     for k in range(5):
-        data.ctrl[:] = 0.1 * k
-        stepper.step(data, reads_joints=False)
+        stepper.step(np.full(model.nu, 0.1 * k))
         state = one_step(on_device, state.replace(ctrl=jax.numpy.asarray(data.ctrl)))
     whole = mjx.get_data(model, state)
     for name in ("time", "qpos", "qvel", "actuator_force", "efc_pos", "efc_force"):
