@@ -2,12 +2,7 @@
 
 import multiprocessing
 import os
-import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from multiprocessing import spawn
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -16,12 +11,12 @@ from unittest.mock import patch
 from loopcheck.robots.errors import HarnessError, MechanismError
 from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.model_file import ModelFile
+from loopcheck.robots.processes import end_with_parent, exit_reason, main_left_out
 
 SECONDS = 60.0
 """Time limit of a trial [s]; a real robot with all its meshes takes a few seconds."""
 MEMORY = 8 << 30
 """Address space of a trial [byte]."""
-_ONE_AT_A_TIME = threading.Lock()
 
 
 def want_readable(path: Path, actuated: tuple[str, ...] = (), context: Any = None) -> None:
@@ -60,20 +55,8 @@ def want_readable(path: Path, actuated: tuple[str, ...] = (), context: Any = Non
         raise refusal
 
 
-@contextmanager
-def main_left_out() -> Iterator[None]:
-    """Processes started in this context do not run the user's program again, which may lack a `__main__` guard."""
-
-    def without_main(name: str) -> dict[str, Any]:
-        return {key: value for key, value in whole(name).items() if not key.startswith("init_main")}
-
-    with _ONE_AT_A_TIME:
-        whole = spawn.get_preparation_data
-        with patch.object(spawn, "get_preparation_data", without_main):
-            yield
-
-
 def _read(path: Path, actuated: tuple[str, ...], sender: Connection) -> None:
+    end_with_parent()
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):  # what a crash prints is not for the user, and /dev/stdin is not a model
         os.dup2(nothing, stream)
@@ -94,11 +77,3 @@ def _limit_memory() -> None:
 
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def exit_reason(exitcode: int | None) -> str:
-    """Description of a process's end by its exit status [-]; a negative status is the signal that ended it."""
-    if exitcode is None or exitcode >= 0:
-        return f"exit status {exitcode}"
-    memory = ", possibly out of memory" if exitcode == -signal.SIGKILL else ""
-    return f"{signal.strsignal(-exitcode)} ({signal.Signals(-exitcode).name}){memory}"

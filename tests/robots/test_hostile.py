@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +20,7 @@ from loopcheck.robots.probe import want_readable
 from loopcheck.validation.execution.forkserver import worker_context
 from loopcheck.validation.studies.preload import PRELOAD
 from tests.conftest import MODELS
+from tests.house import ROOT
 
 SEED = 0
 MUTANTS = 300
@@ -143,6 +145,38 @@ def test_a_crash_of_a_process_started_from_nothing_is_one_line(tmp_path: Path) -
     (tmp_path / "model.xml").write_text(with_asset('<model name="m" file="model.xml"/>'), encoding="utf-8")
     with pytest.raises(MechanismError, match=r"compiler crashed: .*\(SIG"):
         want_readable(tmp_path / "model.xml")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process that is held in C")
+@pytest.mark.parametrize("start", ["None", "worker_context(PRELOAD)"], ids=["from nothing", "forked"])
+def test_a_reader_that_hangs_ends_with_a_killed_parent(tmp_path: Path, start: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    path = tmp_path / "model.xml"
+    path.write_text(with_asset('<texture name="t" type="2d" file="pipe" content_type="image/png"/>'), encoding="utf-8")
+    program = (
+        "import multiprocessing, threading, time\n"
+        "from pathlib import Path\n"
+        "from loopcheck.robots.probe import want_readable\n"
+        "from loopcheck.validation.execution.forkserver import worker_context\n"
+        "from loopcheck.validation.studies.preload import PRELOAD\n"
+        "def report():\n"
+        "    while not multiprocessing.active_children(): time.sleep(0.05)\n"
+        "    time.sleep(3)  # it has begun to read\n"
+        "    print(multiprocessing.active_children()[0].pid, flush=True)\n"
+        "threading.Thread(target=report, daemon=True).start()\n"
+        f"want_readable(Path({str(path)!r}), context={start})\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    reader = Path("/proc", parent.stdout.readline().strip(), "status")
+    assert reader.is_file()
+    parent.kill()
+    parent.communicate()
+    deadline = time.monotonic() + 10
+    while reader.is_file() and "State:\tZ" not in reader.read_text() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not reader.is_file() or "State:\tZ" in reader.read_text()
 
 
 @pytest.mark.parametrize("start", [lambda: None, lambda: worker_context(PRELOAD)], ids=["from nothing", "forked"])

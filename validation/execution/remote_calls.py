@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Event, Timer
 from typing import Any
 
-from loopcheck.robots.probe import exit_reason
+from loopcheck.robots.processes import exit_reason
 from loopcheck.validation.execution.folders import IMPORT_FOLDER
 from loopcheck.validation.execution.forkserver import ONE_THREAD
 from loopcheck.validation.execution.remote_worker import FAILURE, OURS, PROTOCOL, dumps

@@ -4,14 +4,11 @@ Calls and results are pickles for all versions of Python and numpy: plain pickle
 modules of the version that wrote them.
 """
 
-import ctypes
 import io
 import os
 import pickle
-import signal
-import sys
-import threading
 import time
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -19,14 +16,13 @@ import numpy as np
 
 from loopcheck.robots.arrays import AnyArray
 from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.processes import end_with_parent
 from loopcheck.validation.execution.errors import internal_error
 
 RESULT, OURS, FAILURE = "result", "an error of ours", "failure"
 """Kinds of answers: result of the call, loopcheck error that it raised, or reason for the failure in words."""
 PERIOD = 1.0
 """Interval between checks of the parent process, on systems without notification [s]."""
-DEATH_SIGNAL = 1
-"""Linux's `PR_SET_PDEATHSIG`."""
 PROTOCOL = 5
 
 
@@ -36,7 +32,7 @@ def answer(parent: int) -> None:
     Args:
         parent: Number of the calling process; this process ends with it.
     """
-    _end_with(parent)
+    end_with_parent(partial(_watch, parent))
     calls, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
@@ -67,19 +63,9 @@ def _of_error(error: HarnessError) -> bytes:
         return dumps((FAILURE, internal_error(reason)))
 
 
-def _end_with(parent: int) -> None:
-    if sys.platform == "linux":
-        # This also ends a process that an engine holds in C; it must not have missed the end of the parent before.
-        ctypes.CDLL(None).prctl(DEATH_SIGNAL, int(signal.SIGKILL))
-    if os.getppid() != parent:
-        os._exit(1)
-    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
-
-
 def _watch(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(PERIOD)
-    os._exit(1)
 
 
 class _Pickler(pickle.Pickler):

@@ -3,10 +3,8 @@
 Results are kept in a journal, so that the same command resumes after a kill; failures are not kept.
 """
 
-import multiprocessing
 import os
 import tempfile
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, as_completed
 from contextlib import contextmanager
@@ -19,7 +17,7 @@ from pebble import ProcessExpired, ProcessPool
 from threadpoolctl import threadpool_limits
 
 from loopcheck.robots.errors import HarnessError
-from loopcheck.robots.probe import exit_reason, main_left_out
+from loopcheck.robots.processes import end_with_parent, exit_reason, main_left_out
 from loopcheck.validation.execution.environments import Environment, environment_of
 from loopcheck.validation.execution.errors import internal_error
 from loopcheck.validation.execution.forkserver import worker_context
@@ -274,11 +272,4 @@ def _begin(directory: str) -> None:
     os.dup2(silence, 2)
     os.chdir(directory)
     threadpool_limits(1)  # so that a sum does not depend on the number of workers
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    end_with_parent()

@@ -26,9 +26,10 @@ from loopcheck.validation.execution.folders import COMPUTING, ROOT
 
 PLACE = ".loopcheck"
 FOLLOWER = """
-import os, runpy, sys, threading
-threading.Thread(target=lambda: (sys.stdin.read(), os._exit(1)), daemon=True).start()
+import runpy, sys
 sys.path.insert(0, sys.argv.pop(1))
+from loopcheck.robots.processes import end_with_parent
+end_with_parent(sys.stdin.read)
 runpy.run_module("loopcheck", run_name="__main__", alter_sys=True)
 """
 """Runs a program that ends with its parent process, when its end of the pipe is closed."""

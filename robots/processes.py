@@ -1,0 +1,63 @@
+"""Processes of loopcheck: how they start, and end with the process that started them."""
+
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing import spawn
+from typing import Any
+from unittest.mock import patch
+
+DEATH_SIGNAL = 1
+"""Linux's `PR_SET_PDEATHSIG`."""
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def end_with_parent(wait: Callable[[], object] | None = None) -> None:
+    """End this process when the process that started it has ended, killed or not.
+
+    On Linux, this also ends a process that an engine holds in C, if the process that it was forked from ends too.
+
+    Args:
+        wait: Returns when the other process has ended; by default that of `multiprocessing`.
+    """
+    if sys.platform == "linux":
+        parent = os.getppid()
+        ctypes.CDLL(None).prctl(DEATH_SIGNAL, int(signal.SIGKILL))
+        if os.getppid() != parent:  # it has ended before
+            os._exit(1)
+    started_by = multiprocessing.parent_process()
+    if wait is None and started_by is not None:
+        wait = started_by.join
+    if wait is not None:
+        threading.Thread(target=_end_after, args=(wait,), daemon=True).start()
+
+
+def _end_after(wait: Callable[[], object]) -> None:
+    wait()
+    os._exit(1)
+
+
+@contextmanager
+def main_left_out() -> Iterator[None]:
+    """Processes started in this context do not run the user's program again, which may lack a `__main__` guard."""
+
+    def without_main(name: str) -> dict[str, Any]:
+        return {key: value for key, value in whole(name).items() if not key.startswith("init_main")}
+
+    with _ONE_AT_A_TIME:
+        whole = spawn.get_preparation_data
+        with patch.object(spawn, "get_preparation_data", without_main):
+            yield
+
+
+def exit_reason(exitcode: int | None) -> str:
+    """Description of a process's end by its exit status [-]; a negative status is the signal that ended it."""
+    if exitcode is None or exitcode >= 0:
+        return f"exit status {exitcode}"
+    memory = ", possibly out of memory" if exitcode == -signal.SIGKILL else ""
+    return f"{signal.strsignal(-exitcode)} ({signal.Signals(-exitcode).name}){memory}"
