@@ -98,6 +98,7 @@ def measures(
         "pinocchio-default-proximal": partial(_part_not_finite, prr, prr_motion),
         "pinocchio-absolute-residual": partial(_residual_reported, prr, prr_motion),
         "pinocchio-stale-constraint-frames": partial(_jacobian_off, prr, prr_motion),
+        "pinocchio-lcaba-second-call": partial(_last_number, "pinocchio-lcaba-second-call"),
         "mjx-velocity-term": partial(_velocity_term, prr, prr_motion),
         "mjx-hard-loops-in-single-precision": partial(_hard_in_single_precision, error),
         **{

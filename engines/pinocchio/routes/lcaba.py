@@ -79,8 +79,7 @@ def _accelerations(
 ) -> JointAccelerations:
     """Accelerations of the closed loop under efforts of the actuators.
 
-    Each call gets new data: in Pinocchio 4.1, a second call on the same data lets loops that end on the world
-    accelerate with gravity.
+    Each call gets new data (known issue pinocchio-lcaba-second-call).
     """
     tree = terms.tree
     models, datas = terms.loops.models, terms.loops.datas
