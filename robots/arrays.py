@@ -74,14 +74,12 @@ def frozen(values: ArrayLike, shape: tuple[int | None, ...], *, name: str) -> Ar
     return array
 
 
-def want_equal_steps(t: Times, *, name: str, fewest: int, unequal: float, rounding: float = 0.0) -> None:
-    """Check that times increase in equal steps.
+def want_increasing(t: Times, *, name: str, fewest: int) -> None:
+    """Check that times increase.
 
     Args:
         name: Name of the times in the error message.
         fewest: Samples at least [-].
-        unequal: Largest deviation of a step from the median step, relative to it [-].
-        rounding: The same for rounded times [s].
 
     Raises:
         ShapeError: At the first sample that violates a condition.
@@ -96,16 +94,44 @@ def want_equal_steps(t: Times, *, name: str, fewest: int, unequal: float, roundi
             f"{name}: times must increase, got a time that {how}: "
             f"{t[wrong]:.9g} s in row {wrong + 1}, then {t[wrong + 1]:.9g} s"
         )
+
+
+def has_equal_steps(t: Times, *, unequal: float, rounding: float = 0.0) -> bool:
+    """Return whether no step deviates from the median step by more than a part of it, or than rounding.
+
+    Args:
+        unequal: Largest deviation of a step from the median step, relative to it [-].
+        rounding: The same for rounded times [s].
+    """
+    steps = np.diff(t)
+    usual = float(np.median(steps))
+    return bool(np.abs(steps - usual).max(initial=0.0) <= max(unequal * usual, rounding))
+
+
+def want_equal_steps(t: Times, *, name: str, fewest: int, unequal: float) -> None:
+    """Check that times increase in equal steps.
+
+    Args:
+        name: Name of the times in the error message.
+        fewest: Samples at least [-].
+        unequal: Largest deviation of a step from the median step, relative to it [-].
+
+    Raises:
+        ShapeError: At the first sample that violates a condition.
+    """
+    want_increasing(t, name=name, fewest=fewest)
+    if has_equal_steps(t, unequal=unequal):
+        return
+    steps = np.diff(t)
     usual = float(np.median(steps))
     off = np.abs(steps - usual)
     worst = int(np.argmax(off))
-    if off[worst] > max(unequal * usual, rounding):
-        missing = round(float(steps[worst]) / usual) - 1
-        guess = f" ({missing} missing samples?)" if missing > 0 and off[worst] > usual / 2 else ""
-        raise ShapeError(
-            f"{name}: all time steps must be equal to the median step ({usual:.6g} s), got {steps[worst]:.6g} s "
-            f"after row {worst + 1}, t = {t[worst]:.9g} s{guess}"
-        )
+    missing = round(float(steps[worst]) / usual) - 1
+    guess = f" ({missing} missing samples?)" if missing > 0 and off[worst] > usual / 2 else ""
+    raise ShapeError(
+        f"{name}: all time steps must be equal to the median step ({usual:.6g} s), got {steps[worst]:.6g} s "
+        f"after row {worst + 1}, t = {t[worst]:.9g} s{guess}"
+    )
 
 
 def root_mean_square(values: Array) -> float:

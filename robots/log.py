@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from loopcheck.robots.arrays import Array, frozen, want_equal_steps
+from loopcheck.robots.arrays import Array, frozen, has_equal_steps, want_increasing
 from loopcheck.robots.errors import ShapeError
 from loopcheck.robots.mechanism import DOFS, POSITIONS, JointKind
 
@@ -56,12 +56,12 @@ EffortTime: TypeAlias = Held | Instantaneous
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """A log on equal steps in time."""
+    """A log; the equations need equal steps in time (`analytic.logs.stamps`)."""
 
     name: str
     """Name of the log; its results belong to the source `log/NAME`."""
     t: Array
-    """Time [s], shape (nt,), increasing in equal steps."""
+    """Time [s], shape (nt,), increasing."""
     joints: tuple[str, ...]
     """Names of the joints that are logged, in the order of the columns; driven tendons too, by their own names."""
     kinds: tuple[JointKind, ...] = ()
@@ -80,6 +80,9 @@ class Log:
     """Other readings of the efforts by kind [N or N m], each of shape (nt, na); NaN for missing values."""
     effort_time: EffortTime | None = None
     """Time of action of the efforts; None if unknown."""
+    errors: Mapping[str, Array] = field(default_factory=dict)
+    """Errors of the columns of `q`, `qd`, `qdd` and `effort` that their noise does not show, as of an interpolation,
+    standard deviations [units of the columns], each of shape (columns,)."""
     source: str = ""
     """Tool that wrote the log, and the origin of its columns."""
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -95,8 +98,7 @@ class Log:
         _want_once(self.joints, f"{self.name}, joints")
         _want_once(self.actuators, f"{self.name}, actuators")
         object.__setattr__(self, "t", frozen(self.t, (None,), name=f"{self.name}, t"))
-        rounding = 4 * float(np.spacing(np.abs(self.t).max(initial=0.0)))
-        want_equal_steps(self.t, name=f"{self.name}, t", fewest=FEWEST, unequal=EQUAL, rounding=rounding)
+        want_increasing(self.t, name=f"{self.name}, t", fewest=FEWEST)
         nt, na = len(self.t), len(self.actuators)
         positions, dofs = (sum(sizes[kind] for kind in self.kinds) for sizes in (POSITIONS, DOFS))
         for name, columns in (("q", positions), ("qd", dofs), ("qdd", dofs), ("effort", na)):
@@ -107,10 +109,28 @@ class Log:
             kind: _with_gaps(values, (nt, na), f"{self.name}, {kind}") for kind, values in self.readings.items()
         }
         object.__setattr__(self, "readings", readings)
+        errors = {
+            name: frozen(values, (getattr(self, name).shape[1],), name=f"{self.name}, errors of {name}")
+            for name, values in self.errors.items()
+        }
+        object.__setattr__(self, "errors", errors)
+
+    @property
+    def has_equal_steps(self) -> bool:
+        """Whether all steps in time are equal up to the rounding of an exporter."""
+        return has_equal_steps(self.t, unequal=EQUAL, rounding=4 * float(np.spacing(np.abs(self.t).max())))
+
+    def error_of(self, name: str) -> Array:
+        """Standard deviation of columns beyond the noise that they show [unit of the column], shape (columns,).
+
+        Args:
+            name: `q`, `qd`, `qdd` or `effort`.
+        """
+        return self.errors.get(name, np.zeros(getattr(self, name).shape[1]))
 
     @property
     def dt(self) -> float:
-        """Step of the log [s]."""
+        """Mean step of the log [s]."""
         return float(self.t[-1] - self.t[0]) / (len(self.t) - 1)
 
     def columns_of(self, joint: str) -> tuple[slice, slice]:

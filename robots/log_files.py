@@ -269,7 +269,8 @@ def _our_names(
 
 def _of_exporter(name: str, mechanism: Mechanism) -> str:
     """Our name of a column, by the first pattern that fits with a joint or an actuator of the robot, or its own."""
-    owners = {one.name for one in (*mechanism.joints, *mechanism.drives, *mechanism.actuators)}
+    owners = {joint.name for joint in mechanism.joints} | {drive.name for drive in mechanism.drives}
+    owners |= {actuator.name for actuator in mechanism.actuators}
     for pattern, ours in _patterns():
         match = pattern.fullmatch(name)
         if match and match.groupdict().get("joint", "") in {"", *owners}:

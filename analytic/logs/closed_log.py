@@ -14,9 +14,9 @@ from loopcheck.analytic.logs.filters import Filter
 from loopcheck.analytic.logs.noise import noise, rounding
 from loopcheck.analytic.motion.assembly import assemble
 from loopcheck.analytic.motion.units import with_plausible_units
-from loopcheck.robots.arrays import Array, Times
+from loopcheck.robots.arrays import Array, Times, want_equal_steps
 from loopcheck.robots.errors import LoopClosureError, MechanismError, NotFoundError
-from loopcheck.robots.log import UNMODELLED, Log
+from loopcheck.robots.log import EQUAL, FEWEST, UNMODELLED, Log
 from loopcheck.robots.mechanism import Coordinate, Mechanism
 from loopcheck.robots.motion import Drive, Motion
 
@@ -53,6 +53,12 @@ class ClosedLog:
     """Largest loop gap as logged [m or rad]; NaN for a log of the drives only."""
     gap_time: float
     """When it was so wide [s]."""
+    q_error: Array
+    """Errors of the positions that their noise does not show [m or rad], shape (nq or drives,)."""
+    qd_error: Array
+    """The same of the velocities [m/s or rad/s], shape (nv or drives,); 0 without velocities."""
+    effort_error: Array
+    """The same of the efforts [N or N m], shape (na,)."""
     exact: bool = False
     """Whether a program computed all columns; alternating values are then motion, not noise."""
 
@@ -68,15 +74,15 @@ class ClosedLog:
     @cached_property
     def effort_deviations(self) -> Array:
         """Noise of the efforts [N or N m], shape (na,)."""
-        return self._noise(self.effort)
+        return self._noise(self.effort, self.effort_error)
 
     @cached_property
     def deviations(self) -> tuple[Array, Array]:
         """Noise of positions [m or rad] and velocities [m/s or rad/s] along `directions`, each of shape (columns,)."""
-        of_rates = np.zeros(0) if self.qd is None else self._noise(self.qd)
+        of_rates = np.zeros(0) if self.qd is None else self._noise(self.qd, self.qd_error)
         if self.nearby is not None:
-            return self._noise(self.q), of_rates if of_rates.size else np.zeros(self.q.shape[1])
-        of_positions = self._noise(self.q)
+            return self._noise(self.q, self.q_error), of_rates if of_rates.size else np.zeros(self.q.shape[1])
+        of_positions = self._noise(self.q, self.q_error)
         of_dofs = np.zeros(self.mechanism.nv)
         for joint, columns, dofs in zip(
             self.mechanism.joints, self.mechanism.q_slices, self.mechanism.dof_slices, strict=True
@@ -86,8 +92,8 @@ class ClosedLog:
             of_dofs[dofs] = {"ball": [turned] * 3, "free": [*values[:3], *[turned] * 3]}.get(joint.kind, values)
         return of_dofs[self._dofs], (of_rates if of_rates.size else np.zeros(self.mechanism.nv))[self._dofs]
 
-    def _noise(self, values: Array) -> Array:
-        return rounding(values) if self.exact else noise(values)
+    def _noise(self, values: Array, error: Array) -> Array:
+        return np.hypot(rounding(values) if self.exact else noise(values), error)
 
     @property
     def _dofs(self) -> list[int]:
@@ -128,6 +134,8 @@ def closed_log(mechanism: Mechanism, log: Log, guess: Array, alike: ClosedLog | 
         SingularityError: If the motion meets a singularity; `time` is its time.
     """
     forces = np.nan_to_num(log.readings.get(UNMODELLED, 0 * log.effort))
+    if not log.has_equal_steps:
+        want_equal_steps(log.t, name=f"{log.name}, t", fewest=FEWEST, unequal=EQUAL)
     effort = (log.effort + forces)[:, _places(mechanism, log)]
     names = [joint.name for joint in mechanism.joints]
     tendons = [drive.name for drive in mechanism.drives if not drive.is_joint]
@@ -195,6 +203,11 @@ def _full(mechanism: Mechanism, log: Log, effort: Array, alike: ClosedLog | None
         nearby=None,
         gap=gap,
         gap_time=float(log.t[sample]),
+        q_error=np.concatenate([log.error_of("q")[positions] for positions, _ in columns]),
+        qd_error=np.zeros(mechanism.nv)
+        if log.qd is None
+        else np.concatenate([log.error_of("qd")[dofs] for _, dofs in columns]),
+        effort_error=log.error_of("effort")[_places(mechanism, log)],
     )
     if alike is None:
         _refuse_singularities(closed)
@@ -250,6 +263,9 @@ def _of_drives(mechanism: Mechanism, log: Log, effort: Array, guess: Array) -> C
         nearby=CubicSpline(log.t[coarse], motion.q),
         gap=np.nan,
         gap_time=np.nan,
+        q_error=_error_of_drives(mechanism, log, "q", weights),
+        qd_error=_error_of_drives(mechanism, log, "qd", weights),
+        effort_error=log.error_of("effort")[_places(mechanism, log)],
     )
     if closed.unactuated:
         raise MechanismError(
@@ -282,6 +298,15 @@ def _of_drive(mechanism: Mechanism, log: Log, drive: Coordinate, values: Array, 
     if missing:
         raise MechanismError(f"log '{log.name}': must contain the motion of every drive, missing: {', '.join(missing)}")
     return np.stack([values[:, log.columns_of(name)[which].start] for name in joints], axis=1) @ drive.weights
+
+
+def _error_of_drives(mechanism: Mechanism, log: Log, name: str, weights: Array) -> Array:
+    """Errors of combinations (drives, drives) of the drives that the noise of their columns does not show, at most."""
+    if name not in log.errors:
+        return np.zeros(len(weights))
+    which = 0 if name == "q" else 1
+    errors = np.stack([_of_drive(mechanism, log, drive, log.errors[name][None], which) for drive in mechanism.drives])
+    return np.abs(weights) @ np.abs(errors[:, 0])
 
 
 def _refuse_singularities(closed: ClosedLog) -> None:

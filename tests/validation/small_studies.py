@@ -75,7 +75,7 @@ def rate_rows(case: Case, engine: str, precision: str, *_: Any) -> list[dict[str
 
 def no_draws(*_: Any) -> Draws:
     """Draws that take no time."""
-    return Draws(rms=np.ones((1, 3)), floor=np.ones((1, 3)), false=0, caught=1)
+    return Draws(rms=np.ones((1, 3)), floor=np.ones((1, 3)), false=0, caught=1, doubted=0)
 
 
 def bench_rows(subject: Case | Sequence[int], *_: Any) -> list[dict[str, Any]]:

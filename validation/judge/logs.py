@@ -18,6 +18,7 @@ from loopcheck.analytic.logs.noise import stuck_codes
 from loopcheck.analytic.logs.parameters import Fit, fit
 from loopcheck.analytic.logs.rates import wrong_rates
 from loopcheck.analytic.logs.residual import Residual, half_step_lag, residual_efforts
+from loopcheck.analytic.logs.stamps import at_equal_steps
 from loopcheck.analytic.motion.laws import RECORDED
 from loopcheck.robots.arrays import Array, root_mean_square
 from loopcheck.robots.errors import SingularityError, ToleranceError
@@ -98,6 +99,8 @@ class JudgedLog:
     """Reason for missing residuals."""
     opening: str = ""
     """Gap of the start pose of the file, as a phrase."""
+    sampling: str = ""
+    """Reading of unequal steps in time, as a phrase."""
 
     @property
     def source(self) -> str:
@@ -116,7 +119,9 @@ def judge_log(case: Case, log: Log, *, start: float = -np.inf, fitted: Sequence[
     Raises:
         HarnessError: If the log does not fit the robot, or is too short.
     """
-    doubts = (*wrong_rates(log), *stuck_codes(log), *_wrong_hold(log))
+    stuck = (*stuck_codes(log), *_wrong_hold(log))
+    log, sampling = at_equal_steps(log)
+    doubts = (*wrong_rates(log), *stuck)
     moved = case.robot.model_copy(update={"motion": MotionSpec(law=RECORDED)})  # it has no law, so no task coordinates
     own = replace(case, mode=log.name, robot=moved)
     opening = open_start(case.mechanism, case.guess)
@@ -129,7 +134,9 @@ def judge_log(case: Case, log: Log, *, start: float = -np.inf, fitted: Sequence[
         lags = [half_step_lag(closed, residual) for residual in residuals]
         fits = [fit(closed, residual, fitted) for residual in residuals] if fitted else []
     except SingularityError as error:
-        return JudgedLog(case=own, log=log, residuals=(), doubts=doubts, failure=str(error), opening=opening)
+        return JudgedLog(
+            case=own, log=log, residuals=(), doubts=doubts, failure=str(error), opening=opening, sampling=sampling
+        )
     left = [of_one.after for of_one in fits] or residuals
     return JudgedLog(
         case=own,
@@ -140,6 +147,7 @@ def judge_log(case: Case, log: Log, *, start: float = -np.inf, fitted: Sequence[
         fits=tuple(fits),
         doubts=doubts,
         opening=opening,
+        sampling=sampling,
     )
 
 
@@ -216,6 +224,7 @@ def verdicts(judged: JudgedLog, accuracy: float, internal_load: float = INTERNAL
             obstacle,
             reason,
             judged.opening,
+            judged.sampling,
             sampling_that_would_do(first, required[0], k, accuracy) if verdict == "not comparable" else "",
             "" if load.verdict else load.note,
             *_fitted(judged),

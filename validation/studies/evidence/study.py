@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,7 +25,7 @@ from loopcheck.validation.judge.known_issues import REPRODUCED_BY, Issue
 from loopcheck.validation.judge.verdicts import CASE, summary_verdicts
 from loopcheck.validation.report.blocks import Section, table
 from loopcheck.validation.report.terminal import table as terminal_table
-from loopcheck.validation.studies.evidence.noisy_logs import ENCODERS, SENSORS, Draws, judged_draws
+from loopcheck.validation.studies.evidence.noisy_logs import ENCODERS, SAMPLINGS, SENSORS, Draws, judged_draws
 from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult, computed
 
 TABLE = "evidence"
@@ -68,7 +69,7 @@ class Evidence(Study):
     logged: Sequence[Case] = ()
     """Cases of the noisy logs."""
     draws: int = 200
-    """Number of noisy logs of a case for each of four combinations of sensors."""
+    """Number of noisy logs of a case for each of four combinations of sensors and each sampling."""
     issues: Sequence[Issue] = ()
     """Known issues to be reproduced."""
     command: Sequence[str] = ()
@@ -90,8 +91,8 @@ class Evidence(Study):
 
     def _noisy_logs(self, pool: WorkerPool) -> Iterator[Mapping[str, Any]]:
         blocks = [range(k, min(k + AT_ONCE, self.draws)) for k in range(0, self.draws, AT_ONCE)]
-        pairs = [(encoder, sensor) for encoder in ENCODERS for sensor in SENSORS]
-        keys = [(case, encoder, sensor, block) for case in self.logged for encoder, sensor in pairs for block in blocks]
+        draws = list(product(product(ENCODERS, SENSORS), SAMPLINGS, blocks))
+        keys = [(case, *draw) for case in self.logged for draw in draws]
         results = pool.results([Task(judged_draws, key, _reason) for key in keys], "noisy logs")
         for case in self.logged:
             of_case = [(key[3], result) for key, result in zip(keys, results, strict=True) if key[0] is case]
@@ -99,8 +100,8 @@ class Evidence(Study):
             failed = [(block, result) for block, result in of_case if isinstance(result, str)]
             row = {"part": LOGS, "subject": case.robot.name, "stored": 0}
             number, false = sum(len(one.rms) for one in completed), sum(one.false for one in completed)
-            caught = sum(one.caught for one in completed)
-            note = f"{caught} of {number} faults of three floors detected"
+            caught, doubted = (sum(getattr(one, name) for one in completed) for name in ("caught", "doubted"))
+            note = f"{caught} of {number} faults of three floors detected, {doubted} suspected of a defect"
             yield (
                 {**row, "verdict": "disagree", "count": false, "note": "false verdicts"}
                 if false
