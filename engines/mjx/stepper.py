@@ -27,6 +27,8 @@ class MjxStepper(Stepper):
     step of a small robot.
     """
 
+    clips_change = False
+
     def __init__(self, source: str, model: Any, *, double: bool) -> None:
         """Put a model on the device.
 

@@ -108,16 +108,17 @@ class Actuators:
         force = _affine(self.gain, length, velocity) * inputs + _affine(self.bias, length, velocity)
         return np.clip(force, *self.force_range.T)
 
-    def change(self, force: Array, inputs: Array, ahead: tuple[Array, Array]) -> Array:
+    def change(self, force: Array, inputs: Array, ahead: tuple[Array, Array], *, clips: bool = True) -> Array:
         """Change of the forces by a motion of the actuators, to first order [N or N m], shape (..., na).
 
         Args:
-            force: Forces before [N or N m], shape (..., na); a clipped force stays clipped.
+            force: Forces before [N or N m], shape (..., na).
             inputs: Inputs [N or N m per gain], shape (..., na).
             ahead: Changes of lengths and velocities, each of shape (..., na).
+            clips: Whether a clipped force stays clipped.
         """
         by_length, by_velocity = (self.bias[:, k] + self.gain[:, k] * inputs for k in (1, 2))
-        return np.where(self._clipped(force), 0.0, by_length * ahead[0] + by_velocity * ahead[1])
+        return np.where(clips & self._clipped(force), 0.0, by_length * ahead[0] + by_velocity * ahead[1])
 
     def at_limits(self, ctrl: Array, force: EffortSeries) -> dict[str, int]:
         """Number of steps at the end of the control or force range for each actuator that reached it, by name.

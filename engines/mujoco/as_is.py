@@ -263,10 +263,10 @@ class _Run:
     def record(self) -> Record:
         """The record."""
         self._write_left_out()
-        log, h = self.log, float(self.model.opt.timestep)
+        log = self.log
         self.q[-1], self.qd[-1], self.act[-1] = self.data.qpos, self.data.qvel, self.data.act
         inputs = self.actuators.inputs(log["ctrl"], self.act[:-1])
-        length, velocity = self.q @ self.lengths.T, self.qd @ self.rates.T
+        velocity = self.qd @ self.rates.T
         torque = np.broadcast_to(self.torque, log["force"].shape)
         readings = {
             "commanded": np.where(torque, log["wanted"], np.nan),
@@ -281,7 +281,7 @@ class _Run:
             qd=self.qd[:-1],
             acted=log["acted"]
             if self.force_varies
-            else acted(self.model.opt.integrator, self.actuators, (log["force"], inputs), (length, velocity), h),
+            else acted(self.stepper, self.actuators, (log["force"], inputs), velocity),
             readings=readings,
             at_limits=self.actuators.at_limits(log["ctrl"], log["force"]),
             drift=Deviation().or_worse(
@@ -299,26 +299,24 @@ class _Run:
         )
 
 
-def acted(
-    integrator: int, known: Actuators, read: tuple[Array, Array], moved: tuple[Array, Array], h: float
-) -> EffortSeries:
+def acted(stepper: Stepper, known: Actuators, read: tuple[Array, Array], velocity: Array) -> EffortSeries:
     """Efforts of affine actuators that acted over each step, as `acted_effort` finds them by a second step.
 
+    Under Runge-Kutta 4 only for forces that are constant over a step.
+
     Args:
-        integrator: MuJoCo's number of it; under Runge-Kutta 4 only for forces that are constant over a step.
         read: Forces at the beginning of each step [N or N m], and inputs of the actuators, each of shape (nt, na).
-        moved: Their lengths and velocities at the beginnings of the steps and after the last, (nt + 1, na) each.
-        h: Step [s].
+        velocity: Of the actuators, at the beginnings of the steps and after the last, shape (nt + 1, na).
     """
-    velocity = moved[1]
     force, inputs = read
     force = np.clip(force, *known.force_range.T)
-    change = np.diff(velocity, axis=0)
-    if integrator in IMPLICIT:
-        return force + known.change(force, inputs, (np.zeros_like(change), change))
+    change, integrator = np.diff(velocity, axis=0), stepper.model.opt.integrator
+    ahead = np.zeros_like(change)
     if integrator == DISCRETE:  # lengths too are those of the end of the step, by its velocity
-        return force + known.change(force, inputs, (h * velocity[1:], change))
-    return force
+        ahead = stepper.timestep * velocity[1:]
+    elif integrator not in IMPLICIT:
+        return force
+    return force + known.change(force, inputs, (ahead, change), clips=stepper.clips_change)
 
 
 def _dofs_of_actuators(model: Any) -> AnyArray:

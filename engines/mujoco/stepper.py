@@ -14,6 +14,8 @@ class Stepper(Robot[Array]):
 
     source: str
     """Name of the route, for error messages."""
+    clips_change = True
+    """Whether an implicit step leaves out the change of a force that is at its limit."""
     reads_joints = False
     """Whether a step also reads the force of the actuators on each dof, and the reaction of its joint along it."""
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from loopcheck.robots.errors import MechanismError, NotFoundError
-from loopcheck.validation.studies.readings.slide import DRIVES, EFFORT, INTEGRATORS, OWN, Slide, measured, slides
+from loopcheck.validation.studies.readings.slide import DRIVES, EFFORT, INTEGRATORS, LIMIT, OWN, Slide, measured, slides
 from loopcheck.validation.studies.readings.study import Readings, matrix, routes
 from loopcheck.validation.studies.study import run_study
 
@@ -28,6 +28,15 @@ def test_the_effort_of_mujoco_is_the_change_of_momentum(integrator: str, drive: 
         assert rows["reported"]["difference"] < 1e-12
     else:
         assert rows["reported"]["difference"] > 0.02
+
+
+@pytest.mark.parametrize("drive", [drive for drive in DRIVES if "limited" in drive])
+def test_less_than_the_force_limit_acts_in_mjx(drive: str, tmp_path: Path) -> None:
+    pytest.importorskip("mujoco.mjx")
+    rows = rows_of("mjx/as_is", Slide(drive=drive, integrator="implicitfast"), tmp_path)
+    assert rows[EFFORT]["difference"] < 1e-12
+    assert rows["reported"]["reported"] == pytest.approx(LIMIT)
+    assert rows[EFFORT]["acted"] < 0.95 * LIMIT
 
 
 def test_a_motor_of_pybullet_is_no_reading_of_torque_control(tmp_path: Path) -> None:
