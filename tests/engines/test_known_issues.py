@@ -99,6 +99,7 @@ def measures(
         "pinocchio-absolute-residual": partial(_residual_reported, prr, prr_motion),
         "pinocchio-stale-constraint-frames": partial(_jacobian_off, prr, prr_motion),
         "pinocchio-lcaba-second-call": partial(_last_number, "pinocchio-lcaba-second-call"),
+        "mujoco-limit-of-the-beginning": partial(_last_number, "mujoco-limit-of-the-beginning"),
         "mjx-velocity-term": partial(_velocity_term, prr, prr_motion),
         "mjx-implicit-force-limit": partial(_last_number, "mjx-implicit-force-limit"),
         "mjx-hard-loops-in-single-precision": partial(_hard_in_single_precision, error),
