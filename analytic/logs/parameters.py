@@ -1,4 +1,4 @@
-"""Fit of drive friction and of masses to a residual: estimates with intervals and physical bounds.
+"""Fit of friction, masses, offsets and a time shift to a residual: estimates with intervals and physical bounds.
 
 Generalized least squares (Aitken 1935) with the correlation of the filtered noise; the intervals of plain least squares
 miss the truth more often than not. Friction is at least 0, and a mass at least 0 in total: without bounds, a negative
@@ -16,9 +16,11 @@ from loopcheck.analytic.logs.evaluation import Slopes, efforts_of_states, moving
 from loopcheck.analytic.logs.residual import Floor, Residual, acting_after
 from loopcheck.robots.arrays import AnyArray, Array
 from loopcheck.robots.errors import NotFoundError, ShapeError
+from loopcheck.robots.mechanism import Mechanism
 
-FRICTION, MASS = "friction", "mass:"
-"""Parameters that can be fitted: the friction of all drives, or the mass of a body, as `mass:BODY`."""
+FRICTION, SHIFT, OFFSET, MASS = "friction", "shift", "offset", "mass:"
+"""Parameters that can be fitted: the friction of all drives, the time of the efforts, an offset of each effort, or the
+mass of a body, as `mass:BODY`."""
 SURE = 1.96
 """Half width of an interval that has the truth in 95 % of all logs, over the standard deviation [-]."""
 SAMPLES = 200
@@ -49,7 +51,7 @@ class Parameter:
     effect: Array
     """Residual that it makes per unit [N or N m per unit], shape (n, na)."""
     model: float = 0.0
-    """Value in the model, to which the parameter is added [unit]; their sum is at least 0."""
+    """Value in the model, to which the parameter is added [unit]; their sum is at least 0. Infinite without a bound."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +67,7 @@ class Estimate:
     unbounded: float
     """Estimate without bounds [unit]."""
     model: float
-    """Value in the model [unit]; 0 for friction."""
+    """Value in the model [unit]; 0 for friction, infinite without a bound."""
     alike: str = ""
     """Another parameter with indistinguishable effect in this log."""
 
@@ -83,7 +85,7 @@ class Estimate:
     def __str__(self) -> str:
         alike = f", indistinguishable from the {self.alike}" if self.alike else ""
         unseen = "" if self.is_seen or alike else ", indistinguishable from zero"
-        share = f" ({self.value / self.model:+.2g} of the mass in the model)" if self.model else ""
+        share = f" ({self.value / self.model:+.2g} of the mass in the model)" if 0 < self.model < np.inf else ""
         at_bound = f", at its bound: without bounds {self.unbounded:.4g} {self.unit}" if self.is_unphysical else ""
         return f"{self.name} {self.value:+.4g} ± {self.half_width:.2g} {self.unit}{share}{alike or unseen}{at_bound}"
 
@@ -118,7 +120,7 @@ def fit(closed: ClosedLog, residual: Residual, what: Sequence[str], derivatives:
         )
     parameters = [parameter for name in what for parameter in _parameters(closed, residual, name)]
     if derivatives is None:
-        derivatives = slopes(closed, _states(residual, kept))
+        derivatives = fitted_slopes(closed, residual)
     effects = np.stack([parameter.effect for parameter in parameters], axis=-1)  # (n, na, parameters)
     covariance = noise_covariance(closed, residual, kept, derivatives)
     least = -np.array([parameter.model for parameter in parameters])
@@ -151,11 +153,21 @@ def fit(closed: ClosedLog, residual: Residual, what: Sequence[str], derivatives:
     )
 
 
+def known_parameters(mechanism: Mechanism) -> list[str]:
+    """Names of everything that can be fitted."""
+    return [FRICTION, SHIFT, OFFSET, *(f"{MASS}{body.name}" for body in mechanism.bodies)]
+
+
 def fitted_rows(closed: ClosedLog, residual: Residual) -> AnyArray:
     """Numbers of the samples of a residual that are fitted, few enough not to repeat each other [-], shape (n,)."""
     rows = _known_rows(closed, residual)
     stride = max(1, residual.filter.reach // APART, -(-len(rows) // SAMPLES))
     return rows[::stride]
+
+
+def fitted_slopes(closed: ClosedLog, residual: Residual) -> Slopes:
+    """Derivatives of a residual at the samples of `fitted_rows`, common to all fits."""
+    return slopes(closed, _states(residual, fitted_rows(closed, residual)))
 
 
 def noise_covariance(closed: ClosedLog, residual: Residual, rows: AnyArray, derivatives: Slopes) -> Array:
@@ -212,7 +224,12 @@ def _least_squares(left: Array, effects: Array, covariance: Array, least: Array)
     if (values < least).any():
         from scipy.optimize import nnls
 
-        values = least + nnls(A / sizes, y - A @ least)[0] / sizes
+        free = np.isinf(least)  # the difference of two numbers that are at least 0
+        bounds = np.where(free, 0.0, least)
+        found = nnls(np.hstack([A, -A[:, free]]) / np.r_[sizes, sizes[free]], y - A @ bounds)[0]
+        values = found[: len(sizes)]
+        values[free] -= found[len(sizes) :]
+        values = bounds + values / sizes
     return values, unbounded, np.sqrt(excess) * own / sizes, scatter / np.outer(own, own)
 
 
@@ -222,10 +239,15 @@ def _parameters(closed: ClosedLog, residual: Residual, name: str) -> Iterator[Pa
     bodies = [body.name for body in mechanism.bodies]
     if name == FRICTION:
         yield from _friction(closed, residual)
+    elif name == SHIFT:
+        rate = np.gradient(residual.needed, residual.motion.t, axis=0, edge_order=2)
+        yield Parameter(name="time of the efforts after that of the motion", unit="s", effect=-rate, model=np.inf)
+    elif name == OFFSET:
+        yield from _offsets(closed, residual)
     elif name.startswith(MASS) and name.removeprefix(MASS) in bodies:
         yield _mass(closed, residual, name.removeprefix(MASS))
     else:
-        raise NotFoundError("parameter to fit", name, [FRICTION, *(f"{MASS}{body}" for body in bodies)])
+        raise NotFoundError("parameter to fit", name, known_parameters(mechanism))
 
 
 def _friction(closed: ClosedLog, residual: Residual) -> Iterator[Parameter]:
@@ -245,6 +267,15 @@ def _friction(closed: ClosedLog, residual: Residual) -> Iterator[Parameter]:
             efforts[:, actuator] = effort[:, place] / mechanism.actuators[actuator].gear
             effect = (moving @ _filtered(residual, efforts)[..., None])[..., 0]
             yield Parameter(name=f"{kind} friction of {drive.name}", unit=of_unit, effect=effect)
+
+
+def _offsets(closed: ClosedLog, residual: Residual) -> Iterator[Parameter]:
+    """A constant added to the effort of each actuator."""
+    moving = moving_projector(closed, _states(residual, np.arange(len(residual.bases))))
+    for k, actuator in enumerate(closed.mechanism.actuators):
+        effect = np.broadcast_to(moving[:, :, k], residual.needed.shape)
+        unit = closed.mechanism.actuator_units[k]
+        yield Parameter(name=f"offset of {actuator.name}", unit=unit, effect=effect, model=np.inf)
 
 
 def _acting_rates(closed: ClosedLog, residual: Residual) -> Array:

@@ -148,7 +148,7 @@ def test_masses_that_a_log_cannot_tell_apart_are_named(case: Case, rubbing: Log)
     twice = fit(closed, residual, ["mass:coupler", "mass:coupler"]).estimates
     assert [estimate.alike for estimate in twice] == ["mass of coupler"] * 2
     assert all("indistinguishable from the mass of coupler" in str(estimate) for estimate in twice)
-    with pytest.raises(NotFoundError, match=r"unknown parameter to fit: 'mass:arm'. Known: friction, mass:crank"):
+    with pytest.raises(NotFoundError, match=r"to fit: 'mass:arm'. Known: friction, shift, offset, mass:crank"):
         fit(closed, residual, ["mass:arm"])
 
 

@@ -166,13 +166,14 @@ def test_a_single_log_has_its_hints() -> None:
     ]
 
 
-def test_a_log_that_disagrees_without_a_hint_can_be_fitted() -> None:
+def test_a_log_that_disagrees_is_judged_with_the_option_of_its_hint() -> None:
     command = ["loopcheck", "judge", "bar.xml", "a log.csv"]
-    for verdict, extra, count in (("disagree", [], 1), ("agree", [], 0), ("disagree", ["--fit", "mass:rod"], 0)):
-        rows = [log_row("a", verdict, note="rms 0.2")]
-        closing = lines_of_logs(replace(only("summary", rows), run={"command": [*command, *extra]}))
+    hint = "rms 0.2; --fit mass:rod explains the residual: 1 kg; --fit shift explains the residual: 1 s"
+    for verdict, note, count in (("disagree", hint, 1), ("agree", hint, 0), ("disagree", "rms 0.2", 0)):
+        rows = [log_row("a", verdict, note=note)]
+        closing = lines_of_logs(replace(only("summary", rows), run={"command": command}))
         following = [str(line) for line in closing if line.label == "Next"]
-        assert following == ["Next: loopcheck judge bar.xml 'a log.csv' --fit friction"] * count
+        assert following == ["Next: loopcheck judge bar.xml 'a log.csv' --fit mass:rod"] * count
 
 
 def test_many_logs_have_the_worst_first_and_the_number_of_the_rest() -> None:

@@ -126,7 +126,7 @@ def test_bad_logs_raise_one_line(columns: dict[str, np.ndarray]) -> None:
         ({"accuracy": -1e-3}, "accuracy must be positive and finite, got -0.001"),
         (
             {"acuracy": 1e-9},
-            "unknown option of judge: 'acuracy'. Did you mean 'accuracy'. Known: effort_time, accuracy, internal_load",
+            "unknown option of judge: 'acuracy'. Did you mean 'accuracy'. Known: effort_time, effort_side, accuracy",
         ),
         ({"start": np.nan}, "from must be a finite time in s, got nan"),
         ({"start": np.inf}, "from must be a finite time in s, got inf"),

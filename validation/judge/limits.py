@@ -72,6 +72,9 @@ UNEXPLAINED_FORCE = 10.0
 Such a force is missing from the model: friction, a limit or a contact."""
 EXPLAINED = 0.1
 """Largest remaining part of a residual that a different gravity explains [-]."""
+EXPLAINING = 3.0
+"""Smallest ratio of the residual before and after the fit of a term that explains it [-].
+A term that is not the cause removes a part of many residuals, but rarely two thirds."""
 NEAR_GAIN = 0.05
 """Largest distance of a gain from a known gain [-]; the known gains are farther apart."""
 DISTINCT_READING = 3.0

@@ -40,15 +40,8 @@ from loopcheck.validation.judge.limits import (
 from loopcheck.validation.judge.readings import in_words, reading_of
 from loopcheck.validation.judge.verdicts import JUDGED
 
-KNOWN_GAINS = {
-    -1.0: "opposite sign",
-    2.0: "given twice",
-    0.5: "half of the effort",
-    1e3: "N mm or mN instead of N m or N",
-    1e-3: "kN m or kN instead of N m or N",
-    180 / np.pi: "degrees instead of radians",
-}
-"""Possible causes of efforts that are a multiple of the required efforts."""
+KNOWN_GAINS = {2.0: "given twice", 0.5: "half of the effort"}
+"""Possible causes of efforts that are a multiple of the required efforts; units and signs: `causes`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +57,7 @@ class LogOptions:
     start: float = -np.inf
     """Samples before this time are ignored [s]."""
     fitted: tuple[str, ...] = ()
-    """Fitted terms, `friction` or `mass:BODY`; the verdict is on the residual after the fit."""
+    """Fitted terms, `friction`, `shift`, `offset` or `mass:BODY`; the verdict is on the residual after the fit."""
     internal_load: float = INTERNAL_LOAD
     """Largest internal load of redundant actuators, over the largest effort that the motion requires [-]."""
 
@@ -85,6 +78,7 @@ class JudgedLog:
     case: Case
     """Case with the name of the log as its mode, and its motion."""
     log: Log
+    """The log at equal steps, without velocities that are wrong."""
     residuals: tuple[Residual, ...]
     """Residuals for each assumed time of the efforts, the basis of the verdict first; empty after a failure."""
     lags: tuple[Array, ...] = ()
@@ -101,6 +95,8 @@ class JudgedLog:
     """Gap of the start pose of the file, as a phrase."""
     sampling: str = ""
     """Reading of unequal steps in time, as a phrase."""
+    causes: tuple[str, ...] = ()
+    """What would make a log agree that does not, and the option for it, a phrase for each."""
 
     @property
     def source(self) -> str:
@@ -114,7 +110,7 @@ def judge_log(case: Case, log: Log, *, start: float = -np.inf, fitted: Sequence[
     Args:
         case: Robot and configuration, and the mode of the assembly if the log contains the drives only.
         start: Samples before this time are ignored [s].
-        fitted: Parameters fitted to the residual, `friction` or `mass:BODY`; the remaining residual is judged.
+        fitted: Parameters fitted to the residual, as in `LogOptions`; the remaining residual is judged.
 
     Raises:
         HarnessError: If the log does not fit the robot, or is too short.
@@ -125,12 +121,11 @@ def judge_log(case: Case, log: Log, *, start: float = -np.inf, fitted: Sequence[
     moved = case.robot.model_copy(update={"motion": MotionSpec(law=RECORDED)})  # it has no law, so no task coordinates
     own = replace(case, mode=log.name, robot=moved)
     opening = open_start(case.mechanism, case.guess)
-    sound = log
     if any(doubt.startswith("velocities") for doubt in doubts) and _is_scalar(log):
-        sound, doubts = replace(log, qd=None), (*doubts, "velocities are not used")
+        log, doubts = replace(log, qd=None), (*doubts, "velocities are not used")
     try:
-        closed = closed_log(case.mechanism, sound, case.guess)
-        residuals = sorted(_residuals(closed, start), key=_size)
+        closed = closed_log(case.mechanism, log, case.guess)
+        residuals = sorted(_residuals(closed, start), key=size_of)
         lags = [half_step_lag(closed, residual) for residual in residuals]
         fits = [fit(closed, residual, fitted) for residual in residuals] if fitted else []
     except SingularityError as error:
@@ -230,7 +225,7 @@ def verdicts(judged: JudgedLog, accuracy: float, internal_load: float = INTERNAL
             *_fitted(judged),
             _assumed(first, others),
             _unchecked(judged.log),
-            *((_likely(judged, first, k), gravity) if verdict == "disagree" and is_decided else ()),
+            *((*judged.causes, _likely(judged, first, k), gravity) if verdict == "disagree" and is_decided else ()),
             *judged.doubts,
         )
         of_actuators.append(Verdict(verdict if is_decided else "not comparable", "; ".join(filter(None, parts))))
@@ -256,7 +251,7 @@ def fit_rows(judged: JudgedLog) -> Iterator[Mapping[str, Any]]:
     robot, variant, mode, configuration = judged.case.key
     where = {"robot": robot, "variant": variant, "mode": mode, "configuration": configuration, "source": judged.source}
     for of_one in judged.fits[:1]:
-        sizes = {"before": _size(of_one.before), "after": _size(of_one.after)}
+        sizes = {"before": size_of(of_one.before), "after": size_of(of_one.after)}
         for estimate in of_one.estimates:
             yield {
                 **where,
@@ -327,7 +322,8 @@ def _is_scalar(log: Log) -> bool:
     return all(kind in ("hinge", "slide") for kind in log.kinds)
 
 
-def _size(residual: Residual) -> float:
+def size_of(residual: Residual) -> float:
+    """Root mean square of a residual over the scales of all actuators [-]."""
     return float(np.linalg.norm(residual.rms / np.maximum(residual.scale, np.finfo(float).tiny)))
 
 
@@ -336,7 +332,8 @@ def _fitted(judged: JudgedLog) -> Iterator[str]:
     for of_one in judged.fits[:1]:
         for estimate in of_one.estimates:
             yield f"fitted {estimate}"
-        yield f"residual over the scale before and after the fit: {_size(of_one.before):.2g}, {_size(of_one.after):.2g}"
+        sizes = ", ".join(f"{size_of(one):.2g}" for one in (of_one.before, of_one.after))
+        yield f"residual over the scale before and after the fit: {sizes}"
 
 
 def _unchecked(log: Log) -> str:
@@ -349,9 +346,9 @@ def _unchecked(log: Log) -> str:
 def _assumed(first: Residual, others: Sequence[Residual]) -> str:
     if not others:
         return ""
-    rest = ", ".join(f"{in_text(other.effort_time)} {_size(other):.2g}" for other in others)
+    rest = ", ".join(f"{in_text(other.effort_time)} {size_of(other):.2g}" for other in others)
     assumed = f"efforts assumed {in_text(first.effort_time)}"
-    return f"{assumed}: residual over the scale {_size(first):.2g}; alternatives: {rest}"
+    return f"{assumed}: residual over the scale {size_of(first):.2g}; alternatives: {rest}"
 
 
 def _likely(judged: JudgedLog, residual: Residual, k: int) -> str:
@@ -401,8 +398,11 @@ def gravity_in_words(case: Case, residual: Residual) -> str:
         f"--configuration {name}": gravity - mechanism.gravity
         for name, gravity in configurations(case.robot, mechanism).items()
     }
-    fitted = np.linalg.lstsq(A, missing, rcond=1e-9)[0]
-    for words, change in {**named, "is the robot mounted differently": fitted}.items():
+    fitted = np.array(np.linalg.lstsq(A, missing, rcond=1e-9)[0], dtype=np.float64)
+    sizes = [float(np.linalg.norm(gravity)) for gravity in (mechanism.gravity, mechanism.gravity + fitted)]
+    if abs(sizes[1] - sizes[0]) <= NEAR_GAIN * sizes[0]:
+        named["is the robot mounted differently"] = fitted
+    for words, change in named.items():
         if change.any() and root_mean_square(missing - A @ change) <= enough:
             fitting, modelled = (_vector(gravity) for gravity in (mechanism.gravity + change, mechanism.gravity))
             return f"gravity {fitting} m/s² instead of {modelled} explains the residual: {words}?"

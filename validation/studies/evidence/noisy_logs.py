@@ -11,7 +11,8 @@ from loopcheck.robots.arrays import Array, Times
 from loopcheck.robots.log import Instantaneous, Log
 from loopcheck.robots.motion import Drive, Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.judge.logs import judge_log, verdicts
+from loopcheck.validation.judge.causes import with_causes
+from loopcheck.validation.judge.logs import LogOptions, judge_log, verdicts
 
 DT = 0.02
 """Step of the logs [s]."""
@@ -135,7 +136,7 @@ def draws(case: Case, exact: Log, noise: tuple[float, float], sampling: str, see
         floor.append(residual.floor.rms)
         found = verdicts(judged, NO_ACCURACY)
         false += any(verdict == "disagree" for verdict, _ in found)
-        doubted += bool(judged.doubts) or any("?" in note for _, note in found)
+        doubted += bool(judged.doubts or with_causes(judged, case, LogOptions(accuracy=NO_ACCURACY)).causes)
         gain = np.ones(case.mechanism.na)
         gain[0] += FAULT * residual.floor.largest[0] / np.abs(residual.needed[:, 0]).max()
         faulty = judge_log(case, replace(noisy, effort=noisy.effort * gain))

@@ -63,7 +63,8 @@ from loopcheck.validation.studies.options import (
     metavar="WHAT",
     multiple=True,
     group=JUDGEMENT,
-    help="Fit friction (at least 0), or mass:BODY (at least 0 in total), and judge the remaining error; may repeat.",
+    help="Fit friction (at least 0), mass:BODY (at least 0 in total), shift of the time of the efforts, or offset of "
+    "the efforts, and judge the remaining error; may repeat.",
 )
 @option(
     "--name",

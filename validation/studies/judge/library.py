@@ -14,6 +14,7 @@ from loopcheck.robots.log import Log
 from loopcheck.robots.log_description import Side, effort_time_of, side_of
 from loopcheck.robots.log_files import log_of_frame, read_log
 from loopcheck.robots.mechanism import Mechanism
+from loopcheck.validation.judge.causes import with_causes
 from loopcheck.validation.judge.limits import ACCURACY, INTERNAL_LOAD
 from loopcheck.validation.judge.logs import JudgedLog, LogOptions, judge_log, log_rows, verdicts
 from loopcheck.validation.judge.targets import case_of
@@ -45,7 +46,7 @@ class Options(TypedDict, total=False):
     start: float
     """Samples before this time are ignored [s]."""
     fit: Sequence[str]
-    """Fitted terms, `friction` or `mass:BODY`; the verdict is on the residual after the fit."""
+    """Fitted terms, `friction`, `shift`, `offset` or `mass:BODY`; the verdict is on the residual after the fit."""
     name: str
     """Name of the log."""
 
@@ -106,12 +107,8 @@ def judge(
         mode=options.get("mode", ""),
         actuated=options.get("actuated", ""),
     )
-    judged = judge_log(
-        case,
-        _log(log, case.mechanism, options.get("name", ""), asked),
-        start=asked.start,
-        fitted=asked.fitted,
-    )
+    given = _log(log, case.mechanism, options.get("name", ""), asked)
+    judged = with_causes(judge_log(case, given, start=asked.start, fitted=asked.fitted), case, asked)
     by_actuator = verdicts(judged, asked.accuracy, asked.internal_load)
     names = [actuator.name for actuator in case.mechanism.actuators]
     return Judgement(

@@ -20,6 +20,7 @@ from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerPool
 from loopcheck.validation.judge import sources
+from loopcheck.validation.judge.causes import with_causes
 from loopcheck.validation.judge.evaluate import Outcome, evaluate
 from loopcheck.validation.judge.logs import JudgedLog, LogOptions, fit_rows, judge_log, log_rows, summary_rows
 from loopcheck.validation.judge.results import TABLES, Results, table
@@ -159,7 +160,8 @@ def judge_file(case: Case, name: str, path: Path, asked: LogOptions) -> LogOutco
         HarnessError: If the file is bad or does not fit the robot; the message names the file.
     """
     log = read_log(path, case.mechanism, name=name, effort_time=asked.effort_time, side=asked.side)
-    return compared(judge_log(case, log, start=asked.start, fitted=asked.fitted))
+    judged = judge_log(case, log, start=asked.start, fitted=asked.fitted)
+    return compared(with_causes(judged, case, asked))
 
 
 def compared(judged: JudgedLog) -> LogOutcome:

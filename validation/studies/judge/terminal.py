@@ -1,5 +1,6 @@
 """Terminal output of judged logs: a table for each log, then the closing lines."""
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import shorten
@@ -21,7 +22,9 @@ MOST = 4
 """Closing lines before the path of the report."""
 LONGEST = 240
 """Length of a note if there are several logs [characters]."""
-HINTS = 3
+OPTION = re.compile(r"--(fit|effort-side|effort-time|configuration) [\w:.\-]+")
+"""An option in a note."""
+HINTS = 4
 """Hints on a log that was judged alone."""
 
 
@@ -52,7 +55,7 @@ def closing_lines(results: Results) -> list[Line]:
     if len(worst) == 1:
         (row,) = worst
         reason, *hints = str(row["note"]).split("; ")
-        return [_line(row, reason), *([Line("Hint", hint) for hint in hints[:HINTS]] or _next(results, row))]
+        return [_line(row, reason), *[Line("Hint", hint) for hint in hints[:HINTS]], *_next(results, row)]
     shown = worst if len(worst) <= MOST else worst[: MOST - 1]
     lines = [_line(row, shorten(str(row["note"]), LONGEST, placeholder=" …")) for row in shown]
     rest = worst[len(shown) :]
@@ -62,11 +65,12 @@ def closing_lines(results: Results) -> list[Line]:
 
 
 def _next(results: Results, row: Mapping[Any, Any]) -> list[Line]:
-    """The command that fits friction, if the log disagrees without a fit."""
+    """The command with the first option that the note names for a log that disagrees."""
     command = list(map(str, results.run.get("command") or ()))
-    if row["verdict"] != "disagree" or not command or "--fit" in command:
+    named = OPTION.search(str(row["note"]))
+    if row["verdict"] != "disagree" or not command or not named:
         return []
-    return [Line("Next", "", shlex.join([*command, "--fit", "friction"]))]
+    return [Line("Next", "", shlex.join([*command, *named[0].split()]))]
 
 
 def _judged(results: Results) -> pd.DataFrame:

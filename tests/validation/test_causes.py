@@ -1,0 +1,110 @@
+"""Causes of logs that disagree: the option that makes them agree is named, and right logs are never suspected."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.interpolate import CubicSpline
+
+from loopcheck import judge
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.log import Instantaneous, Log
+from tests import planar_four_bar
+
+MODEL = Path(__file__).parents[2] / "robots/four_bar/four_bar.xml"
+MASSES = (planar_four_bar.CRANK, planar_four_bar.COUPLER, planar_four_bar.ROCKER)
+SETTINGS: Any = {"configuration": "vertical", "accuracy": 0.02}
+OFFSET = 0.5
+LATE = 0.012
+VISCOUS = 0.1
+
+
+def noisy(log: Log, seed: int = 0) -> Log:
+    """The log by an encoder of 1e-5 rad and a sensor of 0.01 N m, without velocities."""
+    random = np.random.default_rng(seed)
+    q, effort = log.q + 1e-5 * random.normal(size=log.q.shape), log.effort + 0.01 * random.normal(size=log.effort.shape)
+    return replace(log, q=q, qd=None, effort=effort, effort_time=Instantaneous())
+
+
+@pytest.fixture(scope="module")
+def right() -> Log:
+    return noisy(planar_four_bar.exact_log(0.02, 101))
+
+
+def note(log: Log, **options: Any) -> str:
+    judged = judge(MODEL, log, **{**SETTINGS, **options})
+    assert judged.verdict == "disagree"
+    return judged.notes["crank"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "option"),
+    [
+        (lambda log: replace(log, t=1e3 * log.t), 'units = { time = "ms" }'),
+        (lambda log: replace(log, t=1e9 * log.t), 'units = { time = "ns" }'),
+        (lambda log: replace(log, effort=1e3 * log.effort), 'units = { torque = "N mm" }'),
+        (lambda log: replace(log, effort=-log.effort), 'signs = { "crank.effort" = -1 }'),
+    ],
+    ids=["ms", "ns", "N mm", "sign"],
+)
+def test_a_conversion_that_makes_the_log_agree_is_named_alone(
+    wrong: Callable[[Log], Log], option: str, right: Log
+) -> None:
+    said = note(wrong(right))
+    assert f"the log agrees with {option} in its description" in said
+    assert said.count("agrees with") == 1
+    assert "--fit" not in said
+    assert "gravity" not in said
+
+
+def test_a_conversion_that_is_not_enough_is_not_named(right: Log) -> None:
+    """Newton millimetres, and ten percent too much."""
+    assert "agrees with" not in note(replace(right, effort=1.1e3 * right.effort))
+
+
+def test_the_side_of_the_gear_is_named(right: Log, tmp_path: Path) -> None:
+    path = tmp_path / "geared.xml"
+    text = MODEL.read_text(encoding="utf-8").replace('joint="crank"/>', 'joint="crank" gear="40"/>')
+    path.write_text(text, encoding="utf-8")
+    judged = judge(path, right, **SETTINGS)
+    assert "the log agrees with --effort-side joint" in judged.notes["crank"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "term", "parameter", "truth"),
+    [
+        (lambda log: log.effort + OFFSET, "offset", "offset of crank", OFFSET),
+        (lambda log: CubicSpline(log.t, log.effort)(log.t - LATE), "shift", "after that of the motion", LATE),
+        (lambda log: log.effort + VISCOUS * log.qd[:, :1], "friction", "viscous friction of crank", VISCOUS),
+    ],
+    ids=["offset", "shift", "friction"],
+)
+def test_a_missing_term_is_named_with_an_interval_of_its_value(
+    changed: Callable[[Log], Array], term: str, parameter: str, truth: float
+) -> None:
+    exact = planar_four_bar.exact_log(0.02, 101)
+    wrong = noisy(replace(exact, effort=changed(exact)))
+    said = note(wrong, start=0.1)
+    assert f"--fit {term} explains the residual" in said
+    low, high = (float(word) for word in said.split(f"{parameter} between ")[1].split()[:3:2])
+    assert low < truth < high
+    fitted = judge(MODEL, wrong, **SETTINGS, start=0.1, fit=[term])
+    assert fitted.agrees, str(fitted)
+
+
+def test_a_mass_is_named_with_every_other_cause_that_explains_as_much() -> None:
+    heavy = planar_four_bar.held_log(1e-3, 200, masses=(MASSES[0], 1.3 * MASSES[1], MASSES[2]))
+    assert "--fit mass:coupler explains the residual: mass of coupler between" in note(heavy)
+
+
+def test_right_logs_are_not_suspected() -> None:
+    """Below their own noise, too, where nothing agrees."""
+    for seed in range(5):
+        log = noisy(planar_four_bar.exact_log(0.02, 101), seed)
+        for accuracy in (1e-9, 1e-3, 0.02):
+            judged = judge(MODEL, log, configuration="vertical", accuracy=accuracy)
+            assert "agrees with" not in str(judged)
+            assert "explains" not in str(judged)
