@@ -5,7 +5,7 @@ import numpy as np
 from loopcheck.engines.boundary import silenced
 from loopcheck.engines.genesis._genesis import device
 from loopcheck.engines.genesis._scene import Stepping, build, guarded, numbers
-from loopcheck.engines.genesis.tuning import SETTINGS
+from loopcheck.engines.genesis.tuning import SETTINGS, scripted
 from loopcheck.engines.simulation import Readings, Robots, State
 from loopcheck.engines.tuning import Settings
 from loopcheck.robots.arrays import EffortSeries
@@ -55,11 +55,4 @@ class GenesisWorlds:
 def worlds(mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Robots[EffortSeries]:
     """See `loopcheck.engines.contract.Batch.worlds`."""
     with guarded(SOURCE), silenced():
-        return GenesisWorlds(mechanism, _stepping(settings), state)
-
-
-def _stepping(settings: Settings) -> Stepping:
-    own = Stepping()
-    return Stepping(
-        step=float(settings.get("timestep", own.step)), iterations=int(settings.get("iterations", own.iterations))
-    )
+        return GenesisWorlds(mechanism, scripted(mechanism, settings), state)

@@ -108,9 +108,14 @@ Prepared: TypeAlias = tuple[Built, float]
 """A robot in a scene, and its step [s]."""
 
 
+def scripted(mechanism: Mechanism, settings: Settings) -> Scripted:
+    """Stepping with settings; the script itself is run."""
+    return Scripted(step=float(settings.get("timestep", STEP)), functions=functions_of(script(mechanism, settings)))
+
+
 def prepared(mechanism: Mechanism, settings: Settings, precision: str = "") -> Prepared:
-    """See `loopcheck.engines.tuning.Tuning.prepared`: the robot in a scene; the script itself is run."""
-    stepping = Scripted(step=float(settings.get("timestep", STEP)), functions=functions_of(script(mechanism, settings)))
+    """See `loopcheck.engines.tuning.Tuning.prepared`: the robot in a scene."""
+    stepping = scripted(mechanism, settings)
     with guarded("genesis"), silenced():
         return build(mechanism, stepping), stepping.step
 

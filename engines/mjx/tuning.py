@@ -2,14 +2,11 @@
 
 from functools import partial
 
-from loopcheck.engines.as_is import Record
 from loopcheck.engines.mjx.batch import SOURCES, worlds
 from loopcheck.engines.mjx.stepper import MjxStepper
 from loopcheck.engines.mujoco import batch, tuning
-from loopcheck.engines.mujoco.as_is import Plan, simulate
-from loopcheck.engines.mujoco.tuning import SETTINGS, files, given, plan
+from loopcheck.engines.mujoco.tuning import SETTINGS, files, given, plan, run
 from loopcheck.engines.tuning import Family, Settings
-from loopcheck.robots.arrays import Array
 from loopcheck.robots.mechanism import Mechanism
 
 __all__ = ["SETTINGS", "families", "files", "given", "plan", "prepared", "run", "seconds_per_step"]
@@ -22,12 +19,7 @@ def families(mechanism: Mechanism) -> list[Family]:
 
 def prepared(mechanism: Mechanism, settings: Settings, precision: str = "single") -> MjxStepper:
     """See `loopcheck.engines.tuning.Tuning.prepared`."""
-    return MjxStepper(SOURCES[precision], tuning.prepared(mechanism, settings), double=precision == "double")
-
-
-def run(plan: Plan, prepared: MjxStepper, bandwidth: float, start: int | Array = 0) -> Record:
-    """See `loopcheck.engines.tuning.Tuning.run`."""
-    return simulate(plan, prepared, bandwidth, start=start, reads_joints=False)
+    return MjxStepper(SOURCES[precision], tuning.model_with(mechanism, settings), double=precision == "double")
 
 
 seconds_per_step = partial(batch.seconds_per_step, worlds)

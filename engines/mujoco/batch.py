@@ -13,7 +13,7 @@ from loopcheck.engines.computed_torque import drive_matrices
 from loopcheck.engines.mujoco._clock import add_points, push
 from loopcheck.engines.mujoco.actuators import actuators
 from loopcheck.engines.mujoco.model import guarded
-from loopcheck.engines.mujoco.tuning import configured, prepared
+from loopcheck.engines.mujoco.tuning import configured, model_with
 from loopcheck.engines.simulation import Readings, Robots, State
 from loopcheck.engines.tuning import Settings, best_seconds
 from loopcheck.robots.arrays import Array, EffortSeries, JointPositions
@@ -50,7 +50,7 @@ def loaded(mechanism: Mechanism, settings: Settings) -> tuple[Any, Array]:
         shape (bodies, 6).
     """
     if not mechanism.wrenches:
-        model = prepared(mechanism, settings)
+        model = model_with(mechanism, settings)
         return model, np.zeros((model.nbody, 6))
     spec = load_spec(mechanism.model)
     add_points(spec, mechanism)

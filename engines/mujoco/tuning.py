@@ -9,9 +9,8 @@ import mujoco
 import numpy as np
 
 from loopcheck.engines.as_is import Record
-from loopcheck.engines.mujoco import as_is
-from loopcheck.engines.mujoco.as_is import Plan, compiled, own_bandwidth, simulate, stages, timeconst
-from loopcheck.engines.mujoco.stepper import MujocoStepper
+from loopcheck.engines.mujoco.as_is import Plan, compiled, own_bandwidth, plan, simulate, stages, timeconst
+from loopcheck.engines.mujoco.stepper import MujocoStepper, Stepper
 from loopcheck.engines.tuning import (
     FINER,
     HARD,
@@ -32,7 +31,8 @@ from loopcheck.engines.tuning import (
 from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf_patch import Patch, patched
-from loopcheck.robots.motion import Motion
+
+__all__ = ["SETTINGS", "families", "files", "given", "plan", "prepared", "run", "seconds_per_step"]
 
 SOLVED: Mapping[str, str] = {"solver": "Newton", "iterations": "100", "tolerance": "1e-08"}
 """MuJoCo's defaults, for files with a solver that may stop early."""
@@ -113,19 +113,19 @@ def families(mechanism: Mechanism) -> list[Family]:
     return of_all
 
 
-def plan(mechanism: Mechanism, motion: Motion) -> Plan:
-    """See `loopcheck.engines.tuning.Tuning.plan`."""
-    return as_is.plan(mechanism, motion)
-
-
-def prepared(mechanism: Mechanism, settings: Settings, precision: str = "") -> Any:
-    """See `loopcheck.engines.tuning.Tuning.prepared`."""
+def model_with(mechanism: Mechanism, settings: Settings) -> Any:
+    """The user's model with other settings."""
     return configured(compiled(mechanism), settings)
 
 
-def run(plan: Plan, prepared: Any, bandwidth: float, start: int | Array = 0) -> Record:
+def prepared(mechanism: Mechanism, settings: Settings, precision: str = "") -> Stepper:
+    """See `loopcheck.engines.tuning.Tuning.prepared`."""
+    return MujocoStepper(model_with(mechanism, settings))
+
+
+def run(plan: Plan, prepared: Stepper, bandwidth: float, start: int | Array = 0) -> Record:
     """See `loopcheck.engines.tuning.Tuning.run`."""
-    return simulate(plan, MujocoStepper(prepared), bandwidth, start=start, reads_joints=False)
+    return simulate(plan, prepared, bandwidth, start=start, reads_joints=False)
 
 
 def configured(model: Any, settings: Settings) -> Any:
@@ -167,7 +167,7 @@ def files(mechanism: Mechanism, settings: Settings) -> dict[Path, bytes]:
 
 def seconds_per_step(mechanism: Mechanism, q: JointPositions, settings: Settings) -> float:
     """See `loopcheck.engines.tuning.Tuning.seconds_per_step`."""
-    model = prepared(mechanism, settings)
+    model = model_with(mechanism, settings)
     data = mujoco.MjData(model)
 
     def begin() -> None:

@@ -2,14 +2,11 @@
 
 from functools import partial
 
-from loopcheck.engines.as_is import Record
 from loopcheck.engines.mujoco import batch, tuning
-from loopcheck.engines.mujoco.as_is import Plan, simulate
-from loopcheck.engines.mujoco.tuning import SETTINGS, families, files, given, plan
+from loopcheck.engines.mujoco.tuning import SETTINGS, families, files, given, plan, run
 from loopcheck.engines.mujoco_warp.batch import worlds
 from loopcheck.engines.mujoco_warp.stepper import WarpStepper
 from loopcheck.engines.tuning import Settings
-from loopcheck.robots.arrays import Array
 from loopcheck.robots.mechanism import Mechanism
 
 __all__ = ["SETTINGS", "families", "files", "given", "plan", "prepared", "run", "seconds_per_step"]
@@ -17,12 +14,7 @@ __all__ = ["SETTINGS", "families", "files", "given", "plan", "prepared", "run", 
 
 def prepared(mechanism: Mechanism, settings: Settings, precision: str = "") -> WarpStepper:
     """See `loopcheck.engines.tuning.Tuning.prepared`."""
-    return WarpStepper(tuning.prepared(mechanism, settings))
-
-
-def run(plan: Plan, prepared: WarpStepper, bandwidth: float, start: int | Array = 0) -> Record:
-    """See `loopcheck.engines.tuning.Tuning.run`."""
-    return simulate(plan, prepared, bandwidth, start=start, reads_joints=False)
+    return WarpStepper(tuning.model_with(mechanism, settings))
 
 
 seconds_per_step = partial(batch.seconds_per_step, worlds)

@@ -12,8 +12,8 @@ STEP = 2e-3
 """Step that its examples come near to: 60 to 100 Hz in 4 to 10 sub-steps [s]."""
 MAXIMAL = frozenset({"kamino"})
 """Solvers with the states of bodies as state."""
-SETTINGS: Mapping[str, str] = {
-    "kamino": "SolverKamino with default settings{but}: PADMM to 1e-6, at most {iterations} iterations",
+DESCRIPTIONS: Mapping[str, str] = {
+    "kamino": "SolverKamino with default settings: PADMM to 1e-6, at most {iterations} iterations",
     "mujoco": "SolverMuJoCo as it comes, {library}: implicitfast, loops as soft as by default",
     "mujoco_warp": "SolverMuJoCo as it comes, {library}: implicitfast, loops as soft as by default",
     "steel": "SolverSteel as it comes: projected Gauss-Seidel, {iterations} iterations, regularization 1e-6, "
@@ -34,10 +34,6 @@ class Stepping:
     """Length of a step [s]."""
     iterations: int = 0
     """Of Kamino or Steel in a step, at most [-]; 0 for their default."""
-    penalty: float = 0.0
-    """First penalty of Kamino's solver, its `rho_0` [-]; 0 for its default, 1."""
-    shutting: float = 0.0
-    """Part of a loop gap that Kamino corrects in a step, its `alpha` [-]; 0 for its default, .01."""
 
     @property
     def most_iterations(self) -> int:
@@ -48,9 +44,7 @@ class Stepping:
     def description(self) -> str:
         """Description in words."""
         library = "by MuJoCo's C library" if self.is_library else "by MuJoCo Warp"
-        changed = {"padmm.rho_0": self.penalty, "constraints.alpha": self.shutting}
-        but = "".join(f", but for {name} {value:g}" for name, value in changed.items() if value)
-        return SETTINGS[self.solver].format(library=library, iterations=self.most_iterations, but=but)
+        return DESCRIPTIONS[self.solver].format(library=library, iterations=self.most_iterations)
 
     @property
     def is_library(self) -> bool:
@@ -68,8 +62,6 @@ class Stepping:
             case "kamino":
                 config = solvers.SolverKamino.Config.from_model(model)
                 config.padmm.max_iterations = self.most_iterations
-                config.padmm.rho_0 = self.penalty or config.padmm.rho_0
-                config.constraints.alpha = self.shutting or config.constraints.alpha
                 return solvers.SolverKamino(model, config=config)
             case "steel":
                 return solvers.SolverSteel(model, iterations=self.most_iterations)

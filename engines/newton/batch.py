@@ -7,8 +7,9 @@ from loopcheck.engines.newton._as_is import load
 from loopcheck.engines.newton._coordinates import newton_positions, own_positions, own_velocities, rates
 from loopcheck.engines.newton._model import build, builder_of, guarded, numbers
 from loopcheck.engines.newton._newton import device, newton, warp
-from loopcheck.engines.newton._stepping import MAXIMAL, STEP, Stepping
+from loopcheck.engines.newton._stepping import MAXIMAL, Stepping
 from loopcheck.engines.newton._support import is_floating, want_simulated
+from loopcheck.engines.newton.tuning import SETTINGS, prepared
 from loopcheck.engines.simulation import Readings, Robots, State
 from loopcheck.engines.tuning import Settings
 from loopcheck.robots.arrays import EffortSeries
@@ -96,14 +97,5 @@ def worlds(mechanism: Mechanism, state: State, settings: Settings, precision: st
     """See `loopcheck.engines.contract.Batch.worlds`."""
     with guarded(SOURCE), silenced(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return NewtonWorlds(mechanism, _stepping(settings), state)
-
-
-def _stepping(settings: Settings) -> Stepping:
-    return Stepping(
-        solver=settings.get("solver", "mujoco_warp"),
-        step=float(settings.get("timestep", STEP)),
-        iterations=int(settings.get("iterations", 0)),
-        penalty=float(settings.get("rho_0", 0)),
-        shutting=float(settings.get("alpha", 0)),
-    )
+        first = SETTINGS["solver"].values[CHOICES[0]].fixed
+        return NewtonWorlds(mechanism, prepared(mechanism, {**first, **settings}), state)

@@ -11,6 +11,7 @@ from math import inf
 from loopcheck.engines.forward import divided
 from loopcheck.engines.ladder import Ladder, Route, halvings
 from loopcheck.engines.pybullet.routes.forward import OWN, PybulletForward, Settings
+from loopcheck.engines.pybullet.tuning import GIVEN
 from loopcheck.robots.motion import Motion
 
 COARSEST, FINEST = 0.026, 0.3e-3
@@ -22,7 +23,13 @@ ONCE = replace(FIXED, parts=(1,))
 COARSE = replace(FIXED, parts=(1, 2, 4, 8))
 """Steps twice as long as in the route, with an error below its tolerance."""
 ITERATIVE = replace(COARSE, direct=False)
-AS_IT_COMES = replace(ONCE, direct=False, iterations=50, residual=1e-7, erp=0.2)
+AS_IT_COMES = replace(
+    ONCE,
+    direct=False,
+    iterations=int(GIVEN["numSolverIterations"]),
+    residual=float(GIVEN["solverResidualThreshold"]),
+    erp=float(GIVEN["erp"]),
+)
 """PyBullet's default solver."""
 
 

@@ -281,7 +281,7 @@ def test_kamino_says_in_how_many_steps_it_stopped_early() -> None:
     assert history.as_is is not None
     steps = len(history.as_is.log.t)
     assert f"the solver stopped at its limit of 1 iterations in {steps} of {steps} steps" in history.note
-    assert history.settings["effort"].startswith("reported: the multiplier")
+    assert history.settings["effort"].startswith("reported: multiplier")
 
 
 @pytest.mark.slow
