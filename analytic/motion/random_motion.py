@@ -4,7 +4,9 @@ from functools import partial
 
 import numpy as np
 
+from loopcheck.analytic.kinematics.continuation import Tracer
 from loopcheck.analytic.motion.assembly import assemble
+from loopcheck.analytic.motion.automatic import WELL_AWAY, remaining_conditioning
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import SingularityError
 from loopcheck.robots.mechanism import Mechanism
@@ -20,7 +22,8 @@ def random_motion(mechanism: Mechanism, motion: Motion, *, seed: int = 0) -> Mot
     """A random motion from the first pose of another, on its grid.
 
     No drive goes farther from its first position than in the other motion, or accelerates more. If the loops do not let
-    it, all displacements are halved, and halved again.
+    it, or it comes nearer to a singularity than a motion made by loopcheck or the other motion, all displacements are
+    halved, and halved again.
 
     Args:
         motion: The other motion.
@@ -39,11 +42,16 @@ def random_motion(mechanism: Mechanism, motion: Motion, *, seed: int = 0) -> Mot
     limits = [np.abs(given.q - given.q[0]).max(axis=0), np.abs(given.qdd).max(axis=0)]
     peaks = [np.abs(raw.q - given.q[0]).max(axis=0), np.abs(raw.qdd).max(axis=0)]
     size = size * np.minimum(*(limit / peak for limit, peak in zip(limits, peaks, strict=True)))
+    where = str(mechanism.model.path)
+    tracer = Tracer(mechanism=mechanism, law=motion.law, drives=mechanism.drives, where=where)
+    enough = min(WELL_AWAY, remaining_conditioning(tracer, motion))
     for halving in range(HALVINGS):
         try:
-            return assemble(mechanism, partial(law, size / 2**halving), motion.q[0], motion.t)
+            made = assemble(mechanism, partial(law, size / 2**halving), motion.q[0], motion.t)
         except SingularityError:
             continue
+        if remaining_conditioning(tracer, made) >= enough:
+            return made
     return assemble(mechanism, partial(law, size / 2**HALVINGS), motion.q[0], motion.t)
 
 

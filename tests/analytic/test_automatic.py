@@ -3,9 +3,13 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from loopcheck.analytic.kinematics.continuation import Tracer
+from loopcheck.analytic.motion.automatic import remaining_conditioning
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.robots.robot import Robot, make_case
+from loopcheck.robots.robot import Robot, load, make_case
+from loopcheck.validation.judge.targets import case_of
 
 CRANK, COUPLER, GROUND = 0.2, 0.5, 0.79999
 BEFORE = 0.55
@@ -86,3 +90,12 @@ def test_a_tendon_swings_though_its_joints_go_opposite_ways(tmp_path: Path) -> N
     robot = Robot(name="apart", folder=tmp_path, title="", mjcf="apart.xml", source="test")
     motion = prescribe(make_case(robot, variant="default", mode="home", configuration="horizontal"))
     assert np.ptp(motion.q[:, 0] - motion.q[:, 1]) > 0.5
+
+
+def test_a_made_motion_stays_away_from_singularities(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a smaller margin the motion of this robot falls to 0.35 of the conditioning at its start."""
+    monkeypatch.setattr("loopcheck.analytic.motion.automatic.WELL_AWAY", 0.5)
+    case = case_of(load("3rrr").folder / "3rrr.xml")
+    motion = prescribe(case)
+    tracer = Tracer(mechanism=case.mechanism, law=motion.law, drives=case.mechanism.drives, where="")
+    assert remaining_conditioning(tracer, motion) >= 0.5

@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 
 from loopcheck.analytic.kinematics.closures import closure_residual
+from loopcheck.analytic.kinematics.continuation import Tracer
 from loopcheck.analytic.kinematics.tree import poses
+from loopcheck.analytic.motion.automatic import remaining_conditioning
+from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.analytic.motion.random_motion import random_motion
 from loopcheck.robots.motion import Motion
-from loopcheck.robots.robot import Case
+from loopcheck.robots.robot import Case, load
+from loopcheck.validation.judge.targets import case_of
 
 
 @pytest.mark.slow
@@ -33,3 +37,14 @@ def test_the_law_and_its_rates_belong_together(prr: Case, prr_motion: Motion) ->
 def test_another_seed_is_another_motion(prr: Case, prr_motion: Motion) -> None:
     one, other = (random_motion(prr.mechanism, prr_motion, seed=seed).q for seed in (0, 1))
     assert np.abs(one - other).max() > 1e-3
+
+
+@pytest.mark.parametrize("least", [0.25, 0.45])
+def test_a_random_motion_stays_away_from_singularities(least: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On this robot the first random motion falls to 0.27 of the conditioning at its start."""
+    monkeypatch.setattr("loopcheck.analytic.motion.random_motion.WELL_AWAY", least)
+    case = case_of(load("2t1r").folder / "2t1r.xml")
+    motion = prescribe(case)
+    made = random_motion(case.mechanism, motion)
+    tracer = Tracer(mechanism=case.mechanism, law=motion.law, drives=case.mechanism.drives, where="")
+    assert least <= remaining_conditioning(tracer, made) < 0.9
