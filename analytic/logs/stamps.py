@@ -19,8 +19,13 @@ CLEAR = 1.2
 """Least ratio of the noise in two readings of the stamps that decides between them [-]."""
 MOST_NAMED = 1000.0
 """Largest ratio that is stated [-]."""
-REGULAR = 0.3
-"""Largest deviation of stamps from a regular grid, rms over the step, of a regular sampling [-]."""
+REGULAR = 0.5
+"""Largest deviation of a stamp from its grid point, over the step, in a regular sampling [-]: beyond, the number of the
+grid point is unknown."""
+FOLLOWED = 0.2
+"""Part of a stamp's deviation by which the clock follows it [-]."""
+AGREEING = 5
+"""Neighbouring rows whose majority decides on a missing sample [-]."""
 REFINED = 5
 """Most repetitions of the numbering of the rows [-]."""
 GAP = 1.5
@@ -76,9 +81,10 @@ def at_equal_steps(log: Log) -> tuple[Log, str]:
     if log.has_equal_steps:
         return log, ""
     grid = _grid_of(log.t)
-    jitter = float(np.sqrt((grid.late(log.t) ** 2).mean()))
+    late = grid.late(log.t)
+    jitter = float(np.sqrt((late**2).mean()))
     what = f"steps between {np.diff(log.t).min():.3g} and {np.diff(log.t).max():.3g} s"
-    if jitter > REGULAR * grid.dt:
+    if np.abs(late).max() > REGULAR * grid.dt:
         even = np.linspace(log.t[0], log.t[-1], len(log.t))
         return _taken(log, _reading(log, log.t, even)), f"{what}: read at their stamps"
     missing = len(grid.t) - len(log.t)
@@ -102,17 +108,36 @@ def _grid_of(t: Times) -> _Grid:
     """The regular grid with the smallest deviation from the stamps, with all rows or with gaps."""
     steps = np.diff(t)
     usual = float(np.median(steps))
-    numberings = (np.arange(len(t)), np.cumsum(np.r_[0, np.maximum(np.round(steps / usual), 1)]).astype(int))
-    grids = [_refined(t, rows) for rows in numberings]
+    ahead = _followed(t, usual)
+    back = _followed(-t[::-1], usual)
+    grids = [_refined(t, rows) for rows in (np.arange(len(t)), ahead, back[-1] - back[::-1])]
     return min(grids, key=lambda grid: float((grid.late(t) ** 2).sum()))
 
 
+def _followed(t: Times, step: float) -> AnyArray:
+    """Numbers of rows [-], shape (nt,), by a clock that follows the stamps: single jitters move it little.
+
+    Args:
+        step: Usual step [s].
+    """
+    rows, clock = [0], float(t[0])
+    for stamp in t[1:]:
+        steps = max(round((float(stamp) - clock) / step), 1)
+        clock += steps * step
+        clock += FOLLOWED * (float(stamp) - clock)
+        rows.append(rows[-1] + steps)
+    return np.array(rows)
+
+
 def _refined(t: Times, rows: AnyArray) -> _Grid:
-    """A numbering that agrees with the straight line through its stamps."""
+    """A numbering that agrees with the straight line through its stamps, except single ones."""
+    from scipy.ndimage import median_filter
+
     for _ in range(REFINED):
         step, start = np.polynomial.polynomial.polyfit(rows, t, 1)[::-1]
         least = np.arange(len(t))
-        better = np.maximum.accumulate(np.round((t - start) / step).astype(int) - least) + least
+        skipped = median_filter(np.round((t - start) / step).astype(int) - least, AGREEING, mode="nearest")
+        better = np.maximum.accumulate(skipped) + least
         better -= better[0]
         if (better == rows).all():
             break

@@ -76,6 +76,16 @@ def test_missing_samples_are_filled_and_named(lost: list[int]) -> None:
     assert found.errors["q"][0] > 1e-8
 
 
+def test_lost_samples_are_found_among_jittered_stamps() -> None:
+    """One sample too many or too few moves all that follows by a step: 0.06 rad here."""
+    for seed in range(100):
+        kept = np.random.default_rng(seed).random(len(T)) >= 0.05
+        kept[[0, -1]] = True
+        found, words = at_equal_steps(log(jittered(T, seed)[kept], T[kept], seed))
+        assert f"{(~kept).sum()} of 201 samples missing: read as a regular grid" in words
+        np.testing.assert_allclose(found.q[:, 0], np.sin(np.pi * T), atol=6 * ENCODER)
+
+
 @pytest.mark.parametrize(("gain", "verdict"), [(1.0, "agree"), (1.1, "disagree")])
 @pytest.mark.parametrize("jitters", ["samples", "stamps"])
 def test_a_jittered_log_with_gaps_is_judged(gain: float, verdict: str, jitters: str) -> None:
