@@ -1,16 +1,18 @@
 """Result of a route that steps an unmodified robot: a log, judged by its own motion."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from loopcheck.engines.boundary import silenced, want_representable
 from loopcheck.engines.computed_torque import Demand, bandwidth, computed_torque, drive_matrices, following
+from loopcheck.engines.equations import Equations, demands_along
 from loopcheck.engines.simulation import Command, Observed, Robot
 from loopcheck.robots.arrays import Array, Efforts
-from loopcheck.robots.efforts import AsIs, Deviation, EffortHistory, deviation_of
+from loopcheck.robots.efforts import AsIs, Deviation, EffortHistory, Source, deviation_of
 from loopcheck.robots.errors import EngineError, NotRepresentableError, ShapeError
 from loopcheck.robots.log import FEWEST, Held, Log
 from loopcheck.robots.mechanism import Mechanism
@@ -148,30 +150,32 @@ class ObservedRobot(Robot[Command], Observed[Command], Protocol[Command]):
     """A robot that starts from the states of a motion."""
 
 
-def driven_by_efforts(
-    source: str,
-    case: Case,
-    motion: Motion,
-    known: tuple[tuple[int, ...], list[Demand]],
-    simulated: Callable[[Mechanism], ObservedRobot[Efforts]],
-    settings: Mapping[str, str],
-) -> EffortHistory:
-    """Result of a route with computed torque.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComputedTorqueAsIs(Source):
+    """Route `as_is` of an engine without files with actuators: computed torque drives a robot out of the box."""
 
-    Args:
-        known: The independent drives, and the demands of the motion at its samples.
-        simulated: Makes the robot in the engine.
-        settings: Every relevant setting.
+    name: str
+    """As `dart/as_is`."""
+    equations: Callable[[Mechanism], Equations]
+    """Makes the engine's equations of a mechanism."""
+    robot: Callable[[Mechanism], ObservedRobot[Efforts]]
+    """Makes the robot in the engine."""
+    guarded: Callable[[str], AbstractContextManager[None]]
+    """Converts exceptions of the engine."""
+    settings: Mapping[str, str]
+    """Every relevant setting."""
+    unsupported: Callable[[Mechanism], Iterable[str]] = lambda mechanism: ()
+    """Elements that only this route lacks, each with its reason."""
 
-    Raises:
-        NotRepresentableError: If the engine cannot represent the robot, or the motion lasts too few steps.
-        EngineError: If the engine fails, or its state is not finite any more.
-    """
-    with finite(source):
-        first, second = (
-            _held_run(source, simulated(case.mechanism), motion, known, k) for k in (0, len(motion.t) // 2)
-        )
-        return history(source, case, motion, (first, second), settings)
+    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+        """See `loopcheck.robots.efforts.Source.compute_efforts`."""
+        want_representable(self.name.split("/")[0], self.unsupported(case.mechanism))
+        with self.guarded(self.name), silenced(), finite(self.name):
+            known = demands_along(self.equations(case.mechanism), (motion.q, motion.qd, motion.qdd))
+            first, second = (
+                _held_run(self.name, self.robot(case.mechanism), motion, known, k) for k in (0, len(motion.t) // 2)
+            )
+            return history(self.name, case, motion, (first, second), settings=self.settings)
 
 
 def _held_run(

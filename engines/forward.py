@@ -1,6 +1,6 @@
 """Forward routes: one simulation per step size, and the efforts of a route from all of them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from time import perf_counter
@@ -8,15 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from loopcheck.engines.extrapolation import unsettled
+from loopcheck.engines.equations import carried_note
+from loopcheck.engines.extrapolation import unsettled, without_step
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation, EffortHistory, Rung, deviation_of
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import Coordinate, Mechanism
 from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 LONGEST = 0.05
 """Longest time that is divided into equal steps [s]: a sample of the motion, or an equal part of a longer sample."""
+FINER = 2
+"""Divisor of the steps for robots with unactuated motions, which may vibrate on springs [-]."""
 EXTRAPOLATED = "first-order steps, extrapolated to zero step size; drift and tracking error at the finest step"
 """Note of a route with steps of first order."""
 
@@ -105,32 +109,63 @@ def own_steps(report: float, *, finest: float, rungs: int) -> list[float]:
     return [report / 2**k for k in range(max(0, times - rungs + 1), times + 1)]
 
 
-def settled_rungs(
-    rung: Callable[[int], Rung],
-    counts: Sequence[int],
-    *,
-    settled: float,
-    more: int,
-    beyond: int,
-    kept: int | None = None,
-) -> list[Rung]:
-    """Simulations, coarsest step first; finer ones are added until their extrapolated efforts are settled.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """Steps of a route of first order, and their extrapolation."""
 
-    Args:
-        rung: Simulates with a number of steps in the divided time.
-        counts: Numbers of steps, fewest first.
-        settled: Largest remaining change of the efforts, over their peak [-]; if infinite, no simulation is added.
-        more: Most that are added, each twice as fine as the last.
-        beyond: Number of finer ones that then replace as many of the coarsest.
-        kept: Number of the finest that are extrapolated; None for all.
-    """
-    ladder, finest = [rung(count) for count in counts], counts[-1]
-    for _ in range(more if settled < inf else 0):
-        if unsettled(ladder[-kept:] if kept else ladder) <= settled:
-            break
-        finest *= 2
-        ladder.append(rung(finest))
-    return [*ladder[beyond:], *(rung(finest * 2**k) for k in range(1, beyond + 1))]
+    parts: tuple[int, ...] = (2, 4, 8, 16)
+    """Steps per sample of the motion, fewest first; if samples are more than `LONGEST` apart, per part of that time."""
+    settled: float = inf
+    """Finer steps are added while more than this is left in the extrapolated efforts, over their peak [-]."""
+    beyond: int = 0
+    """Number of finer steps taken instead of the same number of coarsest steps, for settled efforts."""
+    more: int = 2
+    """Most simulations that are added, each with steps twice as fine as the last."""
+    kept: int = 0
+    """Number of the finest simulations that are extrapolated; 0 for all."""
+
+    def history(
+        self,
+        source: str,
+        case: Case,
+        motion: Motion,
+        held: tuple[Sequence[int], int],
+        rung: Callable[[float], Rung],
+        settings: Mapping[str, str],
+    ) -> EffortHistory:
+        """Efforts extrapolated to step zero; finer steps are added until they are settled.
+
+        Args:
+            held: Result of `held_drives`; unactuated motions, which may vibrate on springs, get `FINER` steps.
+            rung: Simulates with a step [s].
+            settings: Further settings, as text.
+        """
+        (drives, undriven), last = held, -self.kept if self.kept else None
+
+        def simulated(count: int) -> Rung:
+            return rung(divided(motion.dt) / (count * (FINER if undriven else 1)))
+
+        ladder, finest = [simulated(count) for count in self.parts], self.parts[-1]
+        for _ in range(self.more if self.settled < inf else 0):
+            if unsettled(ladder[last:]) <= self.settled:
+                break
+            finest *= 2
+            ladder.append(simulated(finest))
+        ladder = [*ladder[self.beyond :], *(simulated(finest * 2**k) for k in range(1, self.beyond + 1))]
+        words = in_words(
+            f"the finest {self.kept} steps" if self.kept else "the efforts of all steps",
+            settled=self.settled,
+            more=self.more,
+        )
+        return forward_history(
+            source,
+            case.mechanism,
+            motion,
+            ladder,
+            effort=without_step(ladder[last:]),
+            settings={"steps": in_ms(ladder), "extrapolation": words, **settings},
+            note="; ".join([EXTRAPOLATED, *carried_note(case.mechanism, drives)]),
+        )
 
 
 def surviving_rungs(rung: Callable[[float], Rung], steps: Sequence[float]) -> tuple[list[Rung], list[str]]:
@@ -164,8 +199,8 @@ def in_words(extrapolated: str, *, settled: float, more: int) -> str:
 
     Args:
         extrapolated: The extrapolated simulations, as `the efforts of all steps`.
-        settled: See `settled_rungs`.
-        more: See `settled_rungs`.
+        settled: See `Steps`.
+        more: See `Steps`.
     """
     finer = f"; up to {more} finer steps while the change exceeds {settled:g}" if settled < inf else ""
     return f"Richardson extrapolation of {extrapolated} to zero step size{finer}"

@@ -32,6 +32,8 @@ STOREYS = {
 """What the parts of a room must not import: those that stand on them."""
 PACKAGES = {name: engines.engine(name).packages for name in engines.engine_names()}
 """What is imported in the folder of each engine only."""
+SHARED = {f"engines/{name}.py" for name in ("as_is", "equations", "forward", "inventory_fields", "simulation")}
+"""Functions of all engines that the walk through the example names."""
 COMPILER = {("robots", "mjcf.py"), ("robots", "missing_files.py"), ("robots", "model_file.py")}
 """Files that call MuJoCo's compiler."""
 FILES = [path for room in ALLOWED for path in sorted((HOUSE / room).rglob("*.py"))]
@@ -101,6 +103,14 @@ def test_linters_ban_the_packages_of_every_engine() -> None:
     settings = tomllib.loads((HOUSE / "pyproject.toml").read_text(encoding="utf-8"))
     banned = settings["tool"]["ruff"]["lint"]["flake8-tidy-imports"]["banned-api"]
     assert set(banned) == set(ALLOWED).union(*PACKAGES.values())
+
+
+def test_the_example_of_an_engine_is_short_and_explained() -> None:
+    text = (HOUSE / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    walk, example = text.split("`engines/dart/` is the example")[1].split("\n\n- ")[0], HOUSE / "engines" / "dart"
+    parts = {str(path.relative_to(example)): path for path in example.rglob("*.py")}
+    assert parts.keys() - {"routes/__init__.py"} == {*re.findall(r"`([\w/]+\.py)`", walk)} - SHARED
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in parts.values()) < 800
 
 
 def test_private_modules_are_imported_only_from_their_own_package() -> None:

@@ -6,6 +6,7 @@ DART stores loads along the axes of the body, so they are applied anew in each s
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from loopcheck.engines.dart._skeleton import BALL_OR_FREE, Tree, rotation
 from loopcheck.engines.mechanics import wrenches
@@ -23,37 +24,30 @@ def apply_loads(tree: Tree) -> None:
             body.addExtTorque(load.moment, False)
 
 
-def joint_springs(tree: Tree) -> Array:
-    """Force of the springs of joints except balls, by DART's stiffness and rest positions [N or N m], shape (nv,).
+def joint_forces(tree: Tree) -> tuple[Array, Array]:
+    """Forces of the springs of joints except balls, and of the dampers of joints [N or N m], shape (nv,) each.
 
-    DART's inverse dynamics evaluates it at the joints of the next step, so it is written here.
+    By DART's values: its inverse dynamics evaluates them at the joints of the next step.
     """
-    return np.concatenate(
-        [-_per_dof(tree, "SpringStiffness") * (tree.skeleton.getPositions() - _per_dof(tree, "RestPosition"))]
-    )
+    springs = -per_dof(tree, "SpringStiffness") * (tree.skeleton.getPositions() - per_dof(tree, "RestPosition"))
+    return springs, -per_dof(tree, "DampingCoefficient") * tree.skeleton.getVelocities()
 
 
-def joint_dampers(tree: Tree) -> Array:
-    """Force of the dampers of joints, likewise [N or N m], shape (nv,)."""
-    return -_per_dof(tree, "DampingCoefficient") * tree.skeleton.getVelocities()
-
-
-def _per_dof(tree: Tree, quantity: str) -> Array:
+def per_dof(tree: Tree, quantity: str) -> Array:
     """A quantity of DART's joints at each of their dofs, shape (nv,)."""
-    values = [
-        getattr(joint, f"get{quantity}")(k)
-        for parts in tree.joints
-        for joint in parts
-        for k in range(joint.getNumDofs())
-    ]
-    return np.array(values)
+    joints = [joint for parts in tree.joints for joint in parts]
+    return np.array([getattr(joint, f"get{quantity}")(k) for joint in joints for k in range(joint.getNumDofs())])
+
+
+def turn(tree: Tree, j: int) -> Rotation:
+    """Rotation of a ball or free joint at DART's pose from the rest orientation of its spring."""
+    q = tree.ours(np.array(tree.skeleton.getPositions()))[tree.mechanism.q_slices[j]]
+    return rotation(tree.mechanism.joints[j].spring_reference).inv() * rotation(q)
 
 
 def ball_spring(tree: Tree, j: int) -> Array:
     """Moment of the spring of a ball or free joint at DART's pose, body axes [N m], shape (3,)."""
-    joint, places = tree.mechanism.joints[j], tree.mechanism.q_slices[j]
-    q = tree.ours(np.array(tree.skeleton.getPositions()))[places]
-    return -joint.stiffness * (rotation(joint.spring_reference).inv() * rotation(q)).as_rotvec()
+    return np.array(-tree.mechanism.joints[j].stiffness * turn(tree, j).as_rotvec())
 
 
 def _turns(tree: Tree) -> Iterator[Wrench]:

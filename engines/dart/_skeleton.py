@@ -6,7 +6,6 @@ of a joint; those of balls are rotation vectors, with an offset of one radian: D
 below 1e-3 rad, with an error of 1e-10.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -71,18 +70,20 @@ class Tree:
         return q
 
 
+@silenced()  # it warns of bodies without mass, of which a model may have some
 def build(mechanism: Mechanism) -> Tree:
     """The spanning tree in DART, in the gravity of the mechanism, with the springs and dampers of its joints.
 
     Raises:
         NotRepresentableError: If something of the mechanism has no counterpart.
     """
-    want_carried(mechanism)
-    with silenced():  # it warns of bodies without mass, of which a model may have some
-        return _build(mechanism)
-
-
-def _build(mechanism: Mechanism) -> Tree:
+    couplers, tendons = "couplers cannot be set from Python", "motors, springs and rotors only on single joints"
+    rotors = (  # the torque of a rotor is determined for prescribed motions only
+        f"armature of the unactuated {joint.kind} joint '{joint.name}' (joints have no rotors)"
+        for j, joint in enumerate(mechanism.joints)
+        if joint.armature and j not in mechanism.actuated_joints
+    )
+    want_representable("dart", (*coupled(mechanism, equality=couplers, tendon=tendons), *rotors))
     skeleton = dartpy.dynamics.Skeleton("robot")
     bodies: list[Any] = []
     joints: list[tuple[Any, ...]] = [()] * len(mechanism.joints)
@@ -102,18 +103,13 @@ def _build(mechanism: Mechanism) -> Tree:
         node.setInertia(dartpy.dynamics.Inertia(body.mass, body.center, body.inertia))
         bodies.append(node)
     skeleton.setGravity(mechanism.gravity)
-    armature = np.zeros(mechanism.nv)
-    for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
-        armature[dofs] = joint.armature
+    sizes = [dofs.stop - dofs.start for dofs in mechanism.dof_slices]
+    armature = np.repeat([joint.armature for joint in mechanism.joints], sizes)
     return Tree(mechanism=mechanism, skeleton=skeleton, bodies=tuple(bodies), joints=tuple(joints), armature=armature)
 
 
-def rotation(position: Array) -> Rotation:
-    """Rotation of a ball or free joint; its quaternion (w, x, y, z) may have any length.
-
-    Args:
-        position: Position of the joint, with the quaternion in the last four numbers [m or -], shape (4,) or (7,).
-    """
+def rotation(position: JointPositions) -> Rotation:
+    """Rotation of a ball or free joint; its position ends with a quaternion (w, x, y, z) of any length."""
     return Rotation.from_quat(np.roll(position[-4:], -1))
 
 
@@ -132,8 +128,8 @@ def _add_joint(skeleton: Any, joint: Joint, place: tuple[Any, Array, Array], nam
         turn = {"setTransformFromParentBodyNode": _pose(np.zeros(3), ASIDE.as_matrix())}
         turned, body = _add(skeleton, "Ball", between, name, turn)
         between.setInertia(NOTHING)
-        _spring(moved, joint, joint.spring_reference[:3])
-        _damper(turned, joint)
+        _passive(moved, joint, joint.spring_reference[:3])
+        _passive(turned, joint)
         return (moved, turned), body
     before = R if joint.kind != "ball" else R @ ASIDE.as_matrix()
     properties = {
@@ -142,10 +138,10 @@ def _add_joint(skeleton: Any, joint: Joint, place: tuple[Any, Array, Array], nam
     }
     if joint.kind == "ball":
         added, body = _add(skeleton, "Ball", carrier, name, properties)
-        _damper(added, joint)
+        _passive(added, joint)
     else:
         added, body = _add(skeleton, KINDS[joint.kind], carrier, name, {**properties, "setAxis": joint.axis})
-        _spring(added, joint, joint.spring_reference - joint.rest_position)
+        _passive(added, joint, joint.spring_reference - joint.rest_position)
     body.setInertia(NOTHING)  # until its own is set, if it is no body on the way to another
     return (added,), body
 
@@ -166,33 +162,10 @@ def _add(skeleton: Any, kind: str, carrier: Any, name: str, values: dict[str, An
     return joint, body
 
 
-def _spring(added: Any, joint: Joint, rest: Array) -> None:
-    """Spring and damper of all joints except balls: their springs are loads."""
-    _damper(added, joint)
-    for k in range(added.getNumDofs()):
-        added.setSpringStiffness(k, joint.stiffness)
-        added.setRestPosition(k, float(rest[k]))
-
-
-def _damper(added: Any, joint: Joint) -> None:
+def _passive(added: Any, joint: Joint, rest: Array | None = None) -> None:
+    """Damper of a joint, and the spring of all joints except balls: their springs are loads."""
     for k in range(added.getNumDofs()):
         added.setDampingCoefficient(k, joint.damping)
-
-
-def want_carried(mechanism: Mechanism) -> None:
-    """Refuse a mechanism that would lose something.
-
-    Raises:
-        NotRepresentableError: If it has any such thing; the message names all of them.
-    """
-    couplers, tendons = "couplers cannot be set from Python", "motors, springs and rotors only on single joints"
-    reasons = (*coupled(mechanism, equality=couplers, tendon=tendons), *_rotors(mechanism))
-    want_representable("dart", reasons)
-
-
-def _rotors(mechanism: Mechanism) -> Iterator[str]:
-    """Inertia of rotors: the torque of a rotor is determined for prescribed motions, and not for dependent joints."""
-    driven = mechanism.actuated_joints
-    for j, joint in enumerate(mechanism.joints):
-        if joint.armature and j not in driven:
-            yield f"armature of the unactuated {joint.kind} joint '{joint.name}' (joints have no rotors)"
+        if rest is not None:
+            added.setSpringStiffness(k, joint.stiffness)
+            added.setRestPosition(k, float(rest[k]))

@@ -1,14 +1,13 @@
 """DART's model and terms: read back from its skeleton."""
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from loopcheck.engines.dart._equations import equations
-from loopcheck.engines.dart._loads import ball_spring
-from loopcheck.engines.dart._skeleton import Tree, guarded, rotation
+from loopcheck.engines.dart._equations import DartEquations
+from loopcheck.engines.dart._loads import ball_spring, per_dof, turn
+from loopcheck.engines.dart._skeleton import Tree, guarded
 from loopcheck.engines.inventory_fields import (
     body_fields,
     equation_fields,
@@ -36,18 +35,23 @@ FREE = "free joints as a translation and a ball"
 def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
     """See `loopcheck.engines.audit`."""
     with guarded("dart"):
-        terms = equations(mechanism)
+        terms = DartEquations(mechanism)
         tree, fields = terms.tree, equation_fields(terms, q)
         stiffness, reference = _springs(tree)
+
+        def lever(body: int, point: Array) -> Array:
+            node = tree.bodies[body]
+            return node.getWorldTransform().rotation() @ (point - node.getLocalCOM())
+
         free = any(joint.kind == "free" for joint in mechanism.joints)
         return Inventory(
             **{**names_of(mechanism), "dofs": _dofs(tree)},
             **fields,
             **_bodies(tree),
             **joint_fields(_joints(tree)),
-            **load_fields(mechanism, partial(_lever, tree)),
+            **load_fields(mechanism, lever),
             armature=np.diag(tree.armature),
-            friction=_friction(tree),
+            friction=per_dof(tree, "CoulombFriction"),
             stiffness=stiffness,
             spring_reference=reference,
             gravity=np.array(tree.skeleton.getGravity()),
@@ -59,7 +63,7 @@ def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
 def matrices(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> Matrices:
     """See `loopcheck.engines.matrices`."""
     with guarded("dart"):
-        return matrices_along(equations(mechanism), q, qd)
+        return matrices_along(DartEquations(mechanism), q, qd)
 
 
 def _bodies(tree: Tree) -> dict[str, Any]:
@@ -93,12 +97,6 @@ def _joints(tree: Tree) -> Iterator[tuple[str, Any, Any]]:
         yield kind, axis, pose.rotation() @ on_child.translation() + pose.translation()
 
 
-def _friction(tree: Tree) -> Array:
-    """Dry friction of each dof [N or N m], shape (nv,)."""
-    every = [part.getCoulombFriction(k) for parts in tree.joints for part in parts for k in range(part.getNumDofs())]
-    return np.array(every)
-
-
 def _springs(tree: Tree) -> tuple[Array, Array]:
     """Stiffness of each joint, and the rest positions of the springs of hinges and slides, each of shape (nj,)."""
     stiffness, rest = np.zeros(len(tree.joints)), np.zeros(len(tree.joints))
@@ -107,18 +105,5 @@ def _springs(tree: Tree) -> tuple[Array, Array]:
         if joint.kind in ("hinge", "slide") and stiffness[j]:
             rest[j] = parts[0].getRestPosition(0) + joint.rest_position[0]
         if joint.kind == "ball" and joint.stiffness:
-            stiffness[j] = np.linalg.norm(ball_spring(tree, j)) / _turn(tree, j)
+            stiffness[j] = np.linalg.norm(ball_spring(tree, j)) / turn(tree, j).magnitude()
     return stiffness, rest
-
-
-def _turn(tree: Tree, j: int) -> float:
-    """Angle of a ball from the rest orientation of its spring [rad]."""
-    joint = tree.mechanism.joints[j]
-    q = tree.ours(np.array(tree.skeleton.getPositions()))[tree.mechanism.q_slices[j]]
-    return float((rotation(joint.spring_reference).inv() * rotation(q)).magnitude())
-
-
-def _lever(tree: Tree, b: int, point: Array) -> Array:
-    """Vector from the mass centre of a body to a point of it, world axes [m], shape (3,)."""
-    body = tree.bodies[b]
-    return body.getWorldTransform().rotation() @ (point - body.getLocalCOM())

@@ -2,24 +2,25 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, assert_never
 
+import dartpy
 import numpy as np
 
 from loopcheck.engines.boundary import silenced
-from loopcheck.engines.dart._loads import apply_loads
-from loopcheck.engines.dart._loops import opening
-from loopcheck.engines.dart._skeleton import build, guarded
-from loopcheck.engines.dart._stepping import close_loops, world_with
+from loopcheck.engines.dart._equations import opening
+from loopcheck.engines.dart._loads import apply_loads, point_motion
+from loopcheck.engines.dart._skeleton import Tree, build, guarded
 from loopcheck.engines.simulation import Free, Pace, Readings, State
 from loopcheck.robots.arrays import Efforts, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation
-from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.mechanism import WORLD, ConnectClosure, Mechanism, RigidClosure, WeldClosure
 
 STEP, ERROR_REDUCTION = 1e-3, 0.01
 """DART's default step [s] and error reduction of constraints [-]."""
-SETTINGS = (
-    "default: steps of 1 ms, error reduction 0.01; tight: steps of 0.2 ms or 1/1000 of the span, error reduction 1"
-)
+UNLIMITED = 1e9
+"""Force of servos [N or N m] and velocity of constraints [m/s or rad/s] that are never reached."""
+SETTINGS = "default: steps of 1 ms, error reduction 0.01; tight: 0.2 ms or 1/1000 of the span, error reduction 1"
 """See `loopcheck.engines.contract.Simulation`."""
 
 
@@ -29,41 +30,65 @@ class DartRobot:
     def __init__(self, mechanism: Mechanism, error_reduction: float = ERROR_REDUCTION) -> None:
         """Make it with the default step; a step takes back this fraction of the opening of a loop."""
         self.mechanism, self._error_reduction = mechanism, error_reduction
-        self._tree = build(mechanism)
-        self._world = world_with(self._tree, STEP)
+        self.tree, self.world = build(mechanism), dartpy.simulation.World()
+        self.world.setTimeStep(STEP)
+        self.world.setGravity(mechanism.gravity)
+        self.world.addSkeleton(self.tree.skeleton)
 
     @property
     def timestep(self) -> float:
         """See `loopcheck.engines.simulation.Robot.timestep`."""
-        return float(self._world.getTimeStep())
+        return float(self.world.getTimeStep())
 
     @timestep.setter
     def timestep(self, step: float) -> None:
-        self._world.setTimeStep(step)
+        self.world.setTimeStep(step)
 
     def put(self, q: JointPositions, qd: JointVelocities, t: float = 0.0) -> None:
         """See `loopcheck.engines.simulation.Robot.put`; once, as the constraints are made in this state."""
-        self._tree.put(q, qd)
-        close_loops(self._world, self._tree, self._error_reduction)
+        self.tree.put(q, qd)
+        for closure in self.mechanism.rigid_closures:
+            constraint = _constraint(self.tree, closure)
+            constraint.setErrorReductionParameter(self._error_reduction)
+            constraint.setMaxErrorReductionVelocity(UNLIMITED)
+            self.world.getConstraintSolver().addConstraint(constraint)
 
     def state(self) -> State:
         """See `loopcheck.engines.simulation.Robots.state`."""
-        skeleton = self._tree.skeleton
+        skeleton = self.tree.skeleton
         x, qd = np.array(skeleton.getPositions()), np.array(skeleton.getVelocities())
-        return (self._tree.ours(x) if np.isfinite(x).all() else x), qd
+        return (self.tree.ours(x) if np.isfinite(x).all() else x), qd
 
     def opening(self) -> Deviation:
         """See `loopcheck.engines.simulation.Observed.opening`."""
-        return opening(self._tree)
+        return opening(self.tree)
 
     def step(self, command: Efforts, count: int = 1) -> Readings:
         """See `loopcheck.engines.simulation.Robots.step`."""
         force = command @ self.mechanism.selection
         for _ in range(count):
-            self._tree.skeleton.setForces(force)
-            apply_loads(self._tree)
-            self._world.step(False)
+            self.tree.skeleton.setForces(force)
+            self.advance()
         return {}
+
+    def advance(self) -> None:
+        """One step under the loads of the mechanism and the commands of its joints."""
+        apply_loads(self.tree)
+        self.world.step(False)
+
+
+def _constraint(tree: Tree, closure: RigidClosure) -> Any:
+    """DART's constraint; the world is no body there."""
+    ends = ((closure.body1, closure.point1), (closure.body2, closure.point2))
+    moving = [end for end in ends if end[0] != WORLD]
+    bodies = [tree.bodies[body] for body, _ in moving]
+    match closure:
+        case ConnectClosure():
+            return dartpy.constraint.BallJointConstraint(*bodies, point_motion(tree, *moving[0])[0])
+        case WeldClosure():
+            return dartpy.constraint.WeldJointConstraint(*bodies)
+        case _:
+            assert_never(closure)
 
 
 @contextmanager

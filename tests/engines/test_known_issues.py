@@ -394,22 +394,19 @@ def _directions_of_an_open_loop(model_case: CaseMaker, folder: Path) -> float:
 
 def _force_of_servos(prr: Case, motion: Motion) -> float:
     dartpy = pytest.importorskip("dartpy")
-    from loopcheck.engines.dart._skeleton import build
-    from loopcheck.engines.dart._stepping import close_loops, world_with
+    from loopcheck.engines.dart.simulation import DartRobot
 
-    tree, dt = build(prr.mechanism), 1e-3
-    tree.put(motion.q[10], motion.qd[10])
-    world = world_with(tree, dt)
-    close_loops(world, tree, 1.0)
-    servos = [tree.joints[drive.joints[0]][0] for drive in prr.mechanism.drives]
+    robot = DartRobot(prr.mechanism, 1.0)
+    robot.put(motion.q[10], motion.qd[10])
+    servos = [robot.tree.joints[drive.joints[0]][0] for drive in prr.mechanism.drives]
     for servo in servos:
         servo.setActuatorType(dartpy.dynamics.ActuatorType.SERVO)
         servo.setForceUpperLimit(0, 1e9)
         servo.setForceLowerLimit(0, -1e9)
         servo.setCommand(0, servo.getVelocity(0))
-    world.step(False)
+    robot.world.step(False)
     said, acted = (np.array([read(servo) for servo in servos]) for read in (_said, lambda s: s.getConstraintImpulse(0)))
-    return float(np.abs(said).max() / np.abs(acted / dt).max())
+    return float(np.abs(said).max() / np.abs(acted / robot.timestep).max())
 
 
 def _said(servo: Any) -> float:

@@ -6,37 +6,30 @@ early. If the finest step still changes the extrapolated efforts, finer steps ar
 """
 
 from dataclasses import dataclass, replace
-from math import inf
+from functools import partial
+from time import perf_counter
 from typing import Self
 
-from loopcheck.engines.dart._equations import equations
+import dartpy
+import numpy as np
+
+from loopcheck.engines.boundary import silenced, want_representable
+from loopcheck.engines.dart._equations import DartEquations
 from loopcheck.engines.dart._skeleton import guarded
-from loopcheck.engines.dart._stepping import UNLIMITED, Run, simulate
-from loopcheck.engines.equations import carried_note, held_drives
-from loopcheck.engines.extrapolation import without_step
-from loopcheck.engines.forward import EXTRAPOLATED, divided, forward_history, in_ms, in_words, settled_rungs
-from loopcheck.robots.efforts import EffortHistory, Refinable, Rung
-from loopcheck.robots.errors import NotRepresentableError
+from loopcheck.engines.dart.simulation import UNLIMITED, DartRobot
+from loopcheck.engines.equations import held_drives
+from loopcheck.engines.forward import Readings, Steps
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.efforts import Deviation, EffortHistory, Refinable, Rung
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 
-FINER = 2
-"""Divisor of the steps for robots with unactuated motions, which may vibrate on springs [-]."""
-MORE = 2
-"""Most rungs that are added, each twice as fine as the last."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Steps):
     """Settings of the simulations; by default as `loopcheck study refinement` recommends for all robots."""
 
-    parts: tuple[int, ...] = (2, 4, 8, 16)
-    """Steps per sample of the motion, fewest first; if samples are more than `LONGEST` apart, per part of that time."""
-    settled: float = inf
-    """Finer steps are added while more than this is left in the extrapolated efforts, over their peak [-]."""
-    beyond: int = 0
-    """Number of finer steps taken instead of the same number of coarsest steps, for settled efforts."""
     lead: int = 10
     """Steps before the span; with `erp` 1 the start is forgotten after two."""
     erp: float = 1.0
@@ -60,20 +53,16 @@ class DartForward(Refinable):
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `loopcheck.robots.efforts.Source.compute_efforts`."""
-        mechanism = case.mechanism
+        mechanism, settings = case.mechanism, self.settings
         with guarded(self.name):
-            drives, undriven = held_drives(equations(mechanism), motion)
-        _want_no_idle_rotor(mechanism, drives)
-        ladder = self._rungs(mechanism, motion, drives, undriven)
-        return forward_history(
-            self.name,
-            mechanism,
-            motion,
-            ladder,
-            effort=without_step(ladder),
-            settings={"steps": in_ms(ladder), **_in_words(self.settings, undriven=undriven > 0)},
-            note="; ".join([EXTRAPOLATED, *carried_note(mechanism, drives)]),
-        )
+            drives, undriven = held_drives(DartEquations(mechanism), motion)
+        idle = [mechanism.drives[k].joints[0] for k in set(range(len(mechanism.drives))) - {*drives}]
+        rotors = [mechanism.joints[j].name for j in idle if mechanism.joints[j].armature]
+        reason = "a drive without effort (joints have no rotors)"
+        want_representable("dart", (f"armature of joint '{name}', {reason}" for name in rotors))
+        lead = 0 if undriven else settings.lead  # what nothing drives cannot be led to the start
+        rung = partial(_simulated, mechanism, motion, drives, replace(settings, lead=lead))
+        return settings.history(self.name, case, motion, (drives, undriven), rung, _in_words(settings, lead))
 
     def tightened(self) -> Self:
         """See `loopcheck.robots.efforts.Refinable.tightened`; its solver is direct and has no tolerance."""
@@ -83,26 +72,67 @@ class DartForward(Refinable):
         """See `loopcheck.robots.efforts.Refinable.refined`; its own steps, and a finer step."""
         return type(self)(replace(self.settings, beyond=self.settings.beyond + 1))
 
-    def _rungs(self, mechanism: Mechanism, motion: Motion, drives: tuple[int, ...], undriven: int) -> list[Rung]:
-        """The simulations, coarsest step first; finer steps are added until the efforts are settled."""
-        settings = self.settings
 
-        def rung(count: int) -> Rung:
-            dt = divided(motion.dt) / (count * (FINER if undriven else 1))
-            lead = 0 if undriven else settings.lead  # what nothing drives cannot be led to the start
-            run = Run(dt=dt, lead=lead, drives=drives, erp=settings.erp, strongest=settings.strongest)
-            return simulate(mechanism, motion, run)
+def _simulated(mechanism: Mechanism, motion: Motion, drives: tuple[int, ...], settings: Settings, dt: float) -> Rung:
+    """A simulation with a step [s], a divisor of the step of the motion.
 
-        settled, beyond = settings.settled, settings.beyond
-        return settled_rungs(rung, settings.parts, settled=settled, more=MORE, beyond=beyond)
+    DART moves positions with the velocities at the end of a step, so that its velocities at some time are those of half
+    a step earlier.
+    """
+    clock, begin = perf_counter(), motion.t[0] - settings.lead * dt
+    traced = motion.assemble(np.array([begin - dt / 2, begin]))
+    with guarded(f"dart: steps of {dt:g} s"), silenced():
+        robot = DartRobot(mechanism, settings.erp)
+        robot.timestep = dt
+        robot.put(traced.q[1], traced.qd[0])
+        positions, forces, drift = _march(robot, motion, drives, settings)
+    targets, driven = motion.law(motion.t), [mechanism.joints[mechanism.drives[k].joints[0]] for k in drives]
+    readings = Readings(
+        dt=dt,
+        drives=drives,
+        forces=forces + np.array([joint.armature for joint in driven]) * targets.qdd[:, drives],
+        tracked=[mechanism.drives[k] for k in drives],
+        miss=positions + np.array([joint.rest_position[0] for joint in driven]) - targets.q[:, drives],
+        drift=drift,
+    )
+    return readings.rung(mechanism, "dart", clock)
 
 
-def _in_words(settings: Settings, *, undriven: bool) -> dict[str, str]:
+def _march(
+    robot: DartRobot, motion: Motion, drives: tuple[int, ...], settings: Settings
+) -> tuple[Array, Array, Deviation]:
+    """Positions of the driven joints, as DART counts them, forces of their servos, each at the samples, and drift."""
+    mechanism, tree, dt = robot.mechanism, robot.tree, robot.timestep
+    driven = [mechanism.drives[k].joints[0] for k in drives]
+    servos = [tree.joints[j][0] for j in driven]
+    for servo in servos:
+        servo.setActuatorType(dartpy.dynamics.ActuatorType.SERVO)
+        servo.setForceUpperLimit(0, settings.strongest)
+        servo.setForceLowerLimit(0, -settings.strongest)
+    places = [servo.getIndexInSkeleton(0) for servo in servos]
+    per_sample = round(motion.dt / dt)
+    steps = range(-settings.lead, (len(motion.t) - 1) * per_sample + 1)
+    rest = [mechanism.joints[j].rest_position[0] for j in driven]
+    targets = motion.law(motion.t[0] + dt * np.arange(steps.start, steps.stop + 1)).q[:, drives] - rest
+    positions, forces, drift = [], [], Deviation()
+    for k, target in zip(steps, targets[1:], strict=True):
+        x = np.array(tree.skeleton.getPositions())[places]
+        reported = k >= 0 and k % per_sample == 0
+        if reported:
+            drift = drift.or_worse(robot.opening())
+            positions.append(x)
+        for servo, rate in zip(servos, ((target - x) / dt).tolist(), strict=True):
+            servo.setCommand(0, rate)
+        robot.advance()
+        if reported:
+            forces.append([servo.getConstraintImpulse(0) / dt for servo in servos])
+    return np.array(positions), np.array(forces), drift
+
+
+def _in_words(settings: Settings, lead: int) -> dict[str, str]:
     """Every relevant setting, as text."""
     return {
-        "extrapolation": in_words("the efforts of all steps", settled=settings.settled, more=MORE),
-        "pre-roll": f"{0 if undriven else settings.lead} steps before the span, with initial velocities of half a "
-        "step earlier",
+        "pre-roll": f"{lead} steps before the span, with initial velocities of half a step earlier",
         "loops": f"BallJointConstraint and WeldJointConstraint, error reduction {settings.erp:g}, force mixing 1e-9",
         "solver": "direct, Dantzig's for boxed constraints, DART's default",
         "drives": "SERVO with command (x(t+dt) - x)/dt and forces of at most "
@@ -111,17 +141,3 @@ def _in_words(settings: Settings, *, undriven: bool) -> dict[str, str]:
         "loads": "springs of balls and between points, external wrenches and gravity compensation before each step; "
         "rotors of drives by their prescribed acceleration",
     }
-
-
-def _want_no_idle_rotor(mechanism: Mechanism, drives: tuple[int, ...]) -> None:
-    """Refuse rotors of dependent joints, which DART lacks.
-
-    Raises:
-        NotRepresentableError: If the robot has such a rotor.
-    """
-    for k, drive in enumerate(mechanism.drives):
-        joint = mechanism.joints[drive.joints[0]]
-        if joint.armature and k not in drives:
-            raise NotRepresentableError(
-                f"dart: not supported: armature of joint '{joint.name}', a drive without effort (joints have no rotors)"
-            )

@@ -1,12 +1,12 @@
 """Efforts from DART's matrices, projected on the motions that keep its loops closed."""
 
-from loopcheck.engines.dart._equations import equations
+from loopcheck.engines.dart._equations import DartEquations
 from loopcheck.engines.dart._skeleton import guarded
 from loopcheck.engines.equations import Kkt
 
 KKT = Kkt(
     name="dart/kkt",
-    equations=equations,
+    equations=DartEquations,
     guarded=guarded,
     settings={
         "tree": "getMassMatrix, getCoriolisAndGravityForces and getExternalForces at the exact state",
