@@ -5,7 +5,7 @@ the efforts that the closed loop requires for this motion.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -19,6 +19,8 @@ FEWEST = 15
 """Fewest samples of a log, for filters and differences of high order."""
 EQUAL = 1e-3
 """Largest deviation of a step in time from the mean step, relative to that [-]: exporters round their times."""
+WHOLE = 0.999
+"""Least hold of an effort over the step of the log that lasts for the whole step [-]."""
 UNMODELLED = "loopcheck_left_out"
 """Efforts equivalent to contacts, limits and dry friction, from loopcheck's own runs: added to the effort unchecked.
 
@@ -35,10 +37,12 @@ reading. Last: `UNMODELLED`.
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Each effort acted unchanged from the time of its row on, as that of a controller or of a simulator's step."""
+    """Each effort acted unchanged from the time of its row on, as that of a controller; or until that time."""
 
     seconds: float
     """Duration [s]: the step of the controller or simulator, not of the log (perhaps with every tenth step only)."""
+    until: bool = False
+    """Whether it acted until the time of its row, as in a log written after every step of a simulator."""
 
     def __post_init__(self) -> None:
         if not 0 < self.seconds < np.inf:
@@ -114,6 +118,21 @@ class Log:
             for name, values in self.errors.items()
         }
         object.__setattr__(self, "errors", errors)
+
+    def from_their_times(self) -> "Log":
+        """The same log with efforts that acted from the times of their rows on, if each acted until its time."""
+        when = self.effort_time
+        if not isinstance(when, Held) or not when.until or when.seconds < WHOLE * self.dt:
+            return self
+        kept = {name: getattr(self, name) for name in ("q", "qd", "qdd")}
+        return replace(
+            self,
+            t=self.t[:-1],
+            effort=self.effort[1:],
+            readings={kind: values[1:] for kind, values in self.readings.items()},
+            effort_time=Held(when.seconds),
+            **{name: values[:-1] for name, values in kept.items() if values is not None},
+        )
 
     @property
     def has_equal_steps(self) -> bool:

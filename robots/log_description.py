@@ -18,6 +18,8 @@ from loopcheck.robots.schema import reason_of
 
 Side: TypeAlias = Literal["motor", "joint"]
 SIDES = get_args(Side)
+HELD = ("held", "held-until")
+"""Words for efforts that acted from the time of their row on, and until then."""
 INSTANTANEOUS = "instantaneous"
 FACTORS: Mapping[str, Mapping[str, float]] = {
     "time": {"s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0},
@@ -51,7 +53,7 @@ class Description(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     effort_time: str = ""
-    """`held:SECONDS` or `instantaneous`; empty if unknown."""
+    """`held:SECONDS`, `held-until:SECONDS` or `instantaneous`; empty if unknown."""
     side: Side = "motor"
     """Side of the gear on which the efforts are: `motor` before it, `joint` behind it."""
     source: str = ""
@@ -82,7 +84,7 @@ def read_description(text: str, where: str) -> Description:
 
 
 def effort_time_of(text: str, where: str) -> EffortTime | None:
-    """When efforts acted, from `held:SECONDS` or `instantaneous`; None of an empty text.
+    """When efforts acted, from `held:SECONDS`, `held-until:SECONDS` or `instantaneous`; None of an empty text.
 
     Raises:
         MechanismError: If it is neither.
@@ -93,13 +95,15 @@ def effort_time_of(text: str, where: str) -> EffortTime | None:
     if text == INSTANTANEOUS:
         return Instantaneous()
     try:
-        if kind == "held":
-            return Held(float(seconds))
+        if kind in HELD:
+            return Held(float(seconds), until=kind == HELD[1])
     except ShapeError as error:
         raise MechanismError(f"{where}: effort_time: {error}") from error
     except ValueError:
         pass
-    raise MechanismError(f"{where}: effort_time must be held:SECONDS or {INSTANTANEOUS}, got '{text}'")
+    raise MechanismError(
+        f"{where}: effort_time must be held:SECONDS, held-until:SECONDS or {INSTANTANEOUS}, got '{text}'"
+    )
 
 
 def side_of(text: str, where: str) -> Side | None:
@@ -115,7 +119,9 @@ def side_of(text: str, where: str) -> Side | None:
 
 def in_text(effort_time: EffortTime) -> str:
     """Input of `effort_time_of`."""
-    return f"held:{float(effort_time.seconds)!r}" if isinstance(effort_time, Held) else INSTANTANEOUS
+    if not isinstance(effort_time, Held):
+        return INSTANTANEOUS
+    return f"{HELD[effort_time.until]}:{float(effort_time.seconds)!r}"
 
 
 def unit_factor(quantity: str, unit: str, where: str) -> float:

@@ -40,6 +40,8 @@ UNIT = re.compile(r"^(?P<name>.*?)\s*[\[(](?!\d+[\])])(?P<unit>[^\])]+)[\])]$")
 """A name followed by a unit in brackets; a number in brackets is an index."""
 EPOCH = 1e8
 """Times above this are counted from the first row [s]: they are dates, whose fractions a number does not hold."""
+NUMBERED = ("effort", "actuator_force")
+"""Columns of efforts by the numbers of the actuators; the second is a reading beside the first."""
 MOTION_OR_EFFORT = re.compile(r".*\.(q|qd|qdd|effort)|q(pos|vel|acc)\.\d+")
 STATES = {"q": "qpos", "qd": "qvel", "qdd": "qacc"}
 
@@ -253,7 +255,8 @@ def _our_names(
     for column in map(str, frame.columns):
         match = UNIT.match(column)
         plain = match["name"] if match else column
-        ours = _of_actuator(declared.get(column) or _of_exporter(plain, mechanism), mechanism, path)
+        ours = declared.get(column) or _of_mujoco(plain, frame, mechanism, path) or _of_exporter(plain, mechanism)
+        ours = _of_actuator(ours, mechanism, path)
         if ours in description.columns and column not in declared:
             continue  # another topic of the same joint, for example
         if ours in names:
@@ -265,6 +268,21 @@ def _our_names(
         if match:
             units[ours] = match["unit"]
     return names, units
+
+
+def _of_mujoco(name: str, frame: "pd.DataFrame", mechanism: Mechanism, path: Path) -> str:
+    """Our name of an effort by its number in MuJoCo's order; empty for other columns.
+
+    Raises:
+        MechanismError: If the model has another number of actuators.
+    """
+    kind, _, number = name.rpartition(".")
+    if kind not in NUMBERED or not number.isdigit():
+        return ""
+    if f"{kind}.{mechanism.na}" in frame or f"{kind}.{mechanism.na - 1}" not in frame:
+        raise MechanismError(f"{path}: {kind} must have a column for each of {mechanism.na} actuators of this model")
+    is_effort = kind == NUMBERED[0] or f"{NUMBERED[0]}.{number}" not in frame
+    return f"{mechanism.actuators[int(number)].name}.{'effort' if is_effort else 'reported'}"
 
 
 def _of_exporter(name: str, mechanism: Mechanism) -> str:

@@ -1,12 +1,16 @@
 """Formats of log files. Every reader returns named columns; `log_files` maps the names to joints and actuators."""
 
-from collections.abc import Callable, Mapping
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from zipfile import is_zipfile
 
 import numpy as np
 
+from loopcheck.robots.arrays import AnyArray
 from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.ros_tables import METADATA, echo_table, is_echo, read_bag
 from loopcheck.robots.text_table import first_row, read_text_table
@@ -21,6 +25,15 @@ FOXGLOVE = ("topic", "value")
 """Columns of a plot's data by Foxglove and Lichtblick: a row for each value."""
 FOXGLOVE_TIMES = ("header.stamp", "receive time", "elapsed time")
 """Its times; the first without gaps counts."""
+
+
+TIMES = ("t", "time", "tout")
+"""Names of times in arrays and tables, in lower case."""
+STATES = ("qpos", "qvel", "qacc", "effort", "actuator_force")
+"""Arrays with a column for each number of MuJoCo's order, even if there is one only."""
+DECLARED = ("effort_time", "side", "source")
+"""Texts among arrays that declare something."""
+METADATA_CELL = re.compile(r"[A-Za-z]+:")
 
 
 def read_table(path: Path) -> "tuple[pd.DataFrame, str]":
@@ -78,7 +91,7 @@ def _read_text(path: Path) -> "tuple[pd.DataFrame, str]":
         frame, above = read_text_table(path, has_names=False)
         return echo_table(frame), above
     frame, above = read_text_table(path)
-    return (_of_foxglove(frame) if set(FOXGLOVE) <= set(frame.columns) else frame), above
+    return (_of_foxglove(frame) if set(FOXGLOVE) <= set(frame.columns) else _of_matlab(frame)), above
 
 
 def _of_foxglove(frame: "pd.DataFrame") -> "pd.DataFrame":
@@ -96,9 +109,100 @@ def _of_foxglove(frame: "pd.DataFrame") -> "pd.DataFrame":
     return wide.iloc[np.argsort(wide["t"].astype(float).to_numpy(), kind="stable")].reset_index(drop=True)
 
 
+def _read_npz(path: Path) -> "tuple[pd.DataFrame, str]":
+    """Arrays kept after each `mj_step`: time, qpos, qvel, actuator_force or effort; timestep if steps were left out."""
+    if not is_zipfile(path):
+        raise ValueError("must be arrays by name, as numpy.savez writes them")
+    with np.load(path, allow_pickle=False) as file:
+        arrays = dict(file)
+    frame, above = _of_arrays(arrays)
+    if "effort_time" in arrays or "t" not in frame or len(frame) < 2:
+        return frame, above
+    hold = float(arrays.get("timestep", np.median(np.diff(frame["t"]))))
+    return frame, f'{above}effort_time = "held-until:{hold!r}"\n'
+
+
+def _read_mat(path: Path) -> "tuple[pd.DataFrame, str]":
+    from scipy.io import loadmat
+
+    advice = (
+        "save numbers: s = table2struct(timetable2table(tt), 'ToScalar', true); "
+        f"save('{path.name}', '-struct', 's', '-v7')"
+    )
+    try:
+        variables = loadmat(path, simplify_cells=True)
+    except NotImplementedError as error:
+        raise ValueError(f"must be a MAT file up to version 7, got 7.3; {advice}") from error
+    except Exception as error:  # it raises what its parser happens to meet
+        raise ValueError(f"must be a MAT file: {error}") from error
+    if any(type(value).__name__ == "MatlabOpaque" for value in variables.values()):
+        raise ValueError(f"must not contain objects, as a timetable; {advice}")
+    named = {name: value for name, value in variables.items() if not name.startswith("__")}
+    if len(named) == 1 and isinstance(only := next(iter(named.values())), Mapping):
+        named = dict(only)
+    return _of_arrays(named)
+
+
+def _of_arrays(arrays: Mapping[str, Any]) -> "tuple[pd.DataFrame, str]":
+    """A column for each array over time, as `hip_q` or `qpos.0`, and the declarations among them."""
+    import pandas as pd
+
+    columns = dict(_columns("", arrays))
+    times = next((name for name in columns if name.rpartition(".")[2].lower() in TIMES), "")
+    if not times:
+        raise ValueError(f"must have an array of times ({', '.join(TIMES)}), got {', '.join(columns) or 'no arrays'}")
+    same = {"t" if name == times else name: x for name, x in columns.items() if len(x) == len(columns[times])}
+    texts = {name: str(arrays[name]) for name in DECLARED if name in arrays}
+    return pd.DataFrame(same), "".join(f"{name} = {json.dumps(text)}\n" for name, text in texts.items())
+
+
+def _columns(name: str, value: Any) -> Iterator[tuple[str, AnyArray]]:
+    """Columns of numbers in an array, in a structure, or in signals with time as Simulink saves them."""
+    prefix = f"{name}." if name else ""
+    if isinstance(value, Mapping) and {"time", "signals"} <= set(value):
+        signals = value["signals"]
+        yield f"{prefix}time", np.ravel(value["time"])
+        for signal in [signals] if isinstance(signals, Mapping) else signals:
+            yield from _columns(str(signal["label"]), signal["values"])
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _columns(f"{prefix}{key}", part)
+    elif isinstance(value, np.ndarray) and value.dtype.kind in "fiu" and value.ndim in (1, 2):
+        if name not in STATES and (value.ndim == 1 or 1 in value.shape):
+            yield name, value.ravel()
+        else:
+            yield from ((f"{name}.{k}", column) for k, column in enumerate(value.reshape(len(value), -1).T))
+
+
+def _of_matlab(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """A table with its units in the names, and its durations in seconds, as `0.01 sec` or `00:00:00.01`."""
+    import pandas as pd
+
+    frame = _with_units(frame)
+    for name in frame.columns:
+        cells = frame[name]
+        if name.lower() in TIMES and len(cells) and not pd.to_numeric(cells, errors="coerce").notna().any():
+            frame[name] = pd.to_timedelta(cells, errors="coerce").dt.total_seconds().fillna(cells)
+    return frame
+
+
+def _with_units(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """A table of the Simulation Data Inspector: rows as `Unit: rad` below the names move into the names."""
+    units: dict[str, str] = {}
+    while (
+        len(frame) and all(METADATA_CELL.match(str(x)) for x in frame.iloc[0].dropna()) and frame.iloc[0].notna().any()
+    ):
+        cells = frame.iloc[0].dropna()
+        units |= {str(name): cell.partition(":")[2].strip() for name, cell in cells.items() if cell.startswith("Unit:")}
+        frame = frame.iloc[1:].reset_index(drop=True)
+    return frame.rename(columns={name: f"{name} [{unit}]" for name, unit in units.items() if unit})
+
+
 FORMATS: Mapping[str, Callable[[Path], "tuple[pd.DataFrame, str]"]] = {
     PARQUET: _read_parquet,
     ".mcap": read_bag,
     ".db3": read_bag,
+    ".npz": _read_npz,
+    ".mat": _read_mat,
 }
 """Readers by suffix; the folder of a bag has none, and all other files are text."""

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 import numpy as np
+import pytest
 
 from loopcheck.robots.arrays import Array
 
@@ -35,6 +36,7 @@ def write_bag(
         values: Positions, velocities and efforts [rad or m, per s, N m or N], each of shape (n, joints) or (n, 0).
         **options: See `Options`.
     """
+    pytest.importorskip("rosbags", reason="the extra ros is not installed")
     from rosbags.rosbag2 import StoragePlugin, Writer
     from rosbags.typesys import Stores, get_typestore
 

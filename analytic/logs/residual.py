@@ -15,7 +15,7 @@ from loopcheck.analytic.logs.evaluation import evaluate, noise_rms, slopes
 from loopcheck.analytic.logs.filters import Filter, Kernel, interpolating_filter, smoothing_filter, step_filter
 from loopcheck.robots.arrays import AnyArray, Array
 from loopcheck.robots.errors import ShapeError
-from loopcheck.robots.log import EffortTime, Instantaneous
+from loopcheck.robots.log import WHOLE, EffortTime, Instantaneous
 from loopcheck.robots.motion import Motion
 
 MARGIN = 1.5
@@ -277,7 +277,9 @@ def acting_after(effort_time: EffortTime, dt: float) -> float | None:
     """
     if isinstance(effort_time, Instantaneous):
         return 0.0
-    return None if effort_time.seconds > 0.999 * dt else effort_time.seconds / (2 * dt)
+    if effort_time.seconds > WHOLE * dt and not effort_time.until:
+        return None
+    return (-1 if effort_time.until else 1) * effort_time.seconds / (2 * dt)
 
 
 def evenly(values: AnyArray, most: int | None) -> AnyArray:

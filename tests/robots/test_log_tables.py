@@ -5,9 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.io import savemat
 
 from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.log import Held, Instantaneous
+from loopcheck.robots.log_description import in_text
 from loopcheck.robots.log_files import read_log
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import read_mechanism
@@ -119,6 +123,103 @@ def test_plots_of_foxglove_are_read(has_stamps: bool, tmp_path: Path, mechanism:
     ]
     path.with_suffix(".toml").write_text(f"columns = {{ {', '.join(declared)} }}")
     want_log(path, mechanism, velocities=False)
+
+
+def arrays() -> dict[str, Any]:
+    """Columns as variables of MATLAB, whose names have no dots."""
+    return {
+        "time": T,
+        "hip_q": Q[:, 2],
+        "hip_qd": QD[:, 2],
+        "rail_q": Q[:, 0],
+        "rail_qd": QD[:, 0],
+        "hip_effort": EFFORT[:, 2],
+        "rail_effort": EFFORT[:, 0],
+        "comment": "run 3",
+    }
+
+
+@pytest.mark.parametrize("is_structure", [False, True])
+def test_variables_of_matlab_are_read(is_structure: bool, tmp_path: Path, mechanism: Mechanism) -> None:
+    savemat(tmp_path / "run.mat", {"out": arrays()} if is_structure else arrays())
+    want_log(tmp_path / "run.mat", mechanism)
+
+
+def test_signals_with_time_of_simulink_are_read(tmp_path: Path, mechanism: Mechanism) -> None:
+    columns = arrays()
+    signals = [{"label": name, "values": columns[name][:, None]} for name in columns if name not in ("time", "comment")]
+    savemat(tmp_path / "run.mat", {"out": {"time": T[:, None], "signals": signals}})
+    want_log(tmp_path / "run.mat", mechanism)
+
+
+def test_files_of_matlab_without_numbers_get_one_line(tmp_path: Path, mechanism: Mechanism) -> None:
+    savemat(tmp_path / "names.mat", {"comment": "run 3"})
+    (tmp_path / "new.mat").write_bytes(b"MATLAB 7.3 MAT-file" + b" " * 105 + b"\x00\x02IM" + b" " * 500)
+    (tmp_path / "no.mat").write_bytes(b"no")
+    for name, line in (
+        ("names", "must have an array of times .t, time, tout., got no arrays"),
+        ("new", "up to version 7, got 7.3; save numbers: s = table2struct"),
+        ("no", "must be a MAT file"),
+    ):
+        with pytest.raises(HarnessError, match=line) as caught:
+            read_log(tmp_path / f"{name}.mat", mechanism)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("clock", [False, True])
+def test_timetables_as_text_are_read(clock: bool, tmp_path: Path, mechanism: Mechanism) -> None:
+    """`writetimetable` writes the unit of a duration into every cell."""
+    columns = {name: x for name, x in arrays().items() if isinstance(x, np.ndarray)}
+    columns |= {"hip_q (deg)": np.rad2deg(columns.pop("hip_q")), "rail_q [mm]": 1e3 * columns.pop("rail_q")}
+    frame = pd.DataFrame(columns).rename(columns={"time": "Time"})
+    frame["Time"] = [f"00:00:{t:05.2f}" if clock else f"{t:.2f} sec" for t in T]
+    frame.to_csv(tmp_path / "run.csv", index=False, float_format="%.17g")
+    log = read_log(tmp_path / "run.csv", mechanism, side="joint")
+    np.testing.assert_allclose(log.t, T, atol=1e-12)
+    np.testing.assert_allclose(log.q[:, [log.joints.index("hip"), log.joints.index("rail")]], Q[:, [2, 0]], rtol=1e-14)
+    np.testing.assert_allclose(log.effort, np.stack([1 + T, 2 - T], axis=1), rtol=1e-15)
+
+
+def test_units_below_the_names_are_read(tmp_path: Path, mechanism: Mechanism) -> None:
+    """As the Simulation Data Inspector exports them with metadata."""
+    columns = {name: x for name, x in arrays().items() if isinstance(x, np.ndarray)}
+    columns["hip_q"] = np.rad2deg(columns["hip_q"])
+    rows = ["," + ",".join(["Type: double"] * (len(columns) - 1)), "," + ",".join(["Unit: deg"] + [""] * 5)]
+    text = pd.DataFrame(columns).to_csv(index=False, float_format="%.17g").split("\n", 1)
+    (tmp_path / "run.csv").write_text("\n".join([text[0], *rows, text[1]]), encoding="utf-8")
+    log = read_log(tmp_path / "run.csv", mechanism)
+    np.testing.assert_allclose(log.q[:, log.joints.index("hip")], Q[:, 2], rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["actuator_force", "effort"])
+def test_arrays_kept_after_each_step_are_read(name: str, tmp_path: Path, mechanism: Mechanism) -> None:
+    """The force of a row acted in the step that ends there."""
+    motion: dict[str, Any] = {"qpos": Q[:, [2, 0]], "qvel": QD[:, [2, 0]], "ctrl": np.ones((20, 2))}
+    efforts: dict[str, Any] = {"actuator_force": 7 * np.ones((20, 2)), name: EFFORT[:, [2, 0]]}
+    np.savez(tmp_path / "run.npz", time=T, **motion, **efforts)
+    log = read_log(tmp_path / "run.npz", mechanism)
+    assert (log.joints, log.actuators) == (("hip", "rail"), ("turn", "push"))
+    assert in_text(log.effort_time or Instantaneous()).startswith("held-until:0.01")
+    np.testing.assert_array_equal(log.effort, EFFORT[:, [2, 0]])
+    assert (log.columns["actuator_force.0"] == "turn.reported") == (name == "effort")
+    from_there = log.from_their_times()
+    assert in_text(from_there.effort_time or Instantaneous()).startswith("held:0.01")
+    np.testing.assert_array_equal(from_there.q, Q[:-1, [2, 0]])
+    np.testing.assert_array_equal(from_there.effort, EFFORT[1:, [2, 0]])
+
+
+def test_arrays_state_the_time_of_their_efforts(tmp_path: Path, mechanism: Mechanism) -> None:
+    columns: dict[str, Any] = {"time": T, "qpos": Q[:, [2, 0]], "effort": EFFORT[:, [2, 0]]}
+    np.savez(tmp_path / "run.npz", **columns, effort_time=np.array("held:0.002"))
+    assert read_log(tmp_path / "run.npz", mechanism).effort_time == Held(0.002)
+    np.savez(tmp_path / "run.npz", **columns, timestep=np.array(0.001))
+    assert read_log(tmp_path / "run.npz", mechanism).effort_time == Held(0.001, until=True)
+    np.savez(tmp_path / "run.npz", **{**columns, "effort": EFFORT})
+    with pytest.raises(HarnessError, match="effort must have a column for each of 2 actuators of this model"):
+        read_log(tmp_path / "run.npz", mechanism)
+    (tmp_path / "no.npz").write_bytes(b"no")
+    with pytest.raises(HarnessError, match=r"no.npz: a log must be a table or a bag: must be arrays by name"):
+        read_log(tmp_path / "no.npz", mechanism)
 
 
 def test_the_header_states_the_side_of_the_gear_and_the_option_replaces_it(

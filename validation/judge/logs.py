@@ -116,7 +116,7 @@ def judge_log(case: Case, log: Log, *, start: float = -np.inf, fitted: Sequence[
         HarnessError: If the log does not fit the robot, or is too short.
     """
     stuck = (*stuck_codes(log), *_wrong_hold(log))
-    log, sampling = at_equal_steps(log)
+    log, sampling = at_equal_steps(log.from_their_times())
     doubts = (*wrong_rates(log), *stuck)
     moved = case.robot.model_copy(update={"motion": MotionSpec(law=RECORDED)})  # it has no law, so no task coordinates
     own = replace(case, mode=log.name, robot=moved)

@@ -32,7 +32,8 @@ from loopcheck.validation.studies.options import (
     default="",
     metavar="WHEN",
     group=JUDGEMENT,
-    help="Time at which the efforts acted: held:SECONDS or instantaneous.  [default: as in the log, or both tried]",
+    help="Time at which the efforts acted: held:SECONDS from the time of their row on, held-until:SECONDS, or "
+    "instantaneous.  [default: as in the log, or the first and the last tried]",
 )
 @option(
     "--effort-side",
@@ -78,8 +79,8 @@ def command(target: str, logs: tuple[Path, ...], execution: Execution, **options
     """Check whether the efforts in a LOG are the efforts that its motion requires.
 
     A LOG is a CSV or Parquet file with t, JOINT.q (and JOINT.qd, JOINT.qdd if logged) or qpos.0 ..., and
-    ACTUATOR.effort, from any engine, tool or test bench; or a ROS 2 bag with joint states. Units and the time at which
-    the efforts acted are stated in its header or in LOG.toml.
+    ACTUATOR.effort, from any engine, tool or test bench; a ROS 2 bag with joint states, a MAT file, or arrays kept
+    after each mj_step (.npz). Units and the time at which the efforts acted are stated in its header or in LOG.toml.
 
     \b
     Examples:

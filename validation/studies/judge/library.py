@@ -28,7 +28,8 @@ class Options(TypedDict, total=False):
     """Options besides model and log."""
 
     effort_time: str
-    """Time of application of the efforts: `held:SECONDS` or `instantaneous`; by default as in the log, or both."""
+    """Time of application of the efforts: `held:SECONDS`, `held-until:SECONDS` or `instantaneous`; by default as in the
+    log, or the first and the last."""
     effort_side: Side
     """Side of the gear on which the efforts are, `motor` or `joint`; by default as in the log, or the motor's."""
     accuracy: float
