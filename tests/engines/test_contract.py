@@ -269,3 +269,19 @@ def test_pybullet_belongs_to_the_plain_install(python: str, there: bool) -> None
     wanted = [Requirement(text) for text in requires("loopcheck") or ()]
     plain = [each.name for each in wanted if not each.marker or each.marker.evaluate({"python_version": python})]
     assert ("pybullet" in plain) == there
+
+
+@pytest.mark.parametrize("name", [name for name in engines.engine_names() if engines.provides(name, "tuning")])
+def test_settings_have_unique_names_and_are_written_as_they_are(name: str) -> None:
+    """Choices of a batch name values of the table, and the words for a finer value contain its numbers."""
+    if not engines.installed(name):
+        pytest.skip(f"{name} is not installed")
+    tuning, batch = engines.part(name, "tuning"), engines.part(name, "batch")
+    values = [value for setting in tuning.SETTINGS.values() for value in setting.values]
+    assert len(values) == len(set(values))
+    assert {value for choice in (batch.CHOICES if batch else ()) for value in choice.split(", ")} <= set(values)
+    for setting in tuning.SETTINGS.values():
+        if setting.finer:
+            words = {word for text in setting.finer.fixed.values() for word in text.lower().split()}
+            assert setting.written
+            assert not [word for word in words if word not in setting.written.lower()]

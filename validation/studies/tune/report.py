@@ -126,13 +126,14 @@ def part_summary(rows: pd.DataFrame) -> Iterator[RenderableType]:
         if "without " not in name:
             keys = [f"{START} without softness"] if name == START else [f"without {one}" for one in name.split(" × ")]
             removed = [without[key] for key in keys if key in without]
+            settings = [without[f"without {key.split('without ')[1]}"]["setting"] for key in keys if key in without]
             lines.append(
                 [
                     f"({name})" if name in (FLOOR, PRECISION, START) and np.isnan(row["share"]) else name,
                     "" if np.isnan(row["share"]) else f"{100 * row['share']:.1f} %",
                     _size(row),
                     " and ".join(_size(one) for one in removed),
-                    escape(" and ".join(str(one["setting"]) for one in removed if one["setting"])),
+                    escape(" and ".join(map(str, settings))),
                 ]
             )
     columns = ["part", "share", "rms/scale [-]", "without it [-]", "setting that removes it"]
