@@ -1,6 +1,6 @@
 """Forward routes: one simulation per step size, and the efforts of a route from all of them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from time import perf_counter
@@ -10,7 +10,7 @@ import numpy as np
 
 from loopcheck.engines.equations import carried_note
 from loopcheck.engines.extrapolation import unsettled, without_step
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.efforts import Deviation, EffortHistory, Rung, deviation_of
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import Coordinate, Mechanism
@@ -64,6 +64,23 @@ class Readings:
             tracking_error=deviation_of(mechanism, self.tracked, self.miss),
             wall_time=perf_counter() - begin,
         )
+
+
+def steps_to_targets(
+    motion: Motion, dt: float, lead: int, drives: Sequence[int]
+) -> Iterator[tuple[int, bool, JointPositions]]:
+    """Steps of a simulation of a motion: number, whether it begins at a sample, and targets of the drives at its end.
+
+    Args:
+        dt: Step, a divisor of the step of the motion [s].
+        lead: Number of steps before the span.
+        drives: Places of the driven coordinates that are driven.
+    """
+    per_sample = round(motion.dt / dt)
+    steps = range(-lead, (len(motion.t) - 1) * per_sample + 1)
+    targets = motion.law(motion.t[0] + dt * np.arange(steps.start, steps.stop + 1)).q[:, list(drives)]
+    for k, target in zip(steps, targets[1:], strict=True):
+        yield k, k >= 0 and k % per_sample == 0, target
 
 
 def forward_history(

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from loopcheck.engines.drake._equations import opening
-from loopcheck.engines.drake._plant import build, guarded
-from loopcheck.engines.drake._stepping import apply_loads
+from loopcheck.engines.drake._plant import Plant, build, guarded, plants, values, wrench_math
+from loopcheck.engines.mechanics import wrenches
 from loopcheck.engines.simulation import Free, Pace, Readings, State
 from loopcheck.robots.arrays import Efforts, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation
@@ -63,6 +63,19 @@ class DrakeRobot:
             plant.CalcForcedDiscreteVariableUpdate(context, after)
             context.SetDiscreteState(after)
         return {}
+
+
+def apply_loads(drake: Plant) -> None:
+    """Let the loads of a mechanism act from now on: Drake keeps them along the world's axes at points of the bodies."""
+    every = []
+    for load in wrenches(drake.mechanism):
+        force = plants.ExternallyAppliedSpatialForce()
+        force.body_index = drake.bodies[load.body].index()
+        force.p_BoBq_B = drake.point(load.body, load.point)
+        force.F_Bq_W = wrench_math.SpatialForce(load.moment, load.force)
+        every.append(force)
+    port = drake.plant.get_applied_spatial_force_input_port()
+    port.FixValue(drake.context, values.Value[list[plants.ExternallyAppliedSpatialForce]](every))
 
 
 @contextmanager

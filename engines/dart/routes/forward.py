@@ -18,7 +18,7 @@ from loopcheck.engines.dart._equations import DartEquations
 from loopcheck.engines.dart._skeleton import guarded
 from loopcheck.engines.dart.simulation import UNLIMITED, DartRobot
 from loopcheck.engines.equations import held_drives
-from loopcheck.engines.forward import Readings, Steps
+from loopcheck.engines.forward import Readings, Steps, steps_to_targets
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation, EffortHistory, Refinable, Rung
 from loopcheck.robots.mechanism import Mechanism
@@ -110,18 +110,14 @@ def _march(
         servo.setForceUpperLimit(0, settings.strongest)
         servo.setForceLowerLimit(0, -settings.strongest)
     places = [servo.getIndexInSkeleton(0) for servo in servos]
-    per_sample = round(motion.dt / dt)
-    steps = range(-settings.lead, (len(motion.t) - 1) * per_sample + 1)
-    rest = [mechanism.joints[j].rest_position[0] for j in driven]
-    targets = motion.law(motion.t[0] + dt * np.arange(steps.start, steps.stop + 1)).q[:, drives] - rest
+    rest = np.array([mechanism.joints[j].rest_position[0] for j in driven])
     positions, forces, drift = [], [], Deviation()
-    for k, target in zip(steps, targets[1:], strict=True):
+    for _, reported, target in steps_to_targets(motion, dt, settings.lead, drives):
         x = np.array(tree.skeleton.getPositions())[places]
-        reported = k >= 0 and k % per_sample == 0
         if reported:
             drift = drift.or_worse(robot.opening())
             positions.append(x)
-        for servo, rate in zip(servos, ((target - x) / dt).tolist(), strict=True):
+        for servo, rate in zip(servos, ((target - rest - x) / dt).tolist(), strict=True):
             servo.setCommand(0, rate)
         robot.advance()
         if reported:
