@@ -6,7 +6,7 @@ the metadata of a Parquet file under `loopcheck`.
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal, TypeAlias, cast, get_args
 
 import numpy as np
@@ -118,10 +118,19 @@ def side_of(text: str, where: str) -> Side | None:
 
 
 def in_text(effort_time: EffortTime) -> str:
-    """Input of `effort_time_of`."""
+    """Input of `effort_time_of`, exactly the same time."""
+    return _in_text(effort_time, repr)
+
+
+def in_words(effort_time: EffortTime) -> str:
+    """The same with six digits, for messages and tables."""
+    return _in_text(effort_time, "{:.6g}".format)
+
+
+def _in_text(effort_time: EffortTime, number: Callable[[float], str]) -> str:
     if not isinstance(effort_time, Held):
         return INSTANTANEOUS
-    return f"{HELD[effort_time.until]}:{float(effort_time.seconds)!r}"
+    return f"{HELD[effort_time.until]}:{number(float(effort_time.seconds))}"
 
 
 def unit_factor(quantity: str, unit: str, where: str) -> float:

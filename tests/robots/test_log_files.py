@@ -10,7 +10,7 @@ import pytest
 
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.log import Held, Instantaneous, Log
-from loopcheck.robots.log_description import in_text
+from loopcheck.robots.log_description import in_text, in_words
 from loopcheck.robots.log_files import log_of_frame, read_log, write_log
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import read_mechanism
@@ -82,6 +82,7 @@ def test_what_is_written_is_read(suffix: str, tmp_path: Path, mechanism: Mechani
         np.testing.assert_array_equal(getattr(again, name), getattr(whole, name))
     assert (again.effort_time, again.source) == (held, 'a "bench"')
     assert in_text(Held(0.005)) == "held:0.005"
+    assert in_words(Held(0.00019438150000537305)) == "held:0.000194382"
     assert np.isnan(again.readings["sensor"]).sum() == 14
 
 

@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 
 from loopcheck.validation.judge.results import Results, table
+from loopcheck.validation.judge.verdicts import CaseVerdict
+from loopcheck.validation.report.terminal import verdict_cell
 from loopcheck.validation.studies.check.closing import closing_lines, unsupported_in_words, wholly_unsupported
 from loopcheck.validation.studies.check.terminal import summary
 from loopcheck.validation.studies.check.views import case_name, gravity_in_words
@@ -41,6 +43,17 @@ def test_an_unjudged_simulation_is_off_by_its_error_with_actuator_and_unit() -> 
         "Next": "loopcheck tune models/bar.xml --accuracy 1%",
     }
     assert next(iter(found)) == "Your simulation"
+
+
+def test_an_error_beyond_the_effort_itself_is_marked_as_unusable() -> None:
+    found = lines(as_is(error=33.0), {**as_is(error=2.5), "source": "pybullet/as_is"})
+    assert found["Your simulation"] == (
+        "mujoco/as_is is unusable (it chatters or has not settled), off by 3300 % of the peak effort at 'hip' "
+        "(66 N m); not judged without --accuracy; pybullet/as_is 250 % (unusable)"
+    )
+    assert verdict_cell([CaseVerdict("informational", 33.0, np.nan, "")]).endswith("]unusable 3.3e+01[/]")
+    assert verdict_cell([CaseVerdict("informational", 0.33, np.nan, "")]).endswith("]informational 3.3e-01[/]")
+    assert verdict_cell([CaseVerdict("disagree", 33.0, 1e-3, "")]).endswith("]disagree 3.3e+01[/]")
 
 
 def test_a_judged_simulation_has_its_accuracy_and_the_worst_case() -> None:

@@ -17,7 +17,7 @@ from loopcheck.analytic.logs.residual import Residual, residual_efforts
 from loopcheck.robots.arrays import Efforts
 from loopcheck.robots.errors import HarnessError, ShapeError
 from loopcheck.robots.log import Held, Instantaneous, Log
-from loopcheck.robots.log_description import FACTORS, in_text
+from loopcheck.robots.log_description import FACTORS, in_words
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.robot import Case
 from loopcheck.validation.judge.limits import EXPLAINING, NEAR_GAIN
@@ -71,7 +71,7 @@ def _converted(judged: JudgedLog, mechanism: Mechanism) -> Iterator[tuple[str, L
         yield option, replace(log, effort=factors * log.effort)
     for when in (Instantaneous(), Held(log.dt)):
         if log.effort_time is not None and when != log.effort_time:
-            yield f"--effort-time {in_text(when)}", replace(log, effort_time=when)
+            yield f"--effort-time {in_words(when)}", replace(log, effort_time=when)
 
 
 def _factors(judged: JudgedLog, mechanism: Mechanism) -> Iterator[tuple[str, Efforts]]:

@@ -30,6 +30,9 @@ PEAK_OF_ROUND_OFF = 1e-11
 """Largest peak of an actuator that is round-off only, over the largest peak of the case [-].
 Without it the noise of a route would be divided by an effort that is zero in exact arithmetic."""
 
+UNUSABLE = 1.0
+"""Error of a source that is not judged, over the required effort, above which its figures are unusable [-].
+Such a run chatters or has not settled: its error says nothing about the engine."""
 FOLLOWING = 0.05
 """Largest distance of a drive from the prescribed motion, over its stroke, of a working controller [-].
 An unmodified simulation is judged on the motion that it produces, which must be close to the prescribed motion."""

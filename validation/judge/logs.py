@@ -23,7 +23,8 @@ from loopcheck.analytic.motion.laws import RECORDED
 from loopcheck.robots.arrays import Array, root_mean_square
 from loopcheck.robots.errors import SingularityError, ToleranceError
 from loopcheck.robots.log import UNMODELLED, EffortTime, Held, Instantaneous, Log
-from loopcheck.robots.log_description import Side, in_text
+from loopcheck.robots.log_description import Side
+from loopcheck.robots.log_description import in_words as time_in_words
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.robot import Case, MotionSpec, configurations
 from loopcheck.validation.judge import sources
@@ -276,7 +277,7 @@ def log_rows(judged: JudgedLog) -> Iterator[Mapping[str, Any]]:
                 **where,
                 "actuator": actuator.name,
                 "unit": judged.case.mechanism.actuator_units[k],
-                "effort_time": in_text(residual.effort_time),
+                "effort_time": time_in_words(residual.effort_time),
                 "assumed": "declared" if judged.log.effort_time else "assumed" if not place else "other",
                 "filter": residual.filter.name,
                 "dt": judged.log.dt,
@@ -346,8 +347,8 @@ def _unchecked(log: Log) -> str:
 def _assumed(first: Residual, others: Sequence[Residual]) -> str:
     if not others:
         return ""
-    rest = ", ".join(f"{in_text(other.effort_time)} {size_of(other):.2g}" for other in others)
-    assumed = f"efforts assumed {in_text(first.effort_time)}"
+    rest = ", ".join(f"{time_in_words(other.effort_time)} {size_of(other):.2g}" for other in others)
+    assumed = f"efforts assumed {time_in_words(first.effort_time)}"
     return f"{assumed}: residual over the scale {size_of(first):.2g}; alternatives: {rest}"
 
 

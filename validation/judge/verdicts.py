@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from loopcheck.robots.arrays import Array
 from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.limits import LEAST_PEAK
+from loopcheck.validation.judge.limits import LEAST_PEAK, UNUSABLE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,6 +77,11 @@ class CaseVerdict(NamedTuple):
     tolerance: float
     """Tolerance or accuracy, the limit of the error [-]; NaN without a judgement."""
     note: str
+
+    @property
+    def is_unusable(self) -> bool:
+        """Whether it is not judged and its error exceeds the effort itself, as of a run that chatters."""
+        return self.verdict == "informational" and self.error > UNUSABLE
 
 
 def case_verdicts(results: "Results") -> Mapping[Key, Mapping[str, CaseVerdict]]:

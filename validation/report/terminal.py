@@ -92,8 +92,9 @@ def verdict_cell(verdicts: Sequence[CaseVerdict]) -> str:
     """The worst of several findings, with the largest error."""
     if not verdicts:
         return ""
-    verdict, error, *_ = worst(verdicts)
-    return coloured(f"{verdict} {_error(error)}".strip(), verdict)
+    finding = worst(verdicts)
+    word = "unusable" if finding.is_unusable else finding.verdict
+    return coloured(f"{word} {_error(finding.error)}".strip(), finding.verdict)
 
 
 def awaited(findings: Sequence[CaseVerdict], coming: str) -> str:

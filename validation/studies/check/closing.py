@@ -129,6 +129,7 @@ def _unmodified(results: Results, unmodified: Sequence[WorstCase]) -> Line | Non
     parts = [f"{_verdict(first)}{_size(first)}{where(first.case, results)}{limit}{_reason(first)}{judged}"]
     for off in others[: MOST - 1]:
         size = f"{percent(off.finding.error)}" if _size(off) else _verb(off)
+        size += " (unusable)" * off.finding.is_unusable
         parts.append(f"{off.source} {size}" if off.finding.verdict == "informational" else f"{_verdict(off)} {size}")
     if len(others) >= MOST:
         parts.append(f"{len(others) - MOST + 1} more in the report")
@@ -260,6 +261,7 @@ def _size(off: WorstCase) -> str:
     if math.isnan(off.finding.error) or not off.actuator:
         return ""
     verb = " is" if off.finding.verdict == "informational" else ","
+    verb += " unusable (it chatters or has not settled)," * off.finding.is_unusable
     absolute = f"{_two_digits(off.error)} {off.unit}"
     base = "peak effort" if sources.has_accuracy(off.source) else "effort scale"
     return f"{verb} off by {percent(off.finding.error)} of the {base} at '{off.actuator}' ({absolute})"

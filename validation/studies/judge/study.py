@@ -11,7 +11,7 @@ import pandas as pd
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.errors import MechanismError
-from loopcheck.robots.log_description import in_text
+from loopcheck.robots.log_description import in_words
 from loopcheck.robots.log_files import read_log
 from loopcheck.robots.log_tables import files_of_log
 from loopcheck.robots.motion import Motion
@@ -177,7 +177,7 @@ def compared(judged: JudgedLog) -> LogOutcome:
         effort=residual.effort,
         settings={
             "filter": residual.filter.name,
-            "efforts": in_text(residual.effort_time),
+            "efforts": in_words(residual.effort_time),
             "step of the log [s]": f"{judged.log.dt:g}",
             "written by": judged.log.source,
         },
