@@ -1,15 +1,15 @@
 """Result of a route that steps an unmodified robot: a log, judged by its own motion."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
 from loopcheck.engines.boundary import silenced, want_representable
-from loopcheck.engines.computed_torque import Demand, bandwidth, computed_torque, drive_matrices, following
-from loopcheck.engines.equations import Equations, demands_along
+from loopcheck.engines.computed_torque import bandwidth, computed_torque, drive_matrices, following
+from loopcheck.engines.equations import Demands, Equations, demands_along
 from loopcheck.engines.simulation import Command, Observed, Robot
 from loopcheck.robots.arrays import Array, Efforts
 from loopcheck.robots.efforts import AsIs, Deviation, EffortHistory, Source, deviation_of
@@ -115,18 +115,28 @@ def as_is_of(source: str, case: Case, runs: tuple[Record, Record]) -> AsIs:
 
 
 def history(
-    source: str, case: Case, motion: Motion, runs: tuple[Record, Record], settings: Mapping[str, str]
+    source: str,
+    case: Case,
+    motion: Motion,
+    runs: tuple[Record, Record],
+    settings: Mapping[str, str],
+    others: Sequence[Record] = (),
 ) -> EffortHistory:
     """Result of the route.
 
     Args:
         runs: From the first sample of the motion, and from its middle.
         settings: Every relevant setting.
+        others: From the first sample, held by other drives of a redundant robot.
 
     Raises:
         NotRepresentableError: If the motion lasts too few steps for a log of its second half.
     """
-    as_is, whole, mechanism = as_is_of(source, case, runs), runs[0], case.mechanism
+    whole, mechanism = runs[0], case.mechanism
+    held_by = {", ".join(mechanism.drives[k].name for k in run.independent): run for run in others}
+    as_is = replace(
+        as_is_of(source, case, runs), others={names: log_of(source, case, run) for names, run in held_by.items()}
+    )
     distance = following(whole.controller.q, whole.positions)[0]
     drives = [mechanism.drives[k] for k in whole.independent]
     return EffortHistory(
@@ -175,12 +185,22 @@ class ComputedTorqueAsIs(Source):
             first, second = (
                 _held_run(self.name, self.robot(case.mechanism), motion, known, k) for k in (0, len(motion.t) // 2)
             )
-            return history(self.name, case, motion, (first, second), settings=self.settings)
+            others = held_by_others(
+                lambda held: _held_run(self.name, self.robot(case.mechanism), motion, held, 0), known
+            )
+            return history(self.name, case, motion, (first, second), self.settings, others)
 
 
-def _held_run(
-    source: str, robot: ObservedRobot[Efforts], motion: Motion, known: tuple[tuple[int, ...], list[Demand]], sample: int
-) -> Record:
+def held_by_others(run: Callable[[Demands], Record], known: Demands) -> list[Record]:
+    """Runs that other drives of a redundant robot hold; drives that lose the motion do not hold it."""
+    runs = []
+    for drives in known.others:
+        with suppress(EngineError):
+            runs.append(run(known._replace(independent=drives)))
+    return runs
+
+
+def _held_run(source: str, robot: ObservedRobot[Efforts], motion: Motion, known: Demands, sample: int) -> Record:
     """A run from a sample of the motion to its end."""
     independent, begin = known[0], float(motion.t[sample])
     step = robot.timestep

@@ -3,13 +3,20 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from loopcheck.engines.boundary import silenced
 from loopcheck.engines.computed_torque import Demand, demand
-from loopcheck.engines.projection import RANK_TOLERANCE, LoopMotions, drives_along, loop_motions, null_space
+from loopcheck.engines.projection import (
+    RANK_TOLERANCE,
+    LoopMotions,
+    drives_along,
+    loop_motions,
+    null_space,
+    other_drives_along,
+)
 from loopcheck.robots.arrays import (
     AccelerationSeries,
     Array,
@@ -110,13 +117,24 @@ def efforts_along(equations: Equations, states: States) -> EffortSeries:
     return np.array([loop.efforts(M, force, S, mechanism.effort_scales) for loop, M, force, S in loops])
 
 
-def demands_along(equations: Equations, states: States) -> tuple[tuple[int, ...], list[Demand]]:
-    """The independent drives, by their places among `Mechanism.drives`, and the demands of a motion at its samples."""
+class Demands(NamedTuple):
+    """Drives that hold a motion, by their places among `Mechanism.drives`, and the demands of its samples."""
+
+    independent: tuple[int, ...]
+    """As many drives as move independently."""
+    demands: list[Demand]
+    others: tuple[tuple[int, ...], ...] = ()
+    """Other drives that can hold the motion, of a redundant robot."""
+
+
+def demands_along(equations: Equations, states: States) -> Demands:
+    """The drives that hold a motion, and its demands."""
     mechanism = equations.mechanism
     W = mechanism.rates_of(mechanism.drives)
     independent = drives_along(equations.jacobian, states[0], W)
     loops = _loops_along(equations, states, W[independent])
-    return tuple(independent), [demand(loop, M, force, S, mechanism.effort_scales) for loop, M, force, S in loops]
+    demands = [demand(loop, M, force, S, mechanism.effort_scales) for loop, M, force, S in loops]
+    return Demands(tuple(independent), demands, other_drives_along(equations.jacobian, states[0], W, independent))
 
 
 def _loops_along(equations: Equations, states: States, W: Array) -> Iterator[tuple[LoopMotions, Array, Array, Array]]:

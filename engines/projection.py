@@ -1,7 +1,8 @@
 """Linear algebra on the matrices of an engine, independent of any engine and model."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,12 @@ SHORT = 0.01
 
 LOOKED_AT = 25
 """Samples for the choice among redundant drives, so that no chosen drive passes a dead centre [-]."""
+
+HOLDS = 0.3
+"""Least determination of the motion by other redundant drives, relative to the chosen drives [-]."""
+
+OTHERS = 3
+"""Largest number of other choices of redundant drives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,16 +189,43 @@ def drives_along(jacobian: Callable[[Array], Array], q: PositionSeries, W: Array
     middle = independent_drives(jacobian(q[len(q) // 2]), W)
     if len(middle) == len(W):
         return middle
-    rows = [jacobian(q[k]) for k in np.unique(np.linspace(0, len(q) - 1, LOOKED_AT).round().astype(int))]
+    rows = _jacobians(jacobian, q)
     choices: set[tuple[int, ...]] = {tuple(middle), *(tuple(independent_drives(J, W)) for J in rows)}
-    unit_rows, spaces = W / np.linalg.norm(W, axis=1, keepdims=True), [null_space(J) for J in rows]
+    return list(max(sorted(choice for choice in choices if len(choice) == len(middle)), key=_lasting(rows, W)))
 
-    def worst(choice: tuple[int, ...]) -> float:
+
+def other_drives_along(
+    jacobian: Callable[[Array], Array], q: PositionSeries, W: Array, chosen: Sequence[int]
+) -> tuple[tuple[int, ...], ...]:
+    """Other choices of driven coordinates that hold a motion nearly as well, the most lasting first, three at most.
+
+    Args:
+        jacobian: See `drives_along`.
+        q: Joint positions at the samples [m or rad], shape (nt, nq).
+        W: Rates of all driven coordinates per joint velocity [-, or m per rad], shape (drives, nv).
+        chosen: The chosen places among the driven coordinates.
+    """
+    if len(chosen) == len(W):
+        return ()
+    lasting = _lasting(_jacobians(jacobian, q), W)
+    every = [choice for choice in combinations(range(len(W)), len(chosen)) if choice != tuple(chosen)]
+    holding = [choice for choice in every if lasting(choice) > HOLDS * lasting(tuple(chosen))]
+    return tuple(sorted(holding, key=lasting, reverse=True)[:OTHERS])
+
+
+def _jacobians(jacobian: Callable[[Array], Array], q: PositionSeries) -> list[Array]:
+    return [jacobian(q[k]) for k in np.unique(np.linspace(0, len(q) - 1, LOOKED_AT).round().astype(int))]
+
+
+def _lasting(jacobians: Sequence[Array], W: Array) -> Callable[[Iterable[int]], float]:
+    """Function for how well drives determine the motion where they do so least [-]."""
+    unit_rows, spaces = W / np.linalg.norm(W, axis=1, keepdims=True), [null_space(J) for J in jacobians]
+
+    def worst(choice: Iterable[int]) -> float:
         values = [np.linalg.svd(unit_rows[list(choice)] @ N, compute_uv=False) for N in spaces]
         return float(min(value.min(initial=1.0) for value in values))
 
-    best = max(sorted(choice for choice in choices if len(choice) == len(middle)), key=worst)
-    return list(best)
+    return worst
 
 
 def null_space(J: Array) -> Array:

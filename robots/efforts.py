@@ -86,6 +86,8 @@ class AsIs:
     """Names of these drives."""
     at_limits: Mapping[str, int] = field(default_factory=dict)
     """Number of steps at a limit of the control or force range, by actuator; absent if zero."""
+    others: Mapping[str, Log] = field(default_factory=dict)
+    """Runs from the first sample that are held by other drives of a redundant robot, by the names of these drives."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "following", frozen(self.following, (None,), name=f"{self.log.name}, following"))

@@ -7,16 +7,15 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from loopcheck.engines.as_is import Record, finite, history
+from loopcheck.engines.as_is import Record, finite, held_by_others, history
 from loopcheck.engines.computed_torque import (
-    Demand,
     bandwidth,
     computed_torque,
     drive_matrices,
     interpolated,
     targets,
 )
-from loopcheck.engines.equations import demands_along
+from loopcheck.engines.equations import Demands, demands_along
 from loopcheck.engines.mujoco.acted_effort import DISCRETE, IMPLICIT, RUNGE_KUTTA, acted_effort, integration_state
 from loopcheck.engines.mujoco.actuators import Actuators, actuators
 from loopcheck.engines.mujoco.equations import MujocoEquations
@@ -51,10 +50,8 @@ class Plan:
 
     mechanism: Mechanism
     motion: Motion
-    independent: tuple[int, ...]
-    """Places of the drives that feedback holds, among `Mechanism.drives`."""
-    demands: tuple[Demand, ...]
-    """Requirements of the motion at its samples, by MuJoCo's matrices."""
+    known: Demands
+    """Drives that feedback holds, and requirements of the motion at its samples, by MuJoCo's matrices."""
 
 
 def compiled(mechanism: Mechanism) -> Any:
@@ -89,12 +86,10 @@ def own_bandwidth(model: Any) -> float:
 
 def plan(mechanism: Mechanism, motion: Motion) -> Plan:
     """Demands of driving a robot along a motion, by MuJoCo's matrices at its exact states."""
-    independent, demands = demands_along(MujocoEquations(mechanism), (motion.q, motion.qd, motion.qdd))
     return Plan(
         mechanism=mechanism,
         motion=replace(motion, law=interpolated(motion)),  # asked for in every run
-        independent=independent,
-        demands=tuple(demands),
+        known=demands_along(MujocoEquations(mechanism), (motion.q, motion.qd, motion.qdd)),
     )
 
 
@@ -145,6 +140,7 @@ def driven(stepper: Stepper, case: Case, motion: Motion, settings: Mapping[str, 
     servo, driving, width = actuators(model).servo, plan(case.mechanism, motion), own_bandwidth(model)
     with finite(stepper.source):
         whole, second = (simulate(driving, stepper, width, start=sample) for sample in (0, len(motion.t) // 2))
+        others = held_by_others(lambda held: simulate(replace(driving, known=held), stepper, width), driving.known)
         return history(
             stepper.source,
             case,
@@ -158,6 +154,7 @@ def driven(stepper: Stepper, case: Case, motion: Motion, settings: Mapping[str, 
                 "effort": "effort applied over each step, computed by the rule of the integrator",
                 **settings,
             },
+            [run for run in others if not run.holds_itself],
         )
 
 
@@ -172,16 +169,21 @@ class _Run:
 
     def __init__(self, plan: Plan, stepper: Stepper, bandwidth: float, start: int | Array, torque: bool) -> None:
         model, sample = stepper.model, start if isinstance(start, int) else 0
-        self.stepper, self.model, self.mechanism, self.independent = stepper, model, plan.mechanism, plan.independent
+        self.stepper, self.model, self.mechanism, self.independent = (
+            stepper,
+            model,
+            plan.mechanism,
+            plan.known.independent,
+        )
         self.data = stepper.data
         motion, h = plan.motion, float(model.opt.timestep)
         self.begin = float(motion.t[sample])
         self.count = int(np.floor((motion.t[-1] - self.begin) / h + 1e-9)) + 1
         self.actuators = actuators(model)
         self.torque = torque | ~self.actuators.servo
-        self.A, self.W = drive_matrices(plan.mechanism, plan.independent)
+        self.A, self.W = drive_matrices(plan.mechanism, plan.known.independent)
         self.controller = computed_torque(
-            motion, plan.demands, plan.independent, (self.begin, h, self.count), bandwidth
+            motion, plan.known.demands, plan.known.independent, (self.begin, h, self.count), bandwidth
         )
         self.lengths, self.rates = drive_matrices(plan.mechanism, range(len(plan.mechanism.drives)))
         self.lengths, self.rates = (plan.mechanism.gearing @ matrix for matrix in (self.lengths, self.rates))

@@ -7,8 +7,8 @@ from typing import TypeAlias
 import numpy as np
 
 from loopcheck.engines.as_is import Record
-from loopcheck.engines.computed_torque import Demand, bandwidth, computed_torque, drive_matrices
-from loopcheck.engines.equations import demands_along
+from loopcheck.engines.computed_torque import bandwidth, computed_torque, drive_matrices
+from loopcheck.engines.equations import Demands, demands_along
 from loopcheck.engines.own_drives import REACTION, REPORTED
 from loopcheck.engines.pybullet._angles import from_angles, in_angles
 from loopcheck.engines.pybullet._bullet import pybullet
@@ -45,8 +45,8 @@ class Stepping:
 AS_IT_COMES = Stepping()
 
 
-def demands(mechanism: Mechanism, motion: Motion) -> tuple[tuple[int, ...], list[Demand]]:
-    """The independent drives, and the demands of a motion at its samples by PyBullet's matrices."""
+def demands(mechanism: Mechanism, motion: Motion) -> Demands:
+    """The drives that hold a motion, and its demands by PyBullet's matrices."""
     states = in_angles(mechanism, motion.q, motion.qd, motion.qdd)
     with opened(mechanism) as world:
         return demands_along(PybulletEquations(world), states)
@@ -55,7 +55,7 @@ def demands(mechanism: Mechanism, motion: Motion) -> tuple[tuple[int, ...], list
 def simulate(
     mechanism: Mechanism,
     motion: Motion,
-    known: tuple[tuple[int, ...], list[Demand]],
+    known: Demands,
     *,
     start: int | Array = 0,
     stepping: Stepping = AS_IT_COMES,
@@ -63,7 +63,7 @@ def simulate(
     """A run along a motion to its end.
 
     Args:
-        known: Result of `demands`: the independent drives, and the demands of the motion.
+        known: Result of `demands`.
         start: Number of the sample of the motion at whose exact state the run starts, or joint positions at which it
             starts at rest [m or rad], shape (nq,).
         stepping: Settings of the stepping.

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from loopcheck.engines.as_is import Record
-from loopcheck.engines.computed_torque import Demand, bandwidth
+from loopcheck.engines.computed_torque import bandwidth
+from loopcheck.engines.equations import Demands
 from loopcheck.engines.pybullet._as_is import Stepping, demands, simulate
 from loopcheck.engines.pybullet._world import World, opened
 from loopcheck.engines.pybullet.simulation import STEP, PybulletRobot
@@ -56,7 +57,7 @@ class Plan:
 
     mechanism: Mechanism
     motion: Motion
-    known: tuple[tuple[int, ...], list[Demand]]
+    known: Demands
 
 
 def given(mechanism: Mechanism) -> Given:

@@ -487,3 +487,23 @@ def test_many_steps_are_judged_in_parts_as_at_once(
     monkeypatch.setattr("loopcheck.validation.judge.as_is.AT_ONCE", 37)
     parts = step_residuals(case.mechanism, log, log.q[0])
     np.testing.assert_allclose(series.relative(parts), series.relative(series.residual), atol=1e-12)
+
+
+@pytest.mark.slow
+def test_the_error_of_redundant_drives_is_stated_for_each_choice_of_held_drives() -> None:
+    case = case_of("2pur2rpu")
+    history = evaluate(case, prescribe(case), "mujoco/as_is").history
+    assert history is not None
+    assert history.as_is is not None
+    others = history.as_is.others
+    assert set(others) == {"q1, q3, q4"}
+    assert history.as_is.drives == ("q2", "q3", "q4")
+    both, alone = (settled(case.mechanism, run) for run in (history.as_is, replace(history.as_is, others={})))
+    run = residual_series(case.mechanism, others["q1, q3, q4"], others["q1, q3, q4"].q[0])
+    other = np.abs(run.residual[run.t >= run.t[0] + alone.window]).max(axis=0)
+    assert (np.abs(other - alone.largest) > 0.05 * alone.largest).any()
+    np.testing.assert_allclose(both.largest, np.maximum(other, alone.largest), rtol=1e-12)
+    half = np.abs(other - alone.largest) / 2
+    np.testing.assert_allclose(both.floor_of_largest, alone.floor_of_largest + half, rtol=1e-12)
+    assert "held by: q2, q3, q4 " in both.note
+    assert "held by" not in alone.note

@@ -1,6 +1,7 @@
 """Errors of unmodified simulations: residual efforts of their logs after the initial transient."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import comb
 
@@ -75,12 +76,13 @@ class Settled:
     rms: Array
     """Root mean square of each actuator's residual effort [N or N m], shape (na,)."""
     largest: Array
-    """The largest [N or N m], shape (na,); after the shortest transient where the transient is not separable."""
+    """The largest [N or N m], shape (na,); after the shortest transient where the transient is not separable, and of a
+    redundant robot for the drives that hold the motion worst."""
     floor: Array
     """Noise floor of the root mean square [N or N m], shape (na,)."""
     floor_of_largest: Array
     """Noise floor of the largest value [N or N m], shape (na,); with half of the range of the largest value where the
-    transient is not separable."""
+    transient is not separable, or different drives can hold the motion."""
     scale: Array
     """Scale of the errors of each actuator, from the judged motion [N or N m], shape (na,)."""
     internal: Array
@@ -176,22 +178,49 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None, start
     start_peak = np.abs(before).max(axis=0, initial=0.0)
     lasting = [actuator.name for actuator, is_seen in zip(mechanism.actuators, lasts, strict=True) if is_seen]
     apart, early, late = _errors_of_windows(whole, beside, second.t, second.residual, later.floor_of_largest)
+    largest = np.where(apart, early, np.abs(residual).max(axis=0))
+    by_drives = {", ".join(as_is.drives): largest, **_held_otherwise(mechanism, as_is, window, most)}
+    least, greatest = np.min([*by_drives.values()], axis=0), np.max([*by_drives.values()], axis=0)
     notes = (
         _note(as_is, later, window, start_peak, lasting),
         _not_separable(mechanism, later, apart, early, late),
+        _by_drives(mechanism, later, by_drives),
         _other_readings(as_is.log, later.scale),
     )
     return Settled(
         rms=np.sqrt((residual**2).mean(axis=0)),
-        largest=np.where(apart, early, np.abs(residual).max(axis=0)),
+        largest=greatest,
         floor=later.floor,
-        floor_of_largest=later.floor_of_largest + np.where(apart, (early - late) / 2, 0.0),
+        floor_of_largest=later.floor_of_largest + np.where(apart, (early - late) / 2, 0.0) + (greatest - least) / 2,
         scale=later.scale,
         internal=np.abs(whole.internal[judged]).max(axis=0),
         start_peak=start_peak,
         window=window,
         reason="; ".join(reason for reason in reasons if reason),
         note="; ".join(part for part in notes if part),
+    )
+
+
+def _held_otherwise(mechanism: Mechanism, as_is: AsIs, window: float, most: int | None) -> dict[str, Efforts]:
+    """Largest residual efforts after the initial transient of runs held by other drives, by the names of these."""
+    largest = {}
+    for drives, log in as_is.others.items():
+        with suppress(HarnessError):  # drives that lose the motion do not hold it
+            run = _series(closed_log(mechanism, log, log.q[0]), most)[0]
+            largest[drives] = np.abs(run.residual[run.t >= run.t[0] + window]).max(axis=0)
+    return largest
+
+
+def _by_drives(mechanism: Mechanism, series: Series, largest: Mapping[str, Efforts]) -> str:
+    """Largest error of the actuator that depends most on the drives that hold the motion, for each choice."""
+    relative = np.array([series.relative(values) for values in largest.values()])
+    k = int(np.argmax(np.ptp(relative, axis=0)))
+    if np.ptp(relative[:, k]) <= series.relative(series.floor_of_largest)[k]:
+        return ""
+    each = ", ".join(f"{names} {error:.2g}" for names, error in zip(largest, relative[:, k], strict=True))
+    return (
+        "the error depends on the drives that hold the motion; largest error of "
+        f"{mechanism.actuators[k].name} over the scale, held by: {each}"
     )
 
 

@@ -1,6 +1,8 @@
 """PyBullet as its user runs it: `loadURDF`, `createConstraint`, the default step, and torques on the driven joints."""
 
-from loopcheck.engines.as_is import finite, history
+from functools import partial
+
+from loopcheck.engines.as_is import finite, held_by_others, history
 from loopcheck.engines.pybullet._as_is import demands, simulate
 from loopcheck.engines.pybullet._refusals import refuse
 from loopcheck.robots.efforts import EffortHistory, Source
@@ -27,4 +29,5 @@ class PybulletAsIs(Source):
         known = demands(case.mechanism, motion)
         with finite(self.name):
             runs = [simulate(case.mechanism, motion, known, start=sample) for sample in (0, len(motion.t) // 2)]
-            return history(self.name, case, motion, (runs[0], runs[1]), SETTINGS)
+            others = held_by_others(partial(simulate, case.mechanism, motion), known)
+            return history(self.name, case, motion, (runs[0], runs[1]), SETTINGS, others)
