@@ -18,8 +18,8 @@ from loopcheck.analytic.motion.automatic import SPAN, swing
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.robot import Case
+from loopcheck.validation.comparison.results import TABLES
 from loopcheck.validation.execution.tables import read_record, read_tables
-from loopcheck.validation.judge.results import TABLES
 from loopcheck.validation.report.geometry import pose_rows
 from loopcheck.validation.studies.atlas.fetching import PUBLIC, fetched
 from loopcheck.validation.studies.atlas.manifest import Entry, entries

@@ -36,7 +36,7 @@ REPORTS = [
     if path.stem != "README"
 ]
 HOW_TO = [f"docs/how_to/{path.stem}" for path in sorted((ROOT / "docs/how_to").glob("*.md"))]
-BACKGROUND = ["analytic/README", "engines/README", "validation/judge/README"]
+BACKGROUND = ["analytic/README", "engines/README", "validation/comparison/README"]
 STUDIES = [f"validation/studies/{study}/README" for study in ("judge", "tune", "serial", "atlas")]
 CONTENTS = {
     "Tutorial": ["docs/tutorial"],

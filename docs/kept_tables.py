@@ -10,9 +10,9 @@ import pandas as pd
 
 from docs.site.entries import SPECS
 from docs.site.notes import apart
+from loopcheck.validation.comparison.verdicts import CASE, SEVERITY, shown_errors
 from loopcheck.validation.execution.files import RECORD
 from loopcheck.validation.execution.tables import to_csv
-from loopcheck.validation.judge.verdicts import CASE, SEVERITY, shown_errors
 
 ROOT = Path(__file__).parent.parent
 CHECKOUT = re.compile(r"/\S*?/(?=robots/)")

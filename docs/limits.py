@@ -4,9 +4,9 @@ import ast
 import re
 from pathlib import Path
 
-from loopcheck.validation.judge import limits
+from loopcheck.validation.comparison import limits
 
-README = Path(__file__).parents[1] / "validation/judge/README.md"
+README = Path(__file__).parents[1] / "validation/comparison/README.md"
 SECTION = re.compile(r"(?<=<!-- limits -->\n).*?(?=<!-- end of limits -->)", re.DOTALL)
 
 

@@ -22,8 +22,8 @@ ALLOWED = {
 }
 STOREYS = {
     "validation": {
-        "execution": {"judge", "report", "studies", "commands", "cli"},
-        "judge": {"report", "studies", "commands", "cli"},
+        "execution": {"comparison", "report", "studies", "commands", "cli"},
+        "comparison": {"report", "studies", "commands", "cli"},
         "report": {"studies", "commands", "cli"},
         "studies": {"commands", "cli"},
     },

@@ -13,8 +13,8 @@ import pytest
 
 from loopcheck.robots.log_files import write_log
 from loopcheck.validation.cli import cli
+from loopcheck.validation.comparison.targets import cases_of
 from loopcheck.validation.execution.files import RECORD
-from loopcheck.validation.judge.targets import cases_of
 from loopcheck.validation.studies.versions.environments import made_by_uv
 from tests.conftest import MODELS
 from tests.house import copy_house, start

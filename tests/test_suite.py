@@ -15,12 +15,12 @@ from loopcheck.robots.catalogue import ROBOT_FILE, names
 from loopcheck.robots.errors import EngineNotInstalledError, HarnessError, MechanismError, SingularityError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, configurations, make_case, modes
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.audit import ExpectedTerms, audit, blocking_reasons, doubts, expected_terms
-from loopcheck.validation.judge.compare import Evidence, summarize_resolved
-from loopcheck.validation.judge.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
-from loopcheck.validation.judge.targets import robot_of
-from loopcheck.validation.judge.verdicts import FILE, NOT_SUPPORTED
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.audit import ExpectedTerms, audit, blocking_reasons, doubts, expected_terms
+from loopcheck.validation.comparison.compare import Evidence, summarize_resolved
+from loopcheck.validation.comparison.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
+from loopcheck.validation.comparison.targets import robot_of
+from loopcheck.validation.comparison.verdicts import FILE, NOT_SUPPORTED
 
 Key: TypeAlias = tuple[str, str, str, str]
 """Target, variant, mode and configuration."""

@@ -9,9 +9,9 @@ import pandas as pd
 
 from docs.site.notes import NOTES, SPEC, together
 from loopcheck.robots.errors import OutputError
+from loopcheck.validation.comparison.results import TABLES
+from loopcheck.validation.comparison.verdicts import CaseVerdict, Key, gravest, summary_verdicts, worst
 from loopcheck.validation.execution.tables import TableSpec, read_record, read_tables
-from loopcheck.validation.judge.results import TABLES
-from loopcheck.validation.judge.verdicts import CaseVerdict, Key, gravest, summary_verdicts, worst
 from loopcheck.validation.studies.atlas.study import Atlas
 
 ATLAS = "atlas"

@@ -15,7 +15,7 @@ from docs.site.badges import badge, badge_text, percent
 from docs.site.engine_entries import EngineEntry, engine_entries
 from docs.site.entries import CATALOGUE, Entry
 from loopcheck import engines
-from loopcheck.validation.judge.verdicts import WORST_FIRST
+from loopcheck.validation.comparison.verdicts import WORST_FIRST
 from loopcheck.validation.report.blocks import digits
 from loopcheck.validation.report.schematic import linkage_figure
 

@@ -308,7 +308,7 @@ def acted(stepper: Stepper, known: Actuators, read: tuple[Array, Array], velocit
 
     Args:
         read: Forces at the beginning of each step [N or N m], and inputs of the actuators, each of shape (nt, na).
-        velocity: Of the actuators, at the beginnings of the steps and after the last, shape (nt + 1, na).
+        velocity: Of the actuators [m/s or rad/s], at the steps and after the last, shape (nt + 1, na).
     """
     force, inputs = read
     force = np.clip(force, *known.force_range.T)

@@ -9,7 +9,7 @@ from loopcheck.analytic.kinematics.continuation import Tracer
 from loopcheck.analytic.motion.automatic import remaining_conditioning
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.robot import Robot, load, make_case
-from loopcheck.validation.judge.targets import case_of
+from loopcheck.validation.comparison.targets import case_of
 
 CRANK, COUPLER, GROUND = 0.2, 0.5, 0.79999
 BEFORE = 0.55

@@ -13,7 +13,7 @@ from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.motion import Drive
-from loopcheck.validation.judge.evaluate import evaluate
+from loopcheck.validation.comparison.evaluate import evaluate
 from tests.conftest import MODELS, CaseMaker
 
 PERIOD = 0.4

@@ -10,7 +10,7 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import ShapeError
 from loopcheck.robots.log import Instantaneous, Log
 from loopcheck.robots.robot import load, make_case
-from loopcheck.validation.judge.logs import judge_log, verdicts
+from loopcheck.validation.comparison.logs import judge_log, verdicts
 from loopcheck.validation.studies.evidence.noisy_logs import back_and_forth, jittered
 
 DT = 0.02

@@ -11,7 +11,7 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.analytic.motion.random_motion import random_motion
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load
-from loopcheck.validation.judge.targets import case_of
+from loopcheck.validation.comparison.targets import case_of
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.motion import Drive
 from loopcheck.robots.robot import MotionSpec, load
-from loopcheck.validation.judge.targets import case_of
+from loopcheck.validation.comparison.targets import case_of
 from tests.conftest import MODELS
 
 

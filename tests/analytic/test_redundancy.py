@@ -19,9 +19,9 @@ from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.errors import NotFoundError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, Robot, load, make_case
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.compare import summarize
-from loopcheck.validation.judge.evaluate import Outcome, evaluate
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.compare import summarize
+from loopcheck.validation.comparison.evaluate import Outcome, evaluate
 from loopcheck.validation.studies.check.collect import _effort_rows
 from loopcheck.validation.studies.check.record import robot_record
 from tests.errors import relative_error

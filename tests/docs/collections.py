@@ -10,8 +10,8 @@ import pandas as pd
 
 from docs.site.entries import MODELS, SPECS
 from docs.site.notes import NOTES, apart
+from loopcheck.validation.comparison.results import TABLES
 from loopcheck.validation.execution.tables import to_csv
-from loopcheck.validation.judge.results import TABLES
 
 HOSTILE = "<script>document.title = 'taken'</script>\n~~~\n# {raw} `html` **x** {{ 1 + 1 }}"
 """A note that would be a script, the end of a block, a heading and a template, were it not text."""

@@ -8,7 +8,7 @@ import pytest
 
 from docs import limits
 from docs.outputs import KEPT, README, marked, output_block, written
-from loopcheck.validation.judge.verdicts import SEVERITY
+from loopcheck.validation.comparison.verdicts import SEVERITY
 
 COMMANDS = {command.name: command for command in marked(README.read_text(encoding="utf-8"))}
 

@@ -26,7 +26,7 @@ from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.motion import Drive, Motion
 from loopcheck.robots.robot import Case, load, representative_case
-from loopcheck.validation.judge.targets import cases_of
+from loopcheck.validation.comparison.targets import cases_of
 from tests.conftest import MODELS, CaseMaker
 
 mujoco = pytest.importorskip("mujoco")

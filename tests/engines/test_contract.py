@@ -24,8 +24,8 @@ from loopcheck.robots.errors import EngineError, NotFoundError, NotRepresentable
 from loopcheck.robots.mechanism import Wrench
 from loopcheck.robots.motion import Drive, Motion
 from loopcheck.robots.robot import Case, MotionSpec
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.tolerances import registered
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.tolerances import registered
 from tests.conftest import CaseMaker, want_engine
 from tests.engines.mechanisms import OWN, PARALLEL_CRANKS, TWO_CRANKS, Moving, Own, reference, want_right
 from tests.engines.refusals import REFUSALS

@@ -17,7 +17,7 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, make_case
-from loopcheck.validation.judge.tolerances import registered
+from loopcheck.validation.comparison.tolerances import registered
 from tests.engines.mechanisms import TO_WORLD, Own, reference, want_agreement
 from tests.errors import relative_error
 

@@ -15,8 +15,8 @@ from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.mechanism import Wrench
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, representative_case
-from loopcheck.validation.judge.as_is import Settled, settled
-from loopcheck.validation.judge.audit import audit, expected_terms
+from loopcheck.validation.comparison.as_is import Settled, settled
+from loopcheck.validation.comparison.audit import audit, expected_terms
 from loopcheck.validation.studies.tune.budget import budget
 from tests.conftest import MODELS, CaseMaker
 

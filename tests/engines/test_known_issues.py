@@ -22,9 +22,9 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Source
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load
-from loopcheck.validation.judge.audit import audit, expected_terms
-from loopcheck.validation.judge.compare import relative_error
-from loopcheck.validation.judge.known_issues import Issue, known_issues
+from loopcheck.validation.comparison.audit import audit, expected_terms
+from loopcheck.validation.comparison.compare import relative_error
+from loopcheck.validation.comparison.known_issues import Issue, known_issues
 from tests.conftest import CaseMaker, want_engine
 from tests.engines.mechanisms import OPEN_FOUR_BAR, SPATIAL
 

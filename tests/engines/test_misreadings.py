@@ -15,8 +15,8 @@ from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import with_overrides
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, representative_case
-from loopcheck.validation.judge.as_is import settled
-from loopcheck.validation.judge.readings import LATE, REACTION, TWICE, reading_of
+from loopcheck.validation.comparison.as_is import settled
+from loopcheck.validation.comparison.readings import LATE, REACTION, TWICE, reading_of
 
 NAMED = {"drive twice": TWICE, "one step late": LATE, "reaction as effort": REACTION}
 ROUTES = ("mujoco/as_is", pytest.param("mujoco_warp/as_is", marks=pytest.mark.slow))

@@ -18,9 +18,9 @@ from loopcheck.robots.efforts import Deviation, EffortHistory
 from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, make_case, representative_case
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.audit import audit, blocking_reasons, expected_terms
-from loopcheck.validation.judge.tolerances import registered
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.audit import audit, blocking_reasons, expected_terms
+from loopcheck.validation.comparison.tolerances import registered
 from tests.conftest import MODELS, CaseMaker
 from tests.engines import test_contract
 from tests.engines.mechanisms import ROUND_OFF, error_over_own_peaks

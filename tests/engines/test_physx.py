@@ -22,8 +22,8 @@ from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, representative_case
-from loopcheck.validation.judge.as_is import Settled, settled
-from loopcheck.validation.judge.audit import audit, expected_terms
+from loopcheck.validation.comparison.as_is import Settled, settled
+from loopcheck.validation.comparison.audit import audit, expected_terms
 from loopcheck.validation.studies.tune.budget import budget
 from tests.conftest import AMPLITUDES, MODELS, CaseMaker
 from tests.engines.mechanisms import OWN, TUMBLING, Own

@@ -11,12 +11,12 @@ import pytest
 from pebble import ThreadPool
 
 from loopcheck.validation.cli import main
+from loopcheck.validation.comparison.results import TABLES, Results
+from loopcheck.validation.comparison.verdicts import exit_verdicts
 from loopcheck.validation.execution import progress, workers
 from loopcheck.validation.execution.errors import internal_errors
 from loopcheck.validation.execution.forkserver import worker_context
 from loopcheck.validation.execution.workers import ALONE, Workers, worker_pool
-from loopcheck.validation.judge.results import TABLES, Results
-from loopcheck.validation.judge.verdicts import exit_verdicts
 from loopcheck.validation.report import pages
 from loopcheck.validation.studies import study
 from loopcheck.validation.studies.check.stages import DRAWING, REPORT

@@ -4,9 +4,9 @@ import pytest
 
 from loopcheck import engines
 from loopcheck.robots.robot import load
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.targets import cases_of
 from loopcheck.validation.execution.workers import Workers
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.targets import cases_of
 from loopcheck.validation.studies.check.study import run
 from loopcheck.validation.studies.check.terminal import summary
 from tests.validation.conftest import exit_status

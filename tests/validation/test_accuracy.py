@@ -13,10 +13,10 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import ToleranceError
 from loopcheck.robots.log import Instantaneous, Log
 from loopcheck.robots.robot import Case, load, make_case
-from loopcheck.validation.judge.accuracy import Requirement, requirement
-from loopcheck.validation.judge.logs import LogOptions, judge_log, verdicts
-from loopcheck.validation.judge.targets import case_of
-from loopcheck.validation.judge.verdicts import NO_LOAD, verdict_of
+from loopcheck.validation.comparison.accuracy import Requirement, requirement
+from loopcheck.validation.comparison.logs import LogOptions, judge_log, verdicts
+from loopcheck.validation.comparison.targets import case_of
+from loopcheck.validation.comparison.verdicts import NO_LOAD, verdict_of
 from loopcheck.validation.studies.tune.purposes import OWN, Purpose, purpose_of
 from tests.logs import PARALLELOGRAM
 

@@ -25,14 +25,21 @@ from loopcheck.robots.log_files import read_log
 from loopcheck.robots.mjcf import compile_model
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, make_case, representative_case
+from loopcheck.validation.comparison.as_is import (
+    Series,
+    follows,
+    residual_series,
+    settled,
+    start_window,
+    step_residuals,
+)
+from loopcheck.validation.comparison.compare import Evidence, summarize
+from loopcheck.validation.comparison.evaluate import Outcome, evaluate, random_case
+from loopcheck.validation.comparison.logs import judge_log, verdicts
+from loopcheck.validation.comparison.readings import differences
+from loopcheck.validation.comparison.targets import case_of
+from loopcheck.validation.comparison.tolerances import with_own_limits
 from loopcheck.validation.execution.workers import ALONE
-from loopcheck.validation.judge.as_is import Series, follows, residual_series, settled, start_window, step_residuals
-from loopcheck.validation.judge.compare import Evidence, summarize
-from loopcheck.validation.judge.evaluate import Outcome, evaluate, random_case
-from loopcheck.validation.judge.logs import judge_log, verdicts
-from loopcheck.validation.judge.readings import differences
-from loopcheck.validation.judge.targets import case_of
-from loopcheck.validation.judge.tolerances import with_own_limits
 from loopcheck.validation.studies.check import stages, study
 from loopcheck.validation.studies.check.study import Check
 from loopcheck.validation.studies.study import run_study
@@ -484,7 +491,7 @@ def test_many_steps_are_judged_in_parts_as_at_once(
     case, motion = four_bar
     log = run(case, motion).log
     series = residual_series(case.mechanism, log, log.q[0])
-    monkeypatch.setattr("loopcheck.validation.judge.as_is.AT_ONCE", 37)
+    monkeypatch.setattr("loopcheck.validation.comparison.as_is.AT_ONCE", 37)
     parts = step_residuals(case.mechanism, log, log.q[0])
     np.testing.assert_allclose(series.relative(parts), series.relative(series.residual), atol=1e-12)
 

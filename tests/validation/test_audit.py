@@ -18,11 +18,11 @@ from loopcheck.robots.inventory import Matrices
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, make_case
-from loopcheck.validation.judge.audit import audit, blocking_reasons, expected_terms
-from loopcheck.validation.judge.evaluate import evaluate
-from loopcheck.validation.judge.results import Results
-from loopcheck.validation.judge.targets import cases_of
-from loopcheck.validation.judge.tolerances import registered
+from loopcheck.validation.comparison.audit import audit, blocking_reasons, expected_terms
+from loopcheck.validation.comparison.evaluate import evaluate
+from loopcheck.validation.comparison.results import Results
+from loopcheck.validation.comparison.targets import cases_of
+from loopcheck.validation.comparison.tolerances import registered
 from loopcheck.validation.studies.check.collect import collect
 from loopcheck.validation.studies.check.record import Request, RunOutput
 from loopcheck.validation.studies.check.sections.audit import first_divergence

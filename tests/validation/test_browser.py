@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 
+from loopcheck.validation.comparison.results import Results, frames_table
+from loopcheck.validation.comparison.targets import cases_of
 from loopcheck.validation.execution.workers import Workers
-from loopcheck.validation.judge.results import Results, frames_table
-from loopcheck.validation.judge.targets import cases_of
 from loopcheck.validation.studies.check.study import run
 from tests.conftest import MODELS
 from tests.validation.conftest import write_report

@@ -16,9 +16,9 @@ from loopcheck.robots.catalogue import CATALOGUE
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import load, make_case
+from loopcheck.validation.comparison.results import read
+from loopcheck.validation.comparison.targets import cases_of
 from loopcheck.validation.execution.folders import IMPORT_FOLDER
-from loopcheck.validation.judge.results import read
-from loopcheck.validation.judge.targets import cases_of
 from loopcheck.validation.studies.check import stages
 from loopcheck.validation.studies.check.movies import NO_MOVIES
 from tests.conftest import MODELS, ZOO
@@ -41,7 +41,7 @@ def test_a_file_is_checked_with_a_motion_of_its_own(
 
 SCRIPT = """
 from pathlib import Path
-from loopcheck.validation.judge.targets import cases_of
+from loopcheck.validation.comparison.targets import cases_of
 from loopcheck.validation.studies.check import stages
 from loopcheck.validation.studies.check.movies import NO_MOVIES
 from loopcheck.validation.studies.check.study import run

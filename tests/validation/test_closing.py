@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from loopcheck.validation.judge.results import Results, table
-from loopcheck.validation.judge.verdicts import CaseVerdict
+from loopcheck.validation.comparison.results import Results, table
+from loopcheck.validation.comparison.verdicts import CaseVerdict
 from loopcheck.validation.report.terminal import verdict_cell
 from loopcheck.validation.studies.check.closing import closing_lines, unsupported_in_words, wholly_unsupported
 from loopcheck.validation.studies.check.terminal import summary

@@ -13,12 +13,12 @@ from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, make_case
-from loopcheck.validation.judge.audit import audit, blocking_reasons, doubts, expected_terms
-from loopcheck.validation.judge.evaluate import evaluate
-from loopcheck.validation.judge.independence import FROM_FILES, IN_WORDS, shares
-from loopcheck.validation.judge.results import Results
-from loopcheck.validation.judge.tolerances import registered
-from loopcheck.validation.judge.verdicts import FILE, case_verdicts
+from loopcheck.validation.comparison.audit import audit, blocking_reasons, doubts, expected_terms
+from loopcheck.validation.comparison.evaluate import evaluate
+from loopcheck.validation.comparison.independence import FROM_FILES, IN_WORDS, shares
+from loopcheck.validation.comparison.results import Results
+from loopcheck.validation.comparison.tolerances import registered
+from loopcheck.validation.comparison.verdicts import FILE, case_verdicts
 from loopcheck.validation.report.blocks import Section, Table
 from loopcheck.validation.studies.check.collect import collect
 from loopcheck.validation.studies.check.record import Request, RunOutput

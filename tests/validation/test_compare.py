@@ -11,9 +11,9 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation, EffortHistory, Rung
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.judge import compare, sources
-from loopcheck.validation.judge.accuracy import Requirement
-from loopcheck.validation.judge.compare import (
+from loopcheck.validation.comparison import compare, sources
+from loopcheck.validation.comparison.accuracy import Requirement
+from loopcheck.validation.comparison.compare import (
     Evidence,
     ladder_rows,
     relative_error,
@@ -21,10 +21,10 @@ from loopcheck.validation.judge.compare import (
     summarize_resolved,
     unexplained,
 )
-from loopcheck.validation.judge.evaluate import Outcome
-from loopcheck.validation.judge.resolution import Resolution
-from loopcheck.validation.judge.targets import cases_of
-from loopcheck.validation.judge.tolerances import Tolerance, registered
+from loopcheck.validation.comparison.evaluate import Outcome
+from loopcheck.validation.comparison.resolution import Resolution
+from loopcheck.validation.comparison.targets import cases_of
+from loopcheck.validation.comparison.tolerances import Tolerance, registered
 from tests.conftest import MODELS
 
 T = np.array([0.0, 0.1, 0.2])

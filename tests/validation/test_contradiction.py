@@ -11,9 +11,9 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.compare import summarize
-from loopcheck.validation.judge.evaluate import outcome_of
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.compare import summarize
+from loopcheck.validation.comparison.evaluate import outcome_of
 from tests.conftest import CaseMaker
 from tests.validation.test_audit import table_of
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from loopcheck.robots.errors import INTERNAL, HarnessError
 from loopcheck.robots.robot import load
+from loopcheck.validation.comparison.results import Results
+from loopcheck.validation.comparison.targets import cases_of
 from loopcheck.validation.execution.workers import ALONE
-from loopcheck.validation.judge.results import Results
-from loopcheck.validation.judge.targets import cases_of
 from loopcheck.validation.studies.check.study import run
 from loopcheck.validation.studies.judge.library import judge
 from loopcheck.validation.studies.tune.study import Tune

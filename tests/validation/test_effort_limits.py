@@ -8,8 +8,8 @@ import pytest
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.mechanism import EffortLimit
-from loopcheck.validation.judge.results import read
-from loopcheck.validation.judge.targets import cases_of
+from loopcheck.validation.comparison.results import read
+from loopcheck.validation.comparison.targets import cases_of
 from loopcheck.validation.studies.check.collect import needed
 from tests.conftest import MODELS
 from tests.validation.conftest import Command

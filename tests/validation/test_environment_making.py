@@ -101,9 +101,9 @@ def test_only_what_comes_as_source_alone_is_built(
 def test_workers_need_no_package_that_is_left_out() -> None:
     modules = [
         "loopcheck.validation.execution.remote_worker",
-        "loopcheck.validation.judge.evaluate",
-        "loopcheck.validation.judge.audit",
-        "loopcheck.validation.judge.resolution",
+        "loopcheck.validation.comparison.evaluate",
+        "loopcheck.validation.comparison.audit",
+        "loopcheck.validation.comparison.resolution",
         "loopcheck.validation.studies.mutants.detection",
         "loopcheck.validation.studies.tune.budget",
         "loopcheck.validation.studies.control.runs",

@@ -26,6 +26,8 @@ from loopcheck.engines.ladder import outlines, sourced
 from loopcheck.robots.errors import EngineNotInstalledError, NotFoundError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.evaluate import evaluate
 from loopcheck.validation.execution import remote_calls
 from loopcheck.validation.execution.environments import (
     PLACE,
@@ -41,8 +43,6 @@ from loopcheck.validation.execution.journal import Task, keys
 from loopcheck.validation.execution.remote_calls import LostCallError, call, end
 from loopcheck.validation.execution.remote_worker import dumps
 from loopcheck.validation.execution.workers import TaskLog, WorkerFailure, Workers, worker_pool
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.evaluate import evaluate
 from loopcheck.validation.studies import study as study_module
 from loopcheck.validation.studies.check.study import Check
 from loopcheck.validation.studies.sweep.cases import COMPUTED, Variation, compute_cases

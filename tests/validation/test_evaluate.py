@@ -3,8 +3,8 @@
 import pytest
 
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.validation.judge.evaluate import START, evaluate
-from loopcheck.validation.judge.targets import cases_of
+from loopcheck.validation.comparison.evaluate import START, evaluate
+from loopcheck.validation.comparison.targets import cases_of
 from tests.conftest import MODELS
 
 

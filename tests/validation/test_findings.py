@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopcheck.validation.judge.results import VERDICTS, Results, table
-from loopcheck.validation.judge.verdicts import (
+from loopcheck.validation.comparison.results import VERDICTS, Results, table
+from loopcheck.validation.comparison.verdicts import (
     JUDGED,
     MEANING,
     SEVERITY,

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from loopcheck import engines
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.independence import OURS, Basis, bases, lineage
-from loopcheck.validation.judge.results import Results, table
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.independence import OURS, Basis, bases, lineage
+from loopcheck.validation.comparison.results import Results, table
 from loopcheck.validation.studies.check.sections.answer import answer
 from loopcheck.validation.studies.check.sections.verdicts import verdicts
 from tests.validation.test_report import EMPTY, summary_row

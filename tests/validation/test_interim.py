@@ -13,14 +13,14 @@ from rich.console import Console, RenderableType
 
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
+from loopcheck.validation.comparison.audit import audit, blocking_reasons, doubts, expected_terms
+from loopcheck.validation.comparison.compare import Evidence, summarize
+from loopcheck.validation.comparison.evaluate import evaluate, random_case
+from loopcheck.validation.comparison.targets import cases_of
+from loopcheck.validation.comparison.tolerances import registered
+from loopcheck.validation.comparison.verdicts import FILE, Key
 from loopcheck.validation.execution import workers
 from loopcheck.validation.execution.progress import Bars, Lines
-from loopcheck.validation.judge.audit import audit, blocking_reasons, doubts, expected_terms
-from loopcheck.validation.judge.compare import Evidence, summarize
-from loopcheck.validation.judge.evaluate import evaluate, random_case
-from loopcheck.validation.judge.targets import cases_of
-from loopcheck.validation.judge.tolerances import registered
-from loopcheck.validation.judge.verdicts import FILE, Key
 from loopcheck.validation.studies.check.interim import UNAUDITED, UNRESOLVED, Interim
 from loopcheck.validation.studies.check.study import Check, run
 from loopcheck.validation.studies.study import run_study

@@ -16,10 +16,10 @@ import pandas as pd
 import pytest
 from diskcache import Cache
 
+from loopcheck.validation.comparison.evaluate import Outcome
+from loopcheck.validation.comparison.results import TABLES, read
 from loopcheck.validation.execution.files import LOCK, locked
 from loopcheck.validation.execution.journal import JOURNAL
-from loopcheck.validation.judge.evaluate import Outcome
-from loopcheck.validation.judge.results import TABLES, read
 from loopcheck.validation.studies.sweep.cases import Variation, compute_cases, drawn, nominal
 from loopcheck.validation.studies.sweep.dataset import PARTS
 from tests.conftest import MODELS

@@ -9,21 +9,21 @@ import pytest
 from diskcache import Cache
 
 from loopcheck.robots.errors import HarnessError, OutputError
+from loopcheck.validation.comparison.known_issues import LEDGER
+from loopcheck.validation.comparison.targets import cases_of
+from loopcheck.validation.comparison.tolerances import REGISTER
 from loopcheck.validation.execution import journal as journals
 from loopcheck.validation.execution.files import locked
 from loopcheck.validation.execution.journal import JOURNAL, Task, journal_in, keys
 from loopcheck.validation.execution.workers import WorkerFailure, Workers, worker_pool
-from loopcheck.validation.judge.known_issues import LEDGER
-from loopcheck.validation.judge.targets import cases_of
-from loopcheck.validation.judge.tolerances import REGISTER
 from loopcheck.validation.studies.check.study import Check
 from loopcheck.validation.studies.study import run_study
 from tests.conftest import MODELS
 from tests.validation.conftest import in_this_process
 
 COMPUTING = (
-    "loopcheck.validation.judge.evaluate",
-    "loopcheck.validation.judge.audit",
+    "loopcheck.validation.comparison.evaluate",
+    "loopcheck.validation.comparison.audit",
     "loopcheck.validation.studies.errata.costs",
     "loopcheck.validation.studies.free_motion.measure",
     "loopcheck.validation.studies.mutants.detection",
@@ -58,14 +58,16 @@ def test_how_results_are_shown_does_not_matter_to_them(module: str) -> None:
 
 
 def test_what_a_module_imports_matters_directly_or_not() -> None:
-    assert "loopcheck.validation.judge.compare" in journals._imported("loopcheck.validation.studies.mutants.detection")
-    assert "loopcheck.validation.judge.tolerances" in journals._imported(
+    assert "loopcheck.validation.comparison.compare" in journals._imported(
+        "loopcheck.validation.studies.mutants.detection"
+    )
+    assert "loopcheck.validation.comparison.tolerances" in journals._imported(
         "loopcheck.validation.studies.mutants.detection"
     )  # by way of compare
 
 
 def test_limits_and_known_issues_matter_to_results() -> None:
-    assert {REGISTER, LEDGER} <= journals.code_files("loopcheck.validation.judge.compare")
+    assert {REGISTER, LEDGER} <= journals.code_files("loopcheck.validation.comparison.compare")
 
 
 def test_other_packages_matter_to_results_and_our_own_metadata_do_not(

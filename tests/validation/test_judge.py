@@ -16,8 +16,8 @@ from loopcheck.robots.errors import HarnessError, NotFoundError
 from loopcheck.robots.log import Held, Instantaneous, Log
 from loopcheck.robots.log_files import read_log, write_log
 from loopcheck.robots.robot import Case, load, make_case
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.logs import (
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.logs import (
     JudgedLog,
     LogOptions,
     fit_rows,
@@ -25,7 +25,7 @@ from loopcheck.validation.judge.logs import (
     log_rows,
     verdicts,
 )
-from loopcheck.validation.judge.targets import case_of
+from loopcheck.validation.comparison.targets import case_of
 from loopcheck.validation.studies.judge.study import (
     compared,
     judge_file,

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from loopcheck.robots.errors import OutputError
-from loopcheck.validation.judge.results import Results, read, table
+from loopcheck.validation.comparison.results import Results, read, table
 from loopcheck.validation.report.blocks import plain
 from loopcheck.validation.studies.check.junit import write_junit
 from tests.conftest import MODELS

@@ -16,10 +16,10 @@ from loopcheck.engines.extrapolation import value_at_zero
 from loopcheck.engines.ladder import STEP, Ladder, ladders
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, representative_case
+from loopcheck.validation.comparison.targets import cases_of
+from loopcheck.validation.comparison.tolerances import registered
 from loopcheck.validation.execution.tables import read_tables
 from loopcheck.validation.execution.workers import Workers, worker_pool
-from loopcheck.validation.judge.targets import cases_of
-from loopcheck.validation.judge.tolerances import registered
 from loopcheck.validation.studies.refinement import study, tuned
 from loopcheck.validation.studies.refinement.advice import ANY, PLAIN, advice, answer, own_settings
 from loopcheck.validation.studies.refinement.analysis import (

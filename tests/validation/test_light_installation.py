@@ -10,9 +10,9 @@ import pytest
 from loopcheck.robots.errors import MechanismError, OutputError
 from loopcheck.robots.log_files import read_log
 from loopcheck.robots.robot import load, make_case
+from loopcheck.validation.comparison.results import TABLES, read, write
 from loopcheck.validation.execution import tables
 from loopcheck.validation.execution.workers import Workers
-from loopcheck.validation.judge.results import TABLES, read, write
 from loopcheck.validation.report.charts import plotly_script
 from loopcheck.validation.studies.check.study import run
 from loopcheck.validation.studies.study import run_study
@@ -28,7 +28,7 @@ sys.modules.update(dict.fromkeys({EXTRAS!r}))  # no import finds them
 from pathlib import Path
 from loopcheck.robots.robot import load, make_case
 from loopcheck.validation.execution.workers import Workers
-from loopcheck.validation.judge.results import read, write
+from loopcheck.validation.comparison.results import read, write
 from loopcheck.validation.studies.check.study import run
 from tests.validation.conftest import write_report
 if __name__ == "__main__":

@@ -19,9 +19,9 @@ from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import with_overrides
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, make_case
+from loopcheck.validation.comparison.verdicts import FILE
 from loopcheck.validation.execution.errors import internal_errors
 from loopcheck.validation.execution.journal import JOURNAL
-from loopcheck.validation.judge.verdicts import FILE
 from loopcheck.validation.studies.mutants import faults, misreadings, study
 from loopcheck.validation.studies.mutants.detection import (
     CAUGHT,

@@ -10,9 +10,9 @@ from loopcheck.robots.efforts import Deviation, EffortHistory
 from loopcheck.robots.errors import EngineError, ShapeError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.compare import summarize
-from loopcheck.validation.judge.evaluate import Outcome, evaluate
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.compare import summarize
+from loopcheck.validation.comparison.evaluate import Outcome, evaluate
 from loopcheck.validation.studies.mutants.faults import Compute, by_key
 
 JUDGED = ("/kkt", "/forward", "/lagrange", "/paper")

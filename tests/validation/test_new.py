@@ -11,8 +11,8 @@ import pytest
 from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.robot import load
+from loopcheck.validation.comparison.targets import cases_of
 from loopcheck.validation.execution.workers import Workers
-from loopcheck.validation.judge.targets import cases_of
 from loopcheck.validation.studies.check.study import run
 from tests.conftest import MODELS
 from tests.validation.conftest import Command, exit_status

@@ -8,11 +8,11 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.errors import NotFoundError, NotRepresentableError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.compare import Evidence, summarize
-from loopcheck.validation.judge.evaluate import Outcome, attempt, evaluate
-from loopcheck.validation.judge.targets import case_of
-from loopcheck.validation.judge.verdicts import NOT_SUPPORTED
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.compare import Evidence, summarize
+from loopcheck.validation.comparison.evaluate import Outcome, attempt, evaluate
+from loopcheck.validation.comparison.targets import case_of
+from loopcheck.validation.comparison.verdicts import NOT_SUPPORTED
 from tests.conftest import MODELS
 from tests.validation.conftest import Command
 

@@ -14,11 +14,11 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.compare import summarize
-from loopcheck.validation.judge.evaluate import Outcome, evaluate
-from loopcheck.validation.judge.targets import cases_of
-from loopcheck.validation.judge.tolerances import registered
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.compare import summarize
+from loopcheck.validation.comparison.evaluate import Outcome, evaluate
+from loopcheck.validation.comparison.targets import cases_of
+from loopcheck.validation.comparison.tolerances import registered
 from tests.conftest import MODELS
 
 JUDGED = [name for name, limit in registered().items() if limit.relative_error and name != "analytic/paper"]

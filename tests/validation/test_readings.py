@@ -15,9 +15,9 @@ from loopcheck.engines.mujoco.stepper import MujocoStepper
 from loopcheck.robots.log import Held, Log
 from loopcheck.robots.mjcf import compile_model
 from loopcheck.robots.robot import Case
-from loopcheck.validation.judge.limits import DISTINCT_READING
-from loopcheck.validation.judge.logs import judge_log, verdicts
-from loopcheck.validation.judge.readings import (
+from loopcheck.validation.comparison.limits import DISTINCT_READING
+from loopcheck.validation.comparison.logs import judge_log, verdicts
+from loopcheck.validation.comparison.readings import (
     EFFORT,
     GEARED,
     LATE,

@@ -16,9 +16,9 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.errors import EngineError, OutputError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
+from loopcheck.validation.comparison.results import Results, frames_table, read, write
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.workers import Workers, worker_pool
-from loopcheck.validation.judge.results import Results, frames_table, read, write
 from loopcheck.validation.report import schematic
 from loopcheck.validation.report.geometry import is_planar, paths, point_rows
 from loopcheck.validation.studies.check import movies as drawing

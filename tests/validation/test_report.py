@@ -15,12 +15,12 @@ import pandas as pd
 import pytest
 
 from loopcheck.robots.errors import OutputError
+from loopcheck.validation.comparison import results as result_tables
+from loopcheck.validation.comparison.results import TABLES, Results, table
+from loopcheck.validation.comparison.targets import cases_of
+from loopcheck.validation.comparison.verdicts import CaseVerdict, case_verdicts, verdict_counts
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.workers import Workers, worker_pool
-from loopcheck.validation.judge import results as result_tables
-from loopcheck.validation.judge.results import TABLES, Results, table
-from loopcheck.validation.judge.targets import cases_of
-from loopcheck.validation.judge.verdicts import CaseVerdict, case_verdicts, verdict_counts
 from loopcheck.validation.report import figures, schematic
 from loopcheck.validation.report.blocks import Block, Section
 from loopcheck.validation.report.pages import completed

@@ -19,12 +19,12 @@ from loopcheck.robots.efforts import Deviation, EffortHistory, Refinable, Source
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, make_case
-from loopcheck.validation.judge import compare, resolution, sources
-from loopcheck.validation.judge.compare import judge_effort, summarize_resolved
-from loopcheck.validation.judge.evaluate import evaluate
-from loopcheck.validation.judge.noise import FIGURES, FORMULATION, noise_rows
-from loopcheck.validation.judge.resolution import ULPS, measure_resolution, moved, variants
-from loopcheck.validation.judge.tolerances import registered
+from loopcheck.validation.comparison import compare, resolution, sources
+from loopcheck.validation.comparison.compare import judge_effort, summarize_resolved
+from loopcheck.validation.comparison.evaluate import evaluate
+from loopcheck.validation.comparison.noise import FIGURES, FORMULATION, noise_rows
+from loopcheck.validation.comparison.resolution import ULPS, measure_resolution, moved, variants
+from loopcheck.validation.comparison.tolerances import registered
 from loopcheck.validation.studies.check.study import run
 from loopcheck.validation.studies.mutants.detection import prepare, rows_of_faults
 from loopcheck.validation.studies.mutants.faults import by_key
@@ -357,7 +357,7 @@ def test_a_small_actuator_is_resolved_beside_a_large_one(name: str, configuratio
     "name", [name for name, of in registered().items() if of.relative_error is not None and "mjx" not in name]
 )
 def test_noise_is_registered_from_all_robots(name: str, crank: tuple[Case, Motion]) -> None:
-    """No noise exceeds the registered noise; all robots: `python -m loopcheck.validation.judge.noise`."""
+    """No noise exceeds the registered noise; all robots: `python -m loopcheck.validation.comparison.noise`."""
     case, _ = crank
     if name not in sources.names(case.robot):
         pytest.skip(f"{case.robot.name} has no {name}")
@@ -377,7 +377,7 @@ def test_the_noise_of_a_robot_is_measured_by_its_command(tmp_path: Path) -> None
     command = [
         sys.executable,
         "-m",
-        "loopcheck.validation.judge.noise",
+        "loopcheck.validation.comparison.noise",
         "--robot",
         "four_bar",
         "--source",

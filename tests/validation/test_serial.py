@@ -27,9 +27,9 @@ from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.robot import Case, MotionSpec, Robot, make_case
+from loopcheck.validation.comparison.closed_twins import possible_twins
+from loopcheck.validation.comparison.results import read as results_in
 from loopcheck.validation.execution.workers import Workers
-from loopcheck.validation.judge.closed_twins import possible_twins
-from loopcheck.validation.judge.results import read as results_in
 from loopcheck.validation.report import pages
 from loopcheck.validation.report.blocks import Section
 from loopcheck.validation.studies.check.sections.robots import robots

@@ -18,13 +18,13 @@ from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.model_file import ModelFile, files_of
 from loopcheck.robots.robot import Case
+from loopcheck.validation.comparison import targets
+from loopcheck.validation.comparison.evaluate import prescribe_or_error
+from loopcheck.validation.comparison.logs import LogOptions
+from loopcheck.validation.comparison.targets import case_of
 from loopcheck.validation.execution.journal import Task, journal_in, keys
 from loopcheck.validation.execution.progress import NoDisplay
 from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool, Workers, worker_pool
-from loopcheck.validation.judge import targets
-from loopcheck.validation.judge.evaluate import prescribe_or_error
-from loopcheck.validation.judge.logs import LogOptions
-from loopcheck.validation.judge.targets import case_of
 from loopcheck.validation.studies.atlas.tuning import tuned_cost
 from loopcheck.validation.studies.judge.study import judge_of_files
 from loopcheck.validation.studies.serial.study import Serial

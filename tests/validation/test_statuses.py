@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from loopcheck.validation.comparison import targets, verdicts
+from loopcheck.validation.comparison.verdicts import verdict_of_figure, within
 from loopcheck.validation.execution.errors import internal_error, internal_errors
-from loopcheck.validation.judge import targets, verdicts
-from loopcheck.validation.judge.verdicts import verdict_of_figure, within
 from loopcheck.validation.studies.errata.costs import CORRECTED
 from loopcheck.validation.studies.errata.study import Errata
 from loopcheck.validation.studies.free_motion.study import FreeMotion

@@ -20,10 +20,10 @@ from loopcheck.analytic.motion.assembly import assemble
 from loopcheck.robots.errors import HarnessError, LoopClosureError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.robot import Case, load, make_case
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.logs import judge_log
 from loopcheck.validation.execution import cluster as dask
 from loopcheck.validation.execution.workers import ALL_CORES, worker_pool
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.logs import judge_log
 from loopcheck.validation.studies.preload import PRELOAD
 from loopcheck.validation.studies.study import computed, run_study
 from loopcheck.validation.studies.sweep import study

@@ -12,9 +12,9 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.inventory import Inventory, Matrices
 from loopcheck.robots.mechanism import Mechanism, Wrench
 from loopcheck.robots.robot import Case
-from loopcheck.validation.judge.audit import ExpectedTerms, expected_terms
-from loopcheck.validation.judge.tiers import QUANTITIES, QuantityCheck, instantaneous, static
-from loopcheck.validation.judge.tolerances import audits
+from loopcheck.validation.comparison.audit import ExpectedTerms, expected_terms
+from loopcheck.validation.comparison.tiers import QUANTITIES, QuantityCheck, instantaneous, static
+from loopcheck.validation.comparison.tolerances import audits
 from tests.conftest import CaseMaker
 from tests.engines.mechanisms import FIVE_BAR
 

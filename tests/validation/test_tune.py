@@ -17,9 +17,9 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.mujoco import as_is
 from loopcheck.engines.tuning import STEPS, Family
 from loopcheck.robots.errors import OutputError
+from loopcheck.validation.comparison.as_is import Settled, residual_series
+from loopcheck.validation.comparison.targets import case_of
 from loopcheck.validation.execution.workers import ALONE, Workers, worker_pool
-from loopcheck.validation.judge.as_is import Settled, residual_series
-from loopcheck.validation.judge.targets import case_of
 from loopcheck.validation.studies.study import run_study
 from loopcheck.validation.studies.tune import trial
 from loopcheck.validation.studies.tune.engine import AskedTuning, tuning_of

@@ -225,7 +225,7 @@ def test_bad_input_is_one_line(arguments: tuple[str, str], says: str, loopcheck:
 def test_errors_of_settings_are_those_of_the_file_as_it_is(case: Case) -> None:
     """The file's own settings give the run of `mujoco/as_is`, and a step of half the length half its lateness."""
     from loopcheck import engines
-    from loopcheck.validation.judge.as_is import settled
+    from loopcheck.validation.comparison.as_is import settled
 
     motion, given = prescribe(case), tuning.given(case.mechanism)
     tried = choices(tuning, own.CHOICES, given)

@@ -42,8 +42,8 @@ def _robots(targets: tuple[str, ...]) -> Iterator[tuple[str, Mapping[str, Any]]]
     """Name and properties of each robot."""
     from loopcheck.robots.catalogue import names, want_targets
     from loopcheck.robots.robot import configurations, modes
-    from loopcheck.validation.judge import sources
-    from loopcheck.validation.judge.targets import robot_of
+    from loopcheck.validation.comparison import sources
+    from loopcheck.validation.comparison.targets import robot_of
 
     want_targets(targets)
     for target in targets or names():

@@ -198,7 +198,7 @@ def code_files(module: str) -> set[Path]:
     """Files of `validation` that the functions of a module depend on."""
     if not module.startswith("loopcheck.validation."):
         return set()
-    return {*map(_source, _imported(module)), *(ROOT / "validation/judge").glob("*.toml")}
+    return {*map(_source, _imported(module)), *(ROOT / "validation/comparison").glob("*.toml")}
 
 
 def _imported(module: str) -> set[str]:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeAlias
 import pandas as pd
 from tabulate import tabulate
 
+from loopcheck.validation.comparison.verdicts import MEANING
 from loopcheck.validation.execution.journal import Task
-from loopcheck.validation.judge.verdicts import MEANING
 
 NOTHING = "\N{EN DASH}"
 LONG = 16

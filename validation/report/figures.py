@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from loopcheck.robots.arrays import Array
-from loopcheck.validation.judge.sources import has_accuracy
-from loopcheck.validation.judge.verdicts import WORST_FIRST, CaseVerdict, accuracy_divisor, gravest, reference_of
+from loopcheck.validation.comparison.sources import has_accuracy
+from loopcheck.validation.comparison.verdicts import WORST_FIRST, CaseVerdict, accuracy_divisor, gravest, reference_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,8 +13,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from loopcheck.validation.comparison.verdicts import CaseVerdict, worst
 from loopcheck.validation.execution.progress import text_console
-from loopcheck.validation.judge.verdicts import CaseVerdict, worst
 
 COLOURS = {
     "disagree": "bold red",

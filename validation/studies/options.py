@@ -126,7 +126,7 @@ def _complete_target(_: click.Context, __: click.Parameter, incomplete: str) -> 
 
 
 def _complete_source(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from loopcheck.validation.judge.sources import every_name
+    from loopcheck.validation.comparison.sources import every_name
 
     return [CompletionItem(name) for name in every_name() if name.startswith(incomplete)]
 
@@ -217,13 +217,13 @@ def representative_cases(
     """One case of each target: first variant, first regular mode, loaded by gravity; without targets, all robots.
 
     Args:
-        targets: See `loopcheck.validation.judge.targets.robot_of`.
+        targets: See `loopcheck.validation.comparison.targets.robot_of`.
         modes: Mode, instead of the first regular mode.
         configurations: Configuration, instead of the vertical configuration.
     """
     from loopcheck.robots.catalogue import names, want_targets
     from loopcheck.robots.robot import representative_case
-    from loopcheck.validation.judge.targets import robot_of
+    from loopcheck.validation.comparison.targets import robot_of
 
     want_targets(targets)
     mode, configuration = next(iter(modes), ""), next(iter(configurations), "")

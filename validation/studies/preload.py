@@ -2,8 +2,8 @@
 
 PRELOAD = (
     "loopcheck.validation.execution.workers",
-    "loopcheck.validation.judge.audit",
-    "loopcheck.validation.judge.evaluate",
+    "loopcheck.validation.comparison.audit",
+    "loopcheck.validation.comparison.evaluate",
     "loopcheck.engines.mujoco.routes.forward",
 )
 """Names of modules, without their imports, so that a command with these names answers at once."""

@@ -19,6 +19,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from loopcheck.robots.errors import INTERNAL, OutputError
+from loopcheck.validation.comparison import verdicts
 from loopcheck.validation.execution.code_state import commit
 from loopcheck.validation.execution.environments import engine_versions, used_environments
 from loopcheck.validation.execution.errors import internal_errors
@@ -26,7 +27,6 @@ from loopcheck.validation.execution.files import RECORD, locked
 from loopcheck.validation.execution.journal import journal_in
 from loopcheck.validation.execution.tables import TableSpec, read_record, read_tables, write_csv, write_tables
 from loopcheck.validation.execution.workers import ALL_CORES, TaskLog, WorkerPool, Workers, worker_pool
-from loopcheck.validation.judge import verdicts
 from loopcheck.validation.report import pages
 from loopcheck.validation.report.blocks import Section
 from loopcheck.validation.studies.preload import PRELOAD

@@ -10,9 +10,9 @@ import pandas as pd
 
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.robot import Case
+from loopcheck.validation.comparison.verdicts import shown_errors
 from loopcheck.validation.execution.folders import user_folder
 from loopcheck.validation.execution.workers import WorkerFailure
-from loopcheck.validation.judge.verdicts import shown_errors
 from loopcheck.validation.studies.atlas.fetching import FOLDER
 from loopcheck.validation.studies.atlas.manifest import Entry
 from loopcheck.validation.studies.atlas.reading import ReadModel

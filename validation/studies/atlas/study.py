@@ -12,14 +12,14 @@ from rich.markup import escape
 from loopcheck import engines
 from loopcheck.robots.errors import HarnessError, NotFoundError
 from loopcheck.robots.motion import Motion
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.evaluate import prescribe_or_error
+from loopcheck.validation.comparison.results import TABLES
+from loopcheck.validation.comparison.verdicts import Key
 from loopcheck.validation.execution.cluster import on_cluster
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.evaluate import prescribe_or_error
-from loopcheck.validation.judge.results import TABLES
-from loopcheck.validation.judge.verdicts import Key
 from loopcheck.validation.report import terminal
 from loopcheck.validation.report.blocks import Section, digits, table
 from loopcheck.validation.studies.atlas.fetching import PUBLIC, fetched, want_remote

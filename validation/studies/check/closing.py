@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from loopcheck import engines
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.closed_twins import AS_IT_IS
-from loopcheck.validation.judge.results import Results
-from loopcheck.validation.judge.verdicts import (
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.closed_twins import AS_IT_IS
+from loopcheck.validation.comparison.results import Results
+from loopcheck.validation.comparison.verdicts import (
     CASE,
     JUDGED,
     NOT_SUPPORTED,

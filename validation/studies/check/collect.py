@@ -13,12 +13,12 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.mechanism import EffortLimit
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, modes
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.audit import effort_rows
-from loopcheck.validation.judge.compare import case_and_source, ladder_rows, summarize
-from loopcheck.validation.judge.evaluate import Outcome
-from loopcheck.validation.judge.results import Results, table
-from loopcheck.validation.judge.verdicts import Key
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.audit import effort_rows
+from loopcheck.validation.comparison.compare import case_and_source, ladder_rows, summarize
+from loopcheck.validation.comparison.evaluate import Outcome
+from loopcheck.validation.comparison.results import Results, table
+from loopcheck.validation.comparison.verdicts import Key
 from loopcheck.validation.report.geometry import point_rows
 from loopcheck.validation.studies.check.record import Request, RunOutput, run_record
 

@@ -82,17 +82,17 @@ def command(
     want_files([selection["motion"]] if isinstance(selection["motion"], Path) else [])
     own_limits = numbers_of(tolerances, "--tolerance")
     if sources:
-        from loopcheck.validation.judge.sources import groups
+        from loopcheck.validation.comparison.sources import groups
 
         groups(sources)  # refuses unknown names
+    from loopcheck.validation.comparison.targets import cases_of
     from loopcheck.validation.execution.files import want_writable
-    from loopcheck.validation.judge.targets import cases_of
 
     if junit:
         want_writable(junit.parent)
     cases = cases_of(targets, **selection)  # type: ignore[arg-type]
     execution.prepare()
-    from loopcheck.validation.judge.closed_twins import possible_twins
+    from loopcheck.validation.comparison.closed_twins import possible_twins
     from loopcheck.validation.studies.check.junit import write_junit
     from loopcheck.validation.studies.check.study import Check, results_of
     from loopcheck.validation.studies.serial.beside import closed_twin
@@ -125,7 +125,7 @@ def _targets(targets: tuple[str, ...], *, every: bool) -> tuple[str, ...]:
 
 def _limits(accuracy: float | None) -> Mapping[str, float]:
     """Limit of the error of every unmodified simulation, by name of the source [-]."""
-    from loopcheck.validation.judge.sources import is_as_is
-    from loopcheck.validation.judge.tolerances import registered
+    from loopcheck.validation.comparison.sources import is_as_is
+    from loopcheck.validation.comparison.tolerances import registered
 
     return {} if accuracy is None else {name: accuracy for name in registered() if is_as_is(name)}

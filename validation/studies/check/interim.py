@@ -6,12 +6,12 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.audit import Row, blocking_reasons, doubts
-from loopcheck.validation.judge.compare import Evidence, verdict_rows
-from loopcheck.validation.judge.evaluate import Outcome
-from loopcheck.validation.judge.tolerances import Tolerance
-from loopcheck.validation.judge.verdicts import FILE, CaseVerdict, Key, verdict_of
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.audit import Row, blocking_reasons, doubts
+from loopcheck.validation.comparison.compare import Evidence, verdict_rows
+from loopcheck.validation.comparison.evaluate import Outcome
+from loopcheck.validation.comparison.tolerances import Tolerance
+from loopcheck.validation.comparison.verdicts import FILE, CaseVerdict, Key, verdict_of
 from loopcheck.validation.report.terminal import awaited, table, verdict_cell
 
 UNAUDITED = "audit pending"

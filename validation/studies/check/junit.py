@@ -14,9 +14,9 @@ import pandas as pd
 from junitparser import Error, Failure, JUnitXml, Properties, Property, Skipped, TestCase, TestSuite
 
 from loopcheck.robots.errors import OutputError
-from loopcheck.validation.judge.results import Results
-from loopcheck.validation.judge.sources import has_accuracy
-from loopcheck.validation.judge.verdicts import (
+from loopcheck.validation.comparison.results import Results
+from loopcheck.validation.comparison.sources import has_accuracy
+from loopcheck.validation.comparison.verdicts import (
     CASE,
     JUDGED,
     NOT_SUPPORTED,

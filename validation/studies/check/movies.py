@@ -14,9 +14,9 @@ from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.mechanism import WORLD, Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
+from loopcheck.validation.comparison.verdicts import Key
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool
-from loopcheck.validation.judge.verdicts import Key
 from loopcheck.validation.report.geometry import TRACE, is_planar, paths, steps_shown
 
 QUALITY = 40

@@ -10,16 +10,16 @@ from loopcheck.analytic.papers import paper_model
 from loopcheck.robots.model_file import file_hash
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, WrenchSpec
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.audit import Row, blocking_reasons, doubts
+from loopcheck.validation.comparison.compare import Evidence
+from loopcheck.validation.comparison.evaluate import Outcome, weighting
+from loopcheck.validation.comparison.independence import lineage, shares
+from loopcheck.validation.comparison.known_issues import concerning
+from loopcheck.validation.comparison.resolution import SEED, Resolution
+from loopcheck.validation.comparison.tolerances import REGISTER, Tolerance, audits, digest, registered
+from loopcheck.validation.comparison.verdicts import Key
 from loopcheck.validation.execution.environments import is_there
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.audit import Row, blocking_reasons, doubts
-from loopcheck.validation.judge.compare import Evidence
-from loopcheck.validation.judge.evaluate import Outcome, weighting
-from loopcheck.validation.judge.independence import lineage, shares
-from loopcheck.validation.judge.known_issues import concerning
-from loopcheck.validation.judge.resolution import SEED, Resolution
-from loopcheck.validation.judge.tolerances import REGISTER, Tolerance, audits, digest, registered
-from loopcheck.validation.judge.verdicts import Key
 from loopcheck.validation.studies.check.movies import NO_MOVIES, Movies
 
 

@@ -6,7 +6,7 @@ template renders the blocks as HTML and another as Markdown, with the same conte
 
 from collections.abc import Callable
 
-from loopcheck.validation.judge.results import Results
+from loopcheck.validation.comparison.results import Results
 from loopcheck.validation.report.blocks import Section
 from loopcheck.validation.studies.check.sections.answer import answer
 from loopcheck.validation.studies.check.sections.appendix import explained, provenance, sources

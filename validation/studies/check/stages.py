@@ -17,12 +17,10 @@ from typing import Any, NamedTuple, TypeAlias
 from loopcheck.robots.errors import HarnessError, SingularityError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.execution.journal import Task
-from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool, nothing
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.audit import ExpectedTerms, Row, audit, expected_terms, failed_row
-from loopcheck.validation.judge.compare import summarize, unexplained
-from loopcheck.validation.judge.evaluate import (
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.audit import ExpectedTerms, Row, audit, expected_terms, failed_row
+from loopcheck.validation.comparison.compare import summarize, unexplained
+from loopcheck.validation.comparison.evaluate import (
     Outcome,
     evaluate,
     motion_key,
@@ -30,8 +28,10 @@ from loopcheck.validation.judge.evaluate import (
     random_case,
     random_motion_or_error,
 )
-from loopcheck.validation.judge.resolution import Resolution, measure_resolution
-from loopcheck.validation.judge.verdicts import FILE, Key
+from loopcheck.validation.comparison.resolution import Resolution, measure_resolution
+from loopcheck.validation.comparison.verdicts import FILE, Key
+from loopcheck.validation.execution.journal import Task
+from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool, nothing
 from loopcheck.validation.studies.check.interim import Interim
 from loopcheck.validation.studies.check.movies import movies
 from loopcheck.validation.studies.check.record import Request, RunOutput

@@ -11,14 +11,14 @@ from typing import Any, ClassVar
 from loopcheck.robots.log_files import write_log
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.evaluate import Outcome
+from loopcheck.validation.comparison.results import TABLES, Results
+from loopcheck.validation.comparison.tolerances import with_own_limits
+from loopcheck.validation.comparison.verdicts import Key, exit_verdicts
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec
 from loopcheck.validation.execution.workers import ALL_CORES, WorkerPool, Workers, worker_pool
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.evaluate import Outcome
-from loopcheck.validation.judge.results import TABLES, Results
-from loopcheck.validation.judge.tolerances import with_own_limits
-from loopcheck.validation.judge.verdicts import Key, exit_verdicts
 from loopcheck.validation.report.blocks import Section
 from loopcheck.validation.studies.check.collect import collect
 from loopcheck.validation.studies.check.record import Request

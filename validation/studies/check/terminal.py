@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from rich.console import RenderableType
 from rich.text import Text
 
-from loopcheck.validation.judge.results import Results
-from loopcheck.validation.judge.verdicts import CaseVerdict, about_robots, case_verdicts
+from loopcheck.validation.comparison.results import Results
+from loopcheck.validation.comparison.verdicts import CaseVerdict, about_robots, case_verdicts
 from loopcheck.validation.report.terminal import table, verdict_cell
 from loopcheck.validation.studies.check.closing import closing_lines, unsupported_in_words, wholly_unsupported
 

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 
 from loopcheck.robots.robot import DEFAULT
-from loopcheck.validation.judge.results import Results
-from loopcheck.validation.judge.sources import is_log
-from loopcheck.validation.judge.verdicts import CASE, CaseVerdict, Key, case_verdicts, original_mode
+from loopcheck.validation.comparison.results import Results
+from loopcheck.validation.comparison.sources import is_log
+from loopcheck.validation.comparison.verdicts import CASE, CaseVerdict, Key, case_verdicts, original_mode
 from loopcheck.validation.report.blocks import NOTHING, Block, Cell, Section, Table
 
 RUN_HEADERS = {

@@ -19,7 +19,7 @@ def command(targets: tuple[str, ...], execution: Execution) -> int:
     """
     from loopcheck.robots.catalogue import names, want_targets
     from loopcheck.robots.robot import load
-    from loopcheck.validation.judge.targets import robot_of
+    from loopcheck.validation.comparison.targets import robot_of
 
     want_targets(targets)
     robots = [robot_of(target) for target in targets or (name for name in names() if load(name).paper)]

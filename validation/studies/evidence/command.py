@@ -30,8 +30,8 @@ def command(parts: tuple[str, ...], only: str, draws: int, remote: str | None, e
     """
     from loopcheck.robots.catalogue import names
     from loopcheck.robots.robot import load, representative_case
-    from loopcheck.validation.judge.known_issues import known_issues
-    from loopcheck.validation.judge.targets import cases_of
+    from loopcheck.validation.comparison.known_issues import known_issues
+    from loopcheck.validation.comparison.targets import cases_of
     from loopcheck.validation.studies.atlas.fetching import PUBLIC
     from loopcheck.validation.studies.atlas.manifest import entries
     from loopcheck.validation.studies.atlas.study import Atlas

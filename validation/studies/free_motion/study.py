@@ -9,11 +9,11 @@ from typing import ClassVar
 import pandas as pd
 
 from loopcheck.robots.benchmark import benchmark_names, load_benchmark
+from loopcheck.validation.comparison.sources import engine_of
+from loopcheck.validation.comparison.verdicts import verdict_of_figure
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerPool
-from loopcheck.validation.judge.sources import engine_of
-from loopcheck.validation.judge.verdicts import verdict_of_figure
 from loopcheck.validation.report.blocks import Section, table
 from loopcheck.validation.report.terminal import error_table
 from loopcheck.validation.studies.free_motion.measure import (

@@ -92,7 +92,7 @@ def command(target: str, logs: tuple[Path, ...], execution: Execution, **options
     from loopcheck.robots.catalogue import want_targets
     from loopcheck.robots.log_description import effort_time_of
     from loopcheck.robots.log_tables import files_of_log
-    from loopcheck.validation.judge.targets import case_of
+    from loopcheck.validation.comparison.targets import case_of
 
     want_targets([target])
     for log in logs:
@@ -100,7 +100,7 @@ def command(target: str, logs: tuple[Path, ...], execution: Execution, **options
     when = effort_time_of(options.pop("effort_time"), "--effort-time")
     case = case_of(target, **{name: options.pop(name) for name in ("mode", "configuration", "actuated")})
     execution.prepare()
-    from loopcheck.validation.judge.logs import LogOptions
+    from loopcheck.validation.comparison.logs import LogOptions
     from loopcheck.validation.studies.judge.study import judge_of_files
 
     given = {

@@ -14,11 +14,11 @@ from loopcheck.robots.log import Log
 from loopcheck.robots.log_description import Side, effort_time_of, side_of
 from loopcheck.robots.log_files import log_of_frame, read_log
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.validation.judge.causes import with_causes
-from loopcheck.validation.judge.limits import ACCURACY, INTERNAL_LOAD
-from loopcheck.validation.judge.logs import JudgedLog, LogOptions, judge_log, log_rows, verdicts
-from loopcheck.validation.judge.targets import case_of
-from loopcheck.validation.judge.verdicts import SEVERITY
+from loopcheck.validation.comparison.causes import with_causes
+from loopcheck.validation.comparison.limits import ACCURACY, INTERNAL_LOAD
+from loopcheck.validation.comparison.logs import JudgedLog, LogOptions, judge_log, log_rows, verdicts
+from loopcheck.validation.comparison.targets import case_of
+from loopcheck.validation.comparison.verdicts import SEVERITY
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pandas as pd
 
-from loopcheck.validation.judge.results import Results
+from loopcheck.validation.comparison.results import Results
 from loopcheck.validation.report.blocks import Block, Section, digits, table
 from loopcheck.validation.studies.check.report import SECTIONS
 from loopcheck.validation.studies.check.sections.answer import answer

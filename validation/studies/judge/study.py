@@ -16,16 +16,16 @@ from loopcheck.robots.log_files import read_log
 from loopcheck.robots.log_tables import files_of_log
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.causes import with_causes
+from loopcheck.validation.comparison.evaluate import Outcome, evaluate
+from loopcheck.validation.comparison.logs import JudgedLog, LogOptions, fit_rows, judge_log, log_rows, summary_rows
+from loopcheck.validation.comparison.results import TABLES, Results, table
+from loopcheck.validation.comparison.tolerances import Tolerance, registered
+from loopcheck.validation.comparison.verdicts import exit_verdicts
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerPool
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.causes import with_causes
-from loopcheck.validation.judge.evaluate import Outcome, evaluate
-from loopcheck.validation.judge.logs import JudgedLog, LogOptions, fit_rows, judge_log, log_rows, summary_rows
-from loopcheck.validation.judge.results import TABLES, Results, table
-from loopcheck.validation.judge.tolerances import Tolerance, registered
-from loopcheck.validation.judge.verdicts import exit_verdicts
 from loopcheck.validation.report.blocks import Section
 from loopcheck.validation.studies.check.collect import collect
 from loopcheck.validation.studies.check.record import Request, RunOutput

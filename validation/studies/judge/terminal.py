@@ -10,9 +10,9 @@ import pandas as pd
 from rich.console import RenderableType
 from rich.text import Text
 
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.results import Results
-from loopcheck.validation.judge.verdicts import SEVERITY, shown_errors
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.results import Results
+from loopcheck.validation.comparison.verdicts import SEVERITY, shown_errors
 from loopcheck.validation.report.terminal import coloured, table
 from loopcheck.validation.studies.check.closing import VERBS, Line
 

@@ -23,13 +23,13 @@ from loopcheck.robots.efforts import EffortHistory, Source
 from loopcheck.robots.errors import INTERNAL, HarnessError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.audit import audit, doubts, expected_terms
-from loopcheck.validation.judge.compare import relative_error, summarize, summarize_resolved
-from loopcheck.validation.judge.evaluate import Outcome, evaluate, outcome_of, prescribe_or_error
-from loopcheck.validation.judge.independence import FROM_FILES, shares
-from loopcheck.validation.judge.tolerances import Tolerance, audits, registered
-from loopcheck.validation.judge.verdicts import FILE, SEVERITY
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.audit import audit, doubts, expected_terms
+from loopcheck.validation.comparison.compare import relative_error, summarize, summarize_resolved
+from loopcheck.validation.comparison.evaluate import Outcome, evaluate, outcome_of, prescribe_or_error
+from loopcheck.validation.comparison.independence import FROM_FILES, shares
+from loopcheck.validation.comparison.tolerances import Tolerance, audits, registered
+from loopcheck.validation.comparison.verdicts import FILE, SEVERITY
 from loopcheck.validation.studies.mutants.faults import (
     FAULTS,
     CommonFault,

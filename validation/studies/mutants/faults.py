@@ -32,7 +32,7 @@ from loopcheck.robots.mechanism import Body, Joint, Mechanism
 from loopcheck.robots.mjcf import with_overrides
 from loopcheck.robots.motion import Motion, altered
 from loopcheck.robots.robot import Case
-from loopcheck.validation.judge.independence import FROM_FILES, Shared
+from loopcheck.validation.comparison.independence import FROM_FILES, Shared
 
 COARSE = 0.01
 """Relative increase of a mass by a coarse fault [-]."""

@@ -23,9 +23,9 @@ from loopcheck.robots.log import Held, Log
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.as_is import Settled, settled
-from loopcheck.validation.judge.readings import in_words, reading_of
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.as_is import Settled, settled
+from loopcheck.validation.comparison.readings import in_words, reading_of
 from loopcheck.validation.studies.mutants.faults import row_of_fault
 
 TEXTS: Mapping[str, str] = {

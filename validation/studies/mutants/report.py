@@ -5,7 +5,7 @@ import math
 import pandas as pd
 from rich.console import RenderableType
 
-from loopcheck.validation.judge.verdicts import FILE
+from loopcheck.validation.comparison.verdicts import FILE
 from loopcheck.validation.report.blocks import NOTHING, Block, Cell, Section, Table, digits
 from loopcheck.validation.report.terminal import coloured, table
 from loopcheck.validation.studies.mutants.detection import (

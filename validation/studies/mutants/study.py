@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 from loopcheck import engines
 from loopcheck.robots.errors import NotFoundError
 from loopcheck.robots.robot import Case
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.verdicts import FILE
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.verdicts import FILE
 from loopcheck.validation.studies.mutants import misreadings
 from loopcheck.validation.studies.mutants.detection import (
     compared_sources,

@@ -10,11 +10,11 @@ from typing import ClassVar
 import pandas as pd
 
 from loopcheck.robots.errors import MechanismError
+from loopcheck.validation.comparison import sources
 from loopcheck.validation.execution.environments import is_there
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerPool
-from loopcheck.validation.judge import sources
 from loopcheck.validation.report.blocks import Section, table
 from loopcheck.validation.report.terminal import error_table
 from loopcheck.validation.studies.readings.slide import EFFORT, LIMIT, MASS, OWN, measured, not_measured, slides

@@ -16,9 +16,9 @@ from loopcheck.engines.ladder import Ladder, Level, sourced
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
+from loopcheck.validation.comparison.compare import relative_error
+from loopcheck.validation.comparison.evaluate import outcome_of
 from loopcheck.validation.execution.tables import flag, integer, number, table_of, text
-from loopcheck.validation.judge.compare import relative_error
-from loopcheck.validation.judge.evaluate import outcome_of
 from loopcheck.validation.studies.refinement.analysis import RICHARDSON, refinements
 
 LEVELS = table_of(

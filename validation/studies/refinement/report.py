@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.markup import escape
 
 from loopcheck.engines.ladder import STEP
-from loopcheck.validation.judge.tolerances import registered
+from loopcheck.validation.comparison.tolerances import registered
 from loopcheck.validation.report import terminal
 from loopcheck.validation.report.blocks import Block, Picture, Section, digits, facts, table
 from loopcheck.validation.studies.refinement.advice import advice, answer, own_settings

@@ -14,12 +14,12 @@ from loopcheck.engines.ladder import Ladder
 from loopcheck.robots.errors import NotFoundError
 from loopcheck.robots.model_file import file_hash
 from loopcheck.robots.robot import Case
+from loopcheck.validation.comparison.sources import engine_of
+from loopcheck.validation.comparison.verdicts import verdict_of_figure
 from loopcheck.validation.execution.environments import environment_of, used_environments
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec
 from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool
-from loopcheck.validation.judge.sources import engine_of
-from loopcheck.validation.judge.verdicts import verdict_of_figure
 from loopcheck.validation.studies.refinement.levels import (
     LEVELS,
     PreparedCase,

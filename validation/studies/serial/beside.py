@@ -9,8 +9,8 @@ from loopcheck.analytic.transmission.twin import Twin, Workspace, make_twin, wan
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.mechanism import DOFS, Mechanism
 from loopcheck.robots.robot import Case
-from loopcheck.validation.judge.closed_twins import AS_IT_IS, AT_LIMITS, REPAIRED
-from loopcheck.validation.judge.targets import passive_case_of
+from loopcheck.validation.comparison.closed_twins import AS_IT_IS, AT_LIMITS, REPAIRED
+from loopcheck.validation.comparison.targets import passive_case_of
 from loopcheck.validation.studies.serial.comparison import found_box, pace_of, random_efforts, sampled_workspace
 from loopcheck.validation.studies.serial.limit_rows import BROKEN, limit_rows
 from loopcheck.validation.studies.serial.rows import AT_MOTOR, effort_rows

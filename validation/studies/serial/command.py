@@ -69,7 +69,7 @@ def command(
       loopcheck serial leg.xml leg_serial.xml --map knee_pin=knee --hold toe --accuracy 5% --out leg
     """
     from loopcheck.robots.catalogue import want_targets
-    from loopcheck.validation.judge.targets import case_of, passive_case_of
+    from loopcheck.validation.comparison.targets import case_of, passive_case_of
 
     if make == (serial is not None):
         raise click.UsageError("Either SERIAL or --make must be given: a serial model, or the option that derives it.")

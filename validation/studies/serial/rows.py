@@ -11,8 +11,8 @@ from loopcheck.analytic.transmission.regressor import links
 from loopcheck.analytic.transmission.terms import JointTerms
 from loopcheck.analytic.transmission.twin import Twin, Workspace
 from loopcheck.robots.arrays import Array, root_mean_square
-from loopcheck.validation.judge.accuracy import Requirement
-from loopcheck.validation.judge.verdicts import MEASURED
+from loopcheck.validation.comparison.accuracy import Requirement
+from loopcheck.validation.comparison.verdicts import MEASURED
 from loopcheck.validation.studies.serial.comparison import MotionEfforts
 
 Row = Mapping[str, Any]

@@ -18,11 +18,11 @@ from rich.console import RenderableType
 
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.robot import Case, load, representative_case
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.verdicts import verdict_of_figure
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, integer, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.verdicts import verdict_of_figure
 from loopcheck.validation.report.terminal import table as terminal_table
 from loopcheck.validation.studies.speed.measure import (
     REPETITIONS,

@@ -14,14 +14,14 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import HarnessError, MechanismError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import DEFAULT, Case, representative_case
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.compare import largest_of_acting, relative_error
+from loopcheck.validation.comparison.evaluate import Outcome, attempt, evaluate
+from loopcheck.validation.comparison.targets import robot_of
+from loopcheck.validation.comparison.verdicts import NOT_SUPPORTED
 from loopcheck.validation.execution.environments import Environment, environment_of
 from loopcheck.validation.execution.remote_calls import LostCallError, call
 from loopcheck.validation.execution.tables import TableSpec, integer, number, table_of, text
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.compare import largest_of_acting, relative_error
-from loopcheck.validation.judge.evaluate import Outcome, attempt, evaluate
-from loopcheck.validation.judge.targets import robot_of
-from loopcheck.validation.judge.verdicts import NOT_SUPPORTED
 from loopcheck.validation.studies.sweep.motions import KINDS, Baseline, Kind, make_motion, make_scene
 from loopcheck.validation.studies.sweep.parameters import Group, Parameter, parameters, perturbed
 
@@ -43,7 +43,7 @@ class Variation:
     """Varied and fixed settings of a sweep."""
 
     target: str
-    """See `loopcheck.validation.judge.targets.robot_of`; paths are absolute."""
+    """See `loopcheck.validation.comparison.targets.robot_of`; paths are absolute."""
     seed: int = 0
     spread: float = 1.0
     """Largest error of each parameter, uniformly distributed [%]."""

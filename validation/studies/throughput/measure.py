@@ -19,8 +19,8 @@ from loopcheck.robots.errors import EngineError, HarnessError
 from loopcheck.robots.mjcf import compile_model
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.judge.as_is import settled
-from loopcheck.validation.judge.verdicts import MEASURED, NO_LOAD, verdict_of_figure, within
+from loopcheck.validation.comparison.as_is import settled
+from loopcheck.validation.comparison.verdicts import MEASURED, NO_LOAD, verdict_of_figure, within
 
 SAME, DIFFERENT = "same", "different"
 """Initial states of the worlds: the same state, or different seeded states."""

@@ -19,9 +19,9 @@ from loopcheck.robots.arrays import Array, EffortSeries, root_mean_square
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.judge.as_is import residual_series, step_residuals
-from loopcheck.validation.judge.evaluate import evaluate
-from loopcheck.validation.judge.resolution import SEED, ULPS, moved
+from loopcheck.validation.comparison.as_is import residual_series, step_residuals
+from loopcheck.validation.comparison.evaluate import evaluate
+from loopcheck.validation.comparison.resolution import SEED, ULPS, moved
 
 REST = "rest"
 START = "start"

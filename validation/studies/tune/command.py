@@ -92,7 +92,7 @@ def command(
       loopcheck tune tuned.xml --verify certificate.json
     """
     from loopcheck.robots.catalogue import want_files, want_targets
-    from loopcheck.validation.judge.targets import case_of
+    from loopcheck.validation.comparison.targets import case_of
 
     want_targets([target])
     _want_one_answer(accuracy, verify, explain=explain)
@@ -130,7 +130,7 @@ def _want_one_answer(accuracy: float | None, verify: Path | None, *, explain: bo
 
 
 def _verification(target: str, certificate: Path) -> Any:
-    from loopcheck.validation.judge.targets import robot_of
+    from loopcheck.validation.comparison.targets import robot_of
     from loopcheck.validation.studies.tune.certificate import read_certificate
     from loopcheck.validation.studies.tune.verify import VerifiedCertificate
 

@@ -15,10 +15,10 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
+from loopcheck.validation.comparison.accuracy import Requirement, requirement
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.remote_worker import dumps
 from loopcheck.validation.execution.workers import WorkerPool
-from loopcheck.validation.judge.accuracy import Requirement, requirement
 from loopcheck.validation.studies.tune.engine import tuning_of
 
 OWN, MADE, RANDOM = "own motion", "automatic motion", "random motion, seed "

@@ -18,12 +18,12 @@ from loopcheck.engines.tuning import Settings
 from loopcheck.robots.errors import ToleranceError
 from loopcheck.robots.model_file import ModelFile, files_of
 from loopcheck.robots.robot import Case
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.verdicts import verdict_of_figure
 from loopcheck.validation.execution.environments import engine_versions
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, flag, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerPool
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.verdicts import verdict_of_figure
 from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult, cpu_model
 from loopcheck.validation.studies.tune.budget import budget, missing
 from loopcheck.validation.studies.tune.certificate import FILE, Certificate, Claim, MadeBy, Statement, hashes

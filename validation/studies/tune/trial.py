@@ -13,8 +13,8 @@ from loopcheck.engines.tuning import Given, Settings
 from loopcheck.robots.efforts import AsIs
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.robot import Case
-from loopcheck.validation.judge.accuracy import Requirement
-from loopcheck.validation.judge.as_is import Settled, follows, settled
+from loopcheck.validation.comparison.accuracy import Requirement
+from loopcheck.validation.comparison.as_is import Settled, follows, settled
 from loopcheck.validation.studies.tune.engine import tuning_of
 from loopcheck.validation.studies.tune.purposes import PERTURBED, Purpose
 

@@ -13,11 +13,11 @@ from rich.markup import escape
 from loopcheck.robots.errors import HarnessError, OutputError
 from loopcheck.robots.model_file import file_hash, files_of
 from loopcheck.robots.robot import Case
+from loopcheck.validation.comparison.targets import case_of
+from loopcheck.validation.comparison.verdicts import within
 from loopcheck.validation.execution.environments import engine_versions
 from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerPool
-from loopcheck.validation.judge.targets import case_of
-from loopcheck.validation.judge.verdicts import within
 from loopcheck.validation.report.blocks import Section, table
 from loopcheck.validation.report.terminal import coloured
 from loopcheck.validation.report.terminal import table as shown_table

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from loopcheck.validation.comparison.results import Results
+from loopcheck.validation.comparison.sources import REFERENCE
+from loopcheck.validation.comparison.tolerances import registered
+from loopcheck.validation.comparison.verdicts import CASE, CaseVerdict, case_verdicts
 from loopcheck.validation.execution.tables import number, table_of, text
-from loopcheck.validation.judge.results import Results
-from loopcheck.validation.judge.sources import REFERENCE
-from loopcheck.validation.judge.tolerances import registered
-from loopcheck.validation.judge.verdicts import CASE, CaseVerdict, case_verdicts
 
 NOTICEABLE = 0.01
 """Smallest reported change of an effort of a source without a tolerance, over its scale."""

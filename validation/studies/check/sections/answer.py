@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from loopcheck.validation.execution.journal import Task
-from loopcheck.validation.judge.independence import bases
-from loopcheck.validation.judge.results import Results
-from loopcheck.validation.judge.sources import is_log
-from loopcheck.validation.judge.verdicts import (
+from loopcheck.validation.comparison.independence import bases
+from loopcheck.validation.comparison.results import Results
+from loopcheck.validation.comparison.sources import is_log
+from loopcheck.validation.comparison.verdicts import (
     CASE,
     JUDGED,
     NOT_SUPPORTED,
@@ -23,6 +22,7 @@ from loopcheck.validation.judge.verdicts import (
     verdict_counts,
     worst,
 )
+from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.report import figures
 from loopcheck.validation.report.blocks import Block, Cell, Picture, Section, Table, digits, facts
 from loopcheck.validation.studies.check.closing import Line, closing_lines, unsupported_in_words, worst_simulation

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from loopcheck.validation.judge.results import Results
+from loopcheck.validation.comparison.results import Results
 from loopcheck.validation.report.blocks import Block, Cell, Section, Table, digits, facts, folded_if_long, plain, table
 from loopcheck.validation.studies.check.closing import unsupported_in_words
 from loopcheck.validation.studies.check.views import section_if, source_names

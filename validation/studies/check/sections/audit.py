@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from loopcheck.validation.judge.audit import EFFORT, TIERS
-from loopcheck.validation.judge.results import Results
-from loopcheck.validation.judge.verdicts import CASE, FILE, SEVERITY
+from loopcheck.validation.comparison.audit import EFFORT, TIERS
+from loopcheck.validation.comparison.results import Results
+from loopcheck.validation.comparison.verdicts import CASE, FILE, SEVERITY
 from loopcheck.validation.report.blocks import NOTHING, Block, Cell, Section, Table, folded_if_long, table
 from loopcheck.validation.studies.check.views import case_name
 

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from loopcheck.robots.robot import DEFAULT
+from loopcheck.validation.comparison.results import Results
+from loopcheck.validation.comparison.verdicts import CASE, SEVERITY, case_verdicts, reference_of
 from loopcheck.validation.execution.journal import Task
-from loopcheck.validation.judge.results import Results
-from loopcheck.validation.judge.verdicts import CASE, SEVERITY, case_verdicts, reference_of
 from loopcheck.validation.report import charts, figures
 from loopcheck.validation.report.blocks import Block, Picture, Section, Table, digits, table
 from loopcheck.validation.studies.check.views import RUN_HEADERS, anchors_of_cases, case_name, part_of, source_names

@@ -5,9 +5,9 @@ from typing import Any
 
 import pandas as pd
 
+from loopcheck.validation.comparison.results import Results
+from loopcheck.validation.comparison.verdicts import about_robots
 from loopcheck.validation.execution.journal import Task
-from loopcheck.validation.judge.results import Results
-from loopcheck.validation.judge.verdicts import about_robots
 from loopcheck.validation.report import charts, figures, schematic
 from loopcheck.validation.report.blocks import Block, Movie, Picture, Section, facts, plain, svg_uri, table
 from loopcheck.validation.studies.check.views import part_of, rows_where

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from loopcheck.validation.judge.independence import IN_WORDS, bases
-from loopcheck.validation.judge.results import Results
-from loopcheck.validation.judge.verdicts import (
+from loopcheck.validation.comparison.independence import IN_WORDS, bases
+from loopcheck.validation.comparison.results import Results
+from loopcheck.validation.comparison.verdicts import (
     FILE,
     MEANING,
     NOT_SUPPORTED,

@@ -18,8 +18,8 @@ from loopcheck.analytic.logs.residual import evenly
 from loopcheck.robots.arrays import Array, EffortSeries
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
-from loopcheck.validation.judge.limits import FLOORS
-from loopcheck.validation.judge.verdicts import IDLE, NO_LOAD, accuracy_divisor
+from loopcheck.validation.comparison.limits import FLOORS
+from loopcheck.validation.comparison.verdicts import IDLE, NO_LOAD, accuracy_divisor
 
 CANCELLED = 0.1
 """Peak over scale below which the terms of an effort cancel [-]."""

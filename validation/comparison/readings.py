@@ -13,7 +13,7 @@ from loopcheck.analytic.logs.residual import Residual
 from loopcheck.robots.arrays import Array, Efforts, EffortSeries, root_mean_square
 from loopcheck.robots.log import Held
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.validation.judge.limits import DISTINCT_READING, NEAREST_READING
+from loopcheck.validation.comparison.limits import DISTINCT_READING, NEAREST_READING
 
 EFFORT = "the applied effort"
 TWICE = "half of the applied effort (is the drive applied twice?)"

@@ -18,7 +18,7 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.inventory import Inventory, Matrices
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.size import size, unit_rates
-from loopcheck.validation.judge.limits import ROUND_OFF
+from loopcheck.validation.comparison.limits import ROUND_OFF
 
 CLOSURE_ACCELERATION = "closure acceleration"
 """J̇ q̇ by the kinematics of an engine, an input of its `kkt` route."""

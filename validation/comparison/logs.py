@@ -27,9 +27,9 @@ from loopcheck.robots.log_description import Side
 from loopcheck.robots.log_description import in_words as time_in_words
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.robot import Case, MotionSpec, configurations
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.accuracy import Requirement, Verdict, requirement
-from loopcheck.validation.judge.limits import (
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.accuracy import Requirement, Verdict, requirement
+from loopcheck.validation.comparison.limits import (
     ACCURACY,
     CONTRADICTED_HOLD,
     EXPLAINED,
@@ -38,8 +38,8 @@ from loopcheck.validation.judge.limits import (
     UNDECLARED_HOLD,
     UNEXPLAINED_FORCE,
 )
-from loopcheck.validation.judge.readings import in_words, reading_of
-from loopcheck.validation.judge.verdicts import JUDGED
+from loopcheck.validation.comparison.readings import in_words, reading_of
+from loopcheck.validation.comparison.verdicts import JUDGED
 
 KNOWN_GAINS = {2.0: "given twice", 0.5: "half of the effort"}
 """Possible causes of efforts that are a multiple of the required efforts; units and signs: `causes`."""

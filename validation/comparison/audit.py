@@ -23,12 +23,12 @@ from loopcheck.robots.errors import HarnessError, NotRepresentableError
 from loopcheck.robots.inventory import Inventory
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
+from loopcheck.validation.comparison import sources, tiers
+from loopcheck.validation.comparison.model_inventory import expected_inventory
+from loopcheck.validation.comparison.tiers import QuantityCheck
+from loopcheck.validation.comparison.tolerances import audits, registered
+from loopcheck.validation.comparison.verdicts import CASE, FILE, SEVERITY, Key, within
 from loopcheck.validation.execution.errors import internal_error
-from loopcheck.validation.judge import sources, tiers
-from loopcheck.validation.judge.model_inventory import expected_inventory
-from loopcheck.validation.judge.tiers import QuantityCheck
-from loopcheck.validation.judge.tolerances import audits, registered
-from loopcheck.validation.judge.verdicts import CASE, FILE, SEVERITY, Key, within
 
 TIERS = ("static", "instantaneous", "trajectory")
 EFFORT = "effort, "

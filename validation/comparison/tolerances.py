@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
 
 from loopcheck.robots.errors import NotFoundError, ToleranceError
 from loopcheck.robots.model_file import file_hash
-from loopcheck.validation.judge.limits import MARGINS
-from loopcheck.validation.judge.sources import REFERENCE
+from loopcheck.validation.comparison.limits import MARGINS
+from loopcheck.validation.comparison.sources import REFERENCE
 
 REGISTER = Path(__file__).with_name("tolerances.toml")
 

@@ -19,12 +19,12 @@ from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, MotionSpec, modes
 from loopcheck.robots.size import size_in_motion
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.accuracy import Requirement, requirement
+from loopcheck.validation.comparison.as_is import Settled, settled
+from loopcheck.validation.comparison.limits import UNFORCED
+from loopcheck.validation.comparison.verdicts import NOT_SUPPORTED
 from loopcheck.validation.execution.errors import internal_error
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.accuracy import Requirement, requirement
-from loopcheck.validation.judge.as_is import Settled, settled
-from loopcheck.validation.judge.limits import UNFORCED
-from loopcheck.validation.judge.verdicts import NOT_SUPPORTED
 
 RANDOM = "random"
 """Name of random motions: a controller may follow one smooth motion by chance, so simulations run on both."""

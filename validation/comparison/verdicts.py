@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from loopcheck.robots.arrays import Array
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.limits import LEAST_PEAK, UNUSABLE
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.limits import LEAST_PEAK, UNUSABLE
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from loopcheck.validation.judge.results import Results
+    from loopcheck.validation.comparison.results import Results
 
 CASE = ["robot", "variant", "mode", "configuration"]
 MEASURED = "measured"

@@ -18,15 +18,15 @@ from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import modes
 from loopcheck.robots.size import size
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.accuracy import Requirement
-from loopcheck.validation.judge.as_is import Settled
-from loopcheck.validation.judge.evaluate import Outcome
-from loopcheck.validation.judge.limits import INTERNAL_LOAD, RESOLVED
-from loopcheck.validation.judge.resolution import Resolution, measure_resolution
-from loopcheck.validation.judge.results import table
-from loopcheck.validation.judge.tolerances import Tolerance, registered
-from loopcheck.validation.judge.verdicts import CASE, FILE, NO_LOAD, NOT_SUPPORTED, Key
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.accuracy import Requirement
+from loopcheck.validation.comparison.as_is import Settled
+from loopcheck.validation.comparison.evaluate import Outcome
+from loopcheck.validation.comparison.limits import INTERNAL_LOAD, RESOLVED
+from loopcheck.validation.comparison.resolution import Resolution, measure_resolution
+from loopcheck.validation.comparison.results import table
+from loopcheck.validation.comparison.tolerances import Tolerance, registered
+from loopcheck.validation.comparison.verdicts import CASE, FILE, NO_LOAD, NOT_SUPPORTED, Key
 
 CANCELLED = 0.01
 """Smallest part of the peak of an actuator, for a limit with a unit, that gets a note [-]."""

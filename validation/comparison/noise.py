@@ -1,8 +1,8 @@
-"""Measure the noise of every judged source over the catalogue: `python -m loopcheck.validation.judge.noise`.
+"""Measure the noise of every judged source over the catalogue: `python -m loopcheck.validation.comparison.noise`.
 
 `tolerances.toml` registers the largest of these figures: the changes of the efforts under the perturbations of
-`loopcheck.validation.judge.resolution`, and for a source without a solver the difference of its formulation from the
-formulation of the reference.
+`loopcheck.validation.comparison.resolution`, and for a source without a solver the difference of its formulation from
+the formulation of the reference.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,15 +17,15 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.catalogue import names as robot_names
 from loopcheck.robots.efforts import Refinable
 from loopcheck.robots.robot import Case
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.evaluate import evaluate
+from loopcheck.validation.comparison.limits import PEAK_OF_ROUND_OFF
+from loopcheck.validation.comparison.resolution import MOVED, REFINED, TIGHTENED, effort_changes
+from loopcheck.validation.comparison.targets import cases_of
+from loopcheck.validation.comparison.tolerances import registered
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import to_csv
 from loopcheck.validation.execution.workers import WorkerFailure, Workers, worker_pool
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.evaluate import evaluate
-from loopcheck.validation.judge.limits import PEAK_OF_ROUND_OFF
-from loopcheck.validation.judge.resolution import MOVED, REFINED, TIGHTENED, effort_changes
-from loopcheck.validation.judge.targets import cases_of
-from loopcheck.validation.judge.tolerances import registered
 
 FORMULATION = "formulation"
 """Distance of the efforts from the reference efforts."""
@@ -101,7 +101,7 @@ def main(robots: tuple[str, ...], names: tuple[str, ...], jobs: int | None, out:
 
 
 if __name__ == "__main__":
-    from loopcheck.validation.judge.noise import (
+    from loopcheck.validation.comparison.noise import (
         main as command,  # workers find its functions by the name of the module alone
     )
 

@@ -17,8 +17,8 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory, Refinable, Source
 from loopcheck.robots.motion import Motion, altered
 from loopcheck.robots.robot import Case
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.evaluate import attempt, outcome_of
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.evaluate import attempt, outcome_of
 
 SEED = 0
 """Seed of the choice between an increase and a decrease of each number of the motion."""

@@ -20,8 +20,8 @@ from loopcheck.robots.log import Held, Instantaneous, Log
 from loopcheck.robots.log_description import FACTORS, in_words
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.robot import Case
-from loopcheck.validation.judge.limits import EXPLAINING, NEAR_GAIN
-from loopcheck.validation.judge.logs import JudgedLog, LogOptions, judge_log, size_of, verdicts
+from loopcheck.validation.comparison.limits import EXPLAINING, NEAR_GAIN
+from loopcheck.validation.comparison.logs import JudgedLog, LogOptions, judge_log, size_of, verdicts
 
 MOTION = {"time": ("ms", "us", "ns"), "angle": ("deg",), "length": ("mm",)}
 EFFORTS = {"torque": ("N mm", "kN m"), "force": ("mN", "kN")}

@@ -17,7 +17,7 @@ from loopcheck.robots.efforts import AsIs
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.log import UNMODELLED, Held, Log
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.validation.judge.limits import (
+from loopcheck.validation.comparison.limits import (
     FEWEST_ROUND_OFF,
     FEWEST_SCALED,
     FEWEST_SETTLED,
@@ -29,7 +29,7 @@ from loopcheck.validation.judge.limits import (
     SETTLED_RANGE,
     SMALLEST_TRANSIENT,
 )
-from loopcheck.validation.judge.readings import differences
+from loopcheck.validation.comparison.readings import differences
 
 AT_ONCE = 2000
 """Steps per evaluation: thirty bodies with as many dofs need 100 kB each."""

@@ -14,9 +14,9 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 from loopcheck import engines
 from loopcheck.analytic.dynamics.lagrange import Lagrange
 from loopcheck.analytic.papers import Paper
-from loopcheck.validation.judge import sources
-from loopcheck.validation.judge.results import Results
-from loopcheck.validation.judge.verdicts import CaseVerdict, Key, case_verdicts
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.results import Results
+from loopcheck.validation.comparison.verdicts import CaseVerdict, Key, case_verdicts
 
 CLOSED_FORM = "closed form"
 """Code base of the models from papers."""
