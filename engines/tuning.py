@@ -113,6 +113,16 @@ class Family:
         loops = {"solref": f"{self.timeconst * step:.6g} 1"} if self.timeconst else {}
         return {"timestep": f"{step:.6g}", **self.fixed, **loops}
 
+    def keeps(self, names: Collection[str], own: Settings) -> bool:
+        """Return whether some settings, besides the step, remain as the user has them.
+
+        Args:
+            names: Names of the settings.
+            own: The user's settings.
+        """
+        changed = {name for name, value in self.fixed.items() if value != own.get(name)}
+        return not (changed | ({"solref"} if self.timeconst else set())) & set(names)
+
 
 def with_loops(kept: Sequence[Family], loops: Iterable[Value]) -> list[Family]:
     """Families of a method: with the hardest loops, with the user's time constant, and with the other loops.

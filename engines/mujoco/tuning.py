@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 
 from loopcheck.engines.as_is import Record
+from loopcheck.engines.mujoco.acted_effort import DISCRETE
 from loopcheck.engines.mujoco.as_is import Plan, compiled, own_bandwidth, plan, simulate, stages, timeconst
 from loopcheck.engines.mujoco.stepper import MujocoStepper, Stepper
 from loopcheck.engines.tuning import (
@@ -64,6 +65,7 @@ SETTINGS = {
             "Runge-Kutta": Value(fixed={"integrator": "RK4"}),
             "implicitfast": Value(fixed={"integrator": "implicitfast"}),
             "Euler": Value(fixed={"integrator": "Euler"}),
+            **({"discrete": Value(fixed={"integrator": "discrete"})} if DISCRETE >= 0 else {}),
         }
     ),
 }
@@ -178,7 +180,10 @@ def seconds_per_step(mechanism: Mechanism, q: JointPositions, settings: Settings
 
 
 def _methods(model: Any) -> Iterator[dict[str, str]]:
-    """Ways of stepping: as in the file, with Runge-Kutta, and for velocity-dependent forces, with implicit ones."""
+    """Ways of stepping: as in the file, with Runge-Kutta, and for velocity-dependent forces, with implicit ones.
+
+    Under `discrete` stiff servos do not open the loops.
+    """
     own = _integrator(model)
     runge_kutta, *implicit = (value.fixed["integrator"] for value in SETTINGS["integrator"].values.values())
     integrators = [own, runge_kutta]

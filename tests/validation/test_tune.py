@@ -1,6 +1,8 @@
 """The cheapest settings for an accuracy: equal to a full search, right by an independent loop, and certified."""
 
 import json
+import re
+import shlex
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -10,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from loopcheck.analytic.dynamics.noc import Noc
@@ -36,6 +39,7 @@ from tests.validation.conftest import Command
 mujoco = pytest.importorskip("mujoco")
 
 FOUR_BAR = Path(__file__).parents[2] / "robots/four_bar/four_bar.xml"
+DISCRETE = {"discrete"} if hasattr(mujoco.mjtIntegrator, "mjINT_DISCRETE") else set[str]()
 SETTLED = ("rms", "largest", "floor", "floor_of_largest", "scale", "internal", "start_peak")
 Law = Callable[[Family, float], float]
 
@@ -207,7 +211,7 @@ def test_euler_and_implicitfast_are_one_where_only_joints_are_damped(tmp_path: P
             ends[name, integrator] = data.qpos.copy()
     np.testing.assert_allclose(ends["damped", "EULER"], ends["damped", "IMPLICITFAST"], rtol=1e-12)
     assert np.abs(ends["servo", "EULER"] - ends["servo", "IMPLICITFAST"]).max() > 1e-6
-    assert methods == {"damped": {"Euler", "RK4"}, "servo": {"Euler", "RK4", "implicitfast"}}
+    assert methods == {"damped": {"Euler", "RK4"}, "servo": {"Euler", "RK4", "implicitfast", *DISCRETE}}
 
 
 def test_a_budget_leaves_out_what_is_too_fine() -> None:
@@ -489,9 +493,27 @@ def test_what_cannot_be_reached_says_what_stands_in_the_way(
     assert not (tmp_path / "out/tuned.xml").exists()
 
 
+@pytest.mark.slow
+def test_kept_settings_do_not_change_and_a_refusal_names_the_next_command(loopcheck: Command, tmp_path: Path) -> None:
+    keep = ("--keep-setting", "timestep,integrator")
+    status, out, _ = loopcheck("tune", FOUR_BAR, "--accuracy", "1e-7", *keep, "--out", tmp_path / "out", "--jobs", "1")
+    rows = pd.read_csv(tmp_path / "out/tune.csv")
+    assert len(rows) > 2
+    assert rows["step"].nunique() == 1
+    assert not rows["settings"].str.contains("integrator", na=False).any()
+    assert rows["settings"].str.contains("solref", na=False).any()
+    assert status == 1
+    assert "must be at most 1e-07 with timestep, integrator kept" in out
+    command = re.search(r"Next: loopcheck (.*)", out)
+    assert command is not None
+    status, out, _ = loopcheck(*shlex.split(command[1]), "--out", tmp_path / "next", "--jobs", "1")
+    assert status == 0, out
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (("--accuracy", "0.1", "--keep-setting", "timestepp"), "Did you mean 'timestep'?"),
         (("--accuracy", "0"), "must be a positive number or percentage"),
         (("--accuracy", "0.1", "--source", "exudyn/as_is"), "source that can be tuned"),
         (("--accuracy", "0.1", "--max-cost", "-1"), "'--max-cost': -1.0 is not in the range"),

@@ -48,6 +48,14 @@ from loopcheck.validation.studies.options import (
     help="Largest computing time per simulated millisecond on this machine.",
 )
 @option(
+    "--keep-setting",
+    "kept",
+    metavar="NAME,...",
+    default="",
+    group=JUDGEMENT,
+    help="Settings that must not change, for example timestep,integrator.",
+)
+@option(
     "--from",
     "start",
     type=click.Choice(["auto", "0"]),
@@ -70,6 +78,7 @@ def command(
     explain: bool,
     in_place: bool,
     max_cost: float | None,
+    kept: str,
     start: str,
     seed: int,
     **of_target: Any,
@@ -87,6 +96,7 @@ def command(
     Examples:
       loopcheck tune my_robot.xml --accuracy 0.1%
       loopcheck tune my_robot.xml --accuracy 1e-4 --motion walk.csv --max-cost 50
+      loopcheck tune my_robot.xml --accuracy 1% --keep-setting timestep
       loopcheck tune 3prr --accuracy 1% --source pybullet/as_is --out tuned
       loopcheck tune my_robot.xml --explain
       loopcheck tune tuned.xml --verify certificate.json
@@ -112,6 +122,7 @@ def command(
         explains=explain,
         engine=engine,
         budget=math.inf if max_cost is None else 1e-3 * max_cost,
+        kept=tuple(name.strip() for name in kept.split(",") if name.strip()),
         include_start=start == "0",
         seed=seed,
     )

@@ -5,6 +5,7 @@ The obstacle is the part of the error that a further change of a setting removes
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -28,9 +29,8 @@ def refined(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored]
     """
     best, further = _best(trials, purposes, tried), list[Scored]()
     while True:
-        candidates = [
-            one for one in _further(trials, best.candidate).values() if one.step >= reach.least_step(one.family.method)
-        ]
+        further_ones = _further(trials, best.candidate).values()
+        candidates = [one for one in further_ones if one.step >= reach.least_step(one.family.method)]
         others = trials.scored(purposes, candidates)
         further += others
         better = min(others, key=lambda one: one.error, default=best)
@@ -39,7 +39,7 @@ def refined(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored]
         best = better
 
 
-def obstacle(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored], wish: str) -> Mapping[str, str]:
+def obstacle(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored], wish: str) -> Mapping[str, Any]:
     """Reason for an unreachable accuracy, and the best settings.
 
     Args:
@@ -48,7 +48,7 @@ def obstacle(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored
         wish: The wanted accuracy, in words.
 
     Returns:
-        The verdict, and the answer in words.
+        The verdict, the answer in words, and the least error, if any is known.
     """
     best = _best(trials, purposes, tried)
     if not np.isfinite(best.error):
@@ -60,10 +60,14 @@ def obstacle(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored
     beside = {"step": best, "softness": results["step"] if has_finer else best}
     causes = [name for name, one in results.items() if one.error < HELPS * beside[name].error]
     figures = ", ".join(f"{WORDS[name]} {one.error:.2g}" for name, one in results.items())
+    beyond = f" ({figures})" if figures else ""
     reason = f"cause: {' and '.join(causes)}" if causes else _rest(trials, best)
+    if not further:
+        reason = f"no other change is permitted with {', '.join(trials.kept)} kept"
     return {
         "verdict": "disagree",
-        "answer": f"the error must be at most {wish}, the best settings reach {best.error:.2g}; {reason} ({figures})",
+        "reached": best.error,
+        "answer": f"the error must be at most {wish}, the best settings reach {best.error:.2g}; {reason}{beyond}",
     }
 
 
@@ -82,6 +86,11 @@ def _further(trials: Trials, candidate: Candidate) -> dict[str, Candidate]:
 
     The second candidate exists only for methods with time constants.
     """
+    changes = _changes(trials, candidate)
+    return {name: one for name, one in changes.items() if trials.permitted([one])}
+
+
+def _changes(trials: Trials, candidate: Candidate) -> dict[str, Candidate]:
     family, step = candidate.family, candidate.step
     of_method = [one for one in trials.families if one.method == family.method]
     if not family.timeconst:

@@ -47,6 +47,8 @@ METHOD = (
 PART_HEADERS = {name: f"{name} [unit]" for name in ("scale", "rms", "largest")} | {
     name: f"{name} [-]" for name in ("share", "uncertainty")
 }
+ROUNDED_UP = 1.1
+"""Suggested accuracy over the least error of the tried settings [-]."""
 ANSWERS = {"agree": "Reached", "disagree": "Not reached", "not comparable": "Not comparable"}
 """First word of the answer, by verdict."""
 
@@ -69,6 +71,21 @@ def summary(rows: pd.DataFrame, record: Mapping[str, Any], folder: Path) -> Iter
         main, certificate = (str(folder / file) for file in record["files"])
         yield Text(f"Files: {main}, {certificate}")
         yield Text(f"Next: {shlex.join(['loopcheck', 'tune', _verified(record, main), '--verify', certificate])}")
+    else:
+        yield Text(f"Next: {shlex.join(_after_refusal(record))}")
+
+
+def _after_refusal(record: Mapping[str, Any]) -> list[str]:
+    """The next command without a certificate: the reached accuracy, or the reason why a run cannot be judged."""
+    model, engine = Path(record["model"]).stem, record["engine"]
+    names = (str(argument) for argument in record.get("command") or ())
+    target = next((name for name in names if Path(name).stem == model), str(record["model"]))
+    source = ["--source", f"{engine}/as_is"]
+    if "reached" not in record:
+        return ["loopcheck", "check", target, *source]
+    accuracy = f"{ROUNDED_UP * record['reached']:.2g}"
+    kept = ["--keep-setting", ",".join(record["kept"])] if record["kept"] else []
+    return ["loopcheck", "tune", target, *(source if engine != "mujoco" else []), "--accuracy", accuracy, *kept]
 
 
 def _verified(record: Mapping[str, Any], main: str) -> str:

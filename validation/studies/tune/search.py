@@ -155,6 +155,8 @@ class Reach(NamedTuple):
     """Finest step of a method within a budget [s]."""
     own: float = 0.0
     """Step of the unmodified file [s]."""
+    keeps_step: bool = False
+    """Whether only this step is tried."""
 
     def least_step(self, method: str) -> float:
         """Finest step of a method that is tried [s]."""
@@ -172,7 +174,8 @@ def cheapest(families: Sequence[Family], reach: Reach, target: float, ask: Ask) 
     """
     methods = []
     for name in dict.fromkeys(family.method for family in families):
-        steps = [step for step in STEPS if reach.least_step(name) <= step <= reach.span / FEWEST_STEPS]
+        every = [reach.own] if reach.keeps_step else STEPS
+        steps = [step for step in every if reach.least_step(name) <= step <= reach.span / FEWEST_STEPS]
         of_method = [family for family in families if family.method == name]
         methods.append(_Method(of_method, steps, of_method[1:]))
     best = reach.most

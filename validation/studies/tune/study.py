@@ -15,7 +15,7 @@ from loopcheck.analytic.dynamics.powers import effort_scale
 from loopcheck.analytic.kinematics.mobility import open_start
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.tuning import Settings
-from loopcheck.robots.errors import ToleranceError
+from loopcheck.robots.errors import NotFoundError, ToleranceError
 from loopcheck.robots.model_file import ModelFile, files_of
 from loopcheck.robots.robot import Case
 from loopcheck.validation.comparison import sources
@@ -88,6 +88,8 @@ class Tune(Study):
     """Whether the initial transient counts too."""
     budget: float = np.inf
     """Largest wall time of a simulated second [s]."""
+    kept: tuple[str, ...] = ()
+    """Names of settings that remain as the user has them."""
     seed: int = 0
     """First seed of the random motions."""
 
@@ -106,6 +108,7 @@ class Tune(Study):
             "accuracy": self.accuracy,
             "includes_start": self.include_start,
             "budget_s": self.budget if np.isfinite(self.budget) else None,
+            "kept": list(self.kept),
             "mode": self.case.mode,
             "configuration": self.case.configuration,
             "controller_rad_s": None,
@@ -135,10 +138,19 @@ class Tune(Study):
         """The answer and its record; a row is added for each trial."""
         tuning = AskedTuning(engine=self.engine, pool=pool)
         given = tuning.given(self.case.mechanism)
+        for name in self.kept:
+            if name not in given.settings:
+                raise NotFoundError(f"setting of {self.engine}/as_is", name, given.settings)
         shown, notes = given_purposes(self.case, self.engine, pool)
         opening = open_start(self.case.mechanism, self.case.guess)
         trials = Trials(
-            case=self.case, engine=self.engine, given=given, pool=pool, include_start=self.include_start, rows=rows
+            case=self.case,
+            engine=self.engine,
+            given=given,
+            pool=pool,
+            include_start=self.include_start,
+            rows=rows,
+            kept=self.kept,
         )
         base = trials.on(AS_IS, shown[:1], {})[0] if shown else Trial(purpose="", settings={}, reason=notes[0])
         about = {
@@ -209,7 +221,8 @@ class Tune(Study):
     def _wish(self) -> str:
         """The wanted accuracy, in words."""
         limit = f" within {1e3 * self.budget:.4g} µs per simulated millisecond" if np.isfinite(self.budget) else ""
-        return f"{self.accuracy:.3g}{limit}"
+        kept = f" with {', '.join(self.kept)} kept" if self.kept else ""
+        return f"{self.accuracy:.3g}{limit}{kept}"
 
     def _finest_steps(self, pool: WorkerPool) -> dict[str, float]:
         """Finest step that the budget leaves to each method [s]."""

@@ -1,6 +1,6 @@
 """All runs of a tuning, in worker processes, and the rows of their results."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
@@ -18,6 +18,8 @@ from loopcheck.validation.studies.tune.purposes import Purpose
 from loopcheck.validation.studies.tune.search import Candidate, Reach, Scored, cheapest
 from loopcheck.validation.studies.tune.trial import Extent, Trial, try_settings
 
+STEP = "timestep"
+"""Name of the step among the settings of every engine."""
 SEARCHED = 150
 """Judged samples of a run during the search [-]."""
 FINER = 4.0
@@ -40,6 +42,8 @@ class Trials:
     """Rows of all trials."""
     families: Sequence[Family] = ()
     """Settings offered by the engine, requested once."""
+    kept: tuple[str, ...] = ()
+    """Names of settings that remain as the user has them."""
     _known: dict[tuple[str, str], Trial] = field(default_factory=dict)
     """Trials of the search, by settings and motion."""
 
@@ -137,7 +141,12 @@ class Trials:
             finest: Finest step of each method within the budget [s].
         """
         span = max(_span(purpose.motion.t) for purpose in purposes)
-        return Reach(span=span, finest=finest, own=self.given.step)
+        return Reach(span=span, finest=finest, own=self.given.step, keeps_step=STEP in self.kept)
+
+    def permitted(self, candidates: Iterable[Candidate]) -> list[Candidate]:
+        """Candidates that change no setting that the user keeps."""
+        unchanged = [one for one in candidates if one.family.keeps(self.kept, self.given.settings)]
+        return [one for one in unchanged if STEP not in self.kept or one.step == self.given.step]
 
     def too_weak(self, purpose: Purpose) -> str:
         """Methods with actuators too weak for a motion, even at a fraction of the file's step.
@@ -147,14 +156,16 @@ class Trials:
         """
         self._ask_for_families()
         firsts = {family.method: family for family in reversed(self.families)}
-        tried = [Candidate(family=family, step=self.given.step / FINER) for family in firsts.values()]
+        finer = self.given.step if STEP in self.kept else self.given.step / FINER
+        tried = [Candidate(family=family, step=finer) for family in firsts.values()]
         self.scored([purpose], tried)
         known = [trial for candidate in tried for trial in self._trials([purpose], candidate).values()]
         return ", ".join(firsts) if all(trial.too_weak for trial in known) else ""
 
     def _ask_for_families(self) -> None:
         if not self.families:
-            self.families = AskedTuning(engine=self.engine, pool=self.pool).families(self.case.mechanism)
+            offered = AskedTuning(engine=self.engine, pool=self.pool).families(self.case.mechanism)
+            self.families = [family for family in offered if family.keeps(self.kept, self.given.settings)]
 
     def choose(self, settings: Settings) -> None:
         """Mark the rows of the settings that are chosen."""
