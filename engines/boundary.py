@@ -4,7 +4,7 @@ import ctypes
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from loopcheck.robots.errors import EngineError, NotRepresentableError
 from loopcheck.robots.mechanism import Mechanism
@@ -39,10 +39,15 @@ def _flush(c_library: ctypes.CDLL) -> None:
 
 
 @contextmanager
-def converted(route: str, *, errors: tuple[type[BaseException], ...]) -> Iterator[None]:
-    """Convert exceptions of an engine to an `EngineError` with a message in one line."""
+def converted(route: str, *, errors: tuple[type[BaseException], ...], quiet: bool = False) -> Iterator[None]:
+    """Convert exceptions of an engine to an `EngineError` with a message in one line.
+
+    Args:
+        quiet: Also keep its output out of the terminal.
+    """
     try:
-        yield
+        with silenced() if quiet else nullcontext():
+            yield
     except errors as error:
         raise EngineError(f"{route}: {' '.join(str(error).split())[:300]}") from error
 

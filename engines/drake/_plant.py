@@ -7,17 +7,16 @@ drops out of the accelerations, as R (ω × ω) is zero.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from typing import Any, assert_never
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from loopcheck.engines.boundary import coupled, silenced, want_representable
+from loopcheck.engines.boundary import converted, coupled, silenced, want_representable
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
-from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import WORLD, ConnectClosure, CoordinateClosure, Joint, Mechanism, WeldClosure
 
 with silenced():
@@ -158,14 +157,8 @@ def build(
     )
 
 
-@contextmanager
-def guarded(route: str) -> Iterator[None]:
-    """Turn Drake's exceptions into an `EngineError`, and keep its output out of the terminal."""
-    try:
-        with silenced():
-            yield
-    except (RuntimeError, ValueError, TypeError, SystemExit) as error:
-        raise EngineError(f"{route}: {' '.join(str(error).split())[:300]}") from error
+guarded = partial(converted, errors=(RuntimeError, ValueError, TypeError, SystemExit), quiet=True)
+"""Converts the exceptions of the engine."""
 
 
 def rotation(quaternion: Array) -> Rotation:

@@ -5,16 +5,15 @@ A free joint becomes a translation along the world's axes and a ball behind it, 
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 
-from loopcheck.engines.boundary import want_representable
+from loopcheck.engines.boundary import converted, want_representable
 from loopcheck.robots.arrays import AnyArray, Array, JointPositions
-from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import WORLD, Body, Joint, Mechanism
 
 UNIVERSE = 0
@@ -124,13 +123,8 @@ def build(mechanism: Mechanism) -> Tree:
     )
 
 
-@contextmanager
-def guarded(route: str) -> Iterator[None]:
-    """Turn Pinocchio's exceptions into an `EngineError`."""
-    try:
-        yield
-    except (ValueError, RuntimeError) as error:
-        raise EngineError(f"{route}: {' '.join(str(error).split())}") from error
+guarded = partial(converted, errors=(ValueError, RuntimeError))
+"""Converts the exceptions of the engine."""
 
 
 def _pose_in_carrier(model: Any, bodies: list[int], body: Body) -> tuple[int, Any]:

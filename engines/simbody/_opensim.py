@@ -1,15 +1,14 @@
 """Imports OpenSim, which contains Simbody, without its log; conversion of numbers and arrays to its types and back."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from loopcheck.engines.boundary import silenced
+from loopcheck.engines.boundary import converted, silenced
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.errors import EngineError
 
 with silenced():
     opensim: Any = import_module("opensim")
@@ -69,11 +68,5 @@ def pose(frame: Any, state: Any) -> tuple[Array, Array]:
     return np.array([[R.get(i, k) for k in range(3)] for i in range(3)]), np.array(transform.p().to_numpy())
 
 
-@contextmanager
-def guarded(route: str) -> Iterator[None]:
-    """Turn OpenSim's exceptions into an `EngineError`, and keep its output out of the terminal."""
-    try:
-        with silenced():
-            yield
-    except (RuntimeError, ValueError, TypeError) as error:
-        raise EngineError(f"{route}: {' '.join(str(error).split())[:300]}") from error
+guarded = partial(converted, errors=(RuntimeError, ValueError, TypeError), quiet=True)
+"""Converts the exceptions of the engine."""
