@@ -87,6 +87,8 @@ class Log:
     errors: Mapping[str, Array] = field(default_factory=dict)
     """Errors of the columns of `q`, `qd`, `qdd` and `effort` that their noise does not show, as of an interpolation,
     standard deviations [units of the columns], each of shape (columns,)."""
+    clock: float = 0.0
+    """Relative error of the step in time, standard deviation [-]."""
     source: str = ""
     """Tool that wrote the log, and the origin of its columns."""
     columns: Mapping[str, str] = field(default_factory=dict)

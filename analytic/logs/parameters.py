@@ -35,6 +35,8 @@ CHANCE = 3.0
 """Excess over the expected noise within which the remaining residual is noise, in standard deviations [-]."""
 ROUNDED = 1e-9
 """Rate of a drive at rest, over its largest rate [-]: round-off of filters and loops, below any measured rate."""
+AT_REST = 1e-9
+"""Motion of a drive at rest [m or rad]: round-off of its positions."""
 FEWEST = 10
 """Samples to fit at least [-]."""
 BY_CHANCE = 3.0
@@ -230,7 +232,8 @@ def _least_squares(left: Array, effects: Array, covariance: Array, least: Array)
         values = found[: len(sizes)]
         values[free] -= found[len(sizes) :]
         values = bounds + values / sizes
-    return values, unbounded, np.sqrt(excess) * own / sizes, scatter / np.outer(own, own)
+    own = np.maximum(own, np.finfo(float).tiny)  # of a term without effect
+    return values, unbounded, np.sqrt(excess) * own / sizes, scatter / own / own[:, None]
 
 
 def _parameters(closed: ClosedLog, residual: Residual, name: str) -> Iterator[Parameter]:
@@ -281,6 +284,8 @@ def _offsets(closed: ClosedLog, residual: Residual) -> Iterator[Parameter]:
 def _acting_rates(closed: ClosedLog, residual: Residual) -> Array:
     """Rates of the drives when the effort of each base sample acted [m/s or rad/s], shape (n, drives)."""
     rates = residual.motion.qd @ closed.mechanism.rates_of(closed.mechanism.drives).T
+    span = float(residual.motion.t[-1] - residual.motion.t[0])
+    rates = rates * (np.abs(rates).max(axis=0) * span > AT_REST)
     after = acting_after(residual.effort_time, closed.log.dt)
     late = (0.5 if after is None else after) - residual.filter.late
     following = np.concatenate([rates[1:], rates[-1:]])

@@ -11,13 +11,16 @@ import numpy as np
 
 from loopcheck.analytic.dynamics.powers import scale_of
 from loopcheck.analytic.logs.closed_log import ClosedLog, as_motion
-from loopcheck.analytic.logs.evaluation import evaluate, noise_rms, slopes
+from loopcheck.analytic.logs.closed_motion import States
+from loopcheck.analytic.logs.evaluation import efforts_of_states, evaluate, noise_rms, slopes
 from loopcheck.analytic.logs.filters import Filter, Kernel, interpolating_filter, smoothing_filter, step_filter
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, EffortSeries
 from loopcheck.robots.errors import ShapeError
 from loopcheck.robots.log import WHOLE, EffortTime, Instantaneous
 from loopcheck.robots.motion import Motion
 
+LEAST = 1e-150
+"""Least effort that others are divided by [N or N m]; the square of its inverse is finite."""
 MARGIN = 1.5
 """Floor over the expected error of a log [-]."""
 ROUND_OFF = 1e-11
@@ -47,7 +50,7 @@ class Floor:
     noise: Array
     """Expected rms by the noise of the columns [N or N m], shape (na,)."""
     truncation: Array
-    """Expected rms by the truncation of the filter [N or N m], shape (na,)."""
+    """Expected rms by the truncation of the filter and the error of the clock [N or N m], shape (na,)."""
     largest_truncation: Array
     """The largest over time [N or N m], shape (na,)."""
     reference: Array
@@ -168,7 +171,7 @@ class _Expected:
 
 
 def _relative(values: Array, size: Array) -> float:
-    return float(np.linalg.norm(values / np.maximum(size, np.finfo(float).tiny)))
+    return float(np.linalg.norm(values / np.maximum(size, LEAST)))
 
 
 def residual_efforts(
@@ -212,6 +215,7 @@ def residual_efforts(
     states = evaluation.states if kept.all() else evaluation.states.rows(kept)
     motion = as_motion(closed.mechanism, evaluation.t[kept], states)
     scale = scale_of(states.kinematics_of(closed.mechanism), states.qdd).scale
+    by_clock = _by_clock(closed, states, evaluation.needed[kept])
     return Residual(
         effort_time=effort_time,
         filter=chosen,
@@ -224,8 +228,8 @@ def residual_efforts(
         scale=scale,
         floor=Floor(
             noise=best.noise,
-            truncation=best.truncation,
-            largest_truncation=best.largest_truncation,
+            truncation=np.hypot(best.truncation, np.sqrt((by_clock**2).mean(axis=0))),
+            largest_truncation=np.hypot(best.largest_truncation, np.abs(by_clock).max(axis=0)),
             reference=ROUND_OFF * scale,
             chatter=best.chatter,
             samples=int(kept.sum()),
@@ -234,6 +238,15 @@ def residual_efforts(
         moved=evaluation.moved,
         start_peak=np.abs(evaluation.residual[~kept]).max(axis=0, initial=0.0),
     )
+
+
+def _by_clock(closed: ClosedLog, states: States, needed: EffortSeries) -> EffortSeries:
+    """Change of the required efforts (n, na) by the error of the step: velocities and accelerations scale with it."""
+    error = closed.log.clock
+    if not error:
+        return np.zeros_like(needed)
+    faster = States(q=states.q, qd=states.qd * (1 + error), qdd=states.qdd * (1 + error) ** 2)
+    return efforts_of_states(closed.mechanism, faster) - needed
 
 
 def half_step_lag(closed: ClosedLog, residual: Residual) -> Array:

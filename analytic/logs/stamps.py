@@ -17,7 +17,7 @@ from loopcheck.robots.log import Log
 
 CLEAR = 1.2
 """Least ratio of the noise in two readings of the stamps that decides between them [-]."""
-MOST_NAMED = 1000.0
+MOST_NAMED = 100.0
 """Largest ratio that is stated [-]."""
 REGULAR = 0.5
 """Largest deviation of a stamp from its grid point, over the step, in a regular sampling [-]: beyond, the number of the
@@ -92,16 +92,20 @@ def at_equal_steps(log: Log) -> tuple[Log, str]:
     within = (grid.t >= log.t[0] - ROUNDED * grid.dt) & (grid.t <= log.t[-1] + ROUNDED * grid.dt)
     stamped = _reading(log, log.t, grid.t[within])
     regular = _reading(log, grid.t[grid.rows], grid.t)
+    clock = float(jitter / (grid.dt * np.std(grid.rows) * np.sqrt(len(log.t))))
     ratio = _roughest(log, stamped, regular, jitter)
-    smoother = f"the noise is {min(max(ratio, 1 / ratio), MOST_NAMED):.2g} times smaller"
+    times = max(ratio, 1 / ratio)
+    smoother = f"the noise is {'over ' * (times > MOST_NAMED)}{min(times, MOST_NAMED):.3g} times smaller"
     if ratio > CLEAR:
-        return _taken(log, regular), f"{what}: read as a regular grid, {smoother} than at their stamps"
+        return replace(
+            _taken(log, regular), clock=clock
+        ), f"{what}: read as a regular grid, {smoother} than at their stamps"
     if ratio < 1 / CLEAR:
         return _taken(log, stamped), f"{what}: read at their stamps, {smoother} than on a regular grid"
     text = (
         f"{what}: stamps and a regular grid are equally smooth: their difference of {jitter:.2g} s rms counts as noise"
     )
-    return _taken(log, stamped, jitter), text
+    return replace(_taken(log, stamped, jitter), clock=clock), text
 
 
 def _grid_of(t: Times) -> _Grid:

@@ -100,6 +100,23 @@ def test_a_jittered_log_with_gaps_is_judged(gain: float, verdict: str, jitters: 
     assert "2 of 101 samples missing" in found.note
 
 
+def test_the_step_of_jittered_stamps_is_known_as_well_as_stated() -> None:
+    """Without noise all of the residual comes from the step: of 100 logs, 95 are within two standard deviations."""
+    within = 0
+    for seed in range(100):
+        found, _ = at_equal_steps(log(jittered(T[:41], seed), T[:41], encoder=0.0))
+        within += abs(found.dt / DT - 1) < 2 * found.clock
+    assert 88 <= within < 100
+
+
+def test_right_logs_without_noise_do_not_disagree_by_the_error_of_their_step() -> None:
+    case = make_case(load("four_bar"), variant="default", mode="home", configuration="vertical")
+    exact = back_and_forth(case, DT * np.arange(41.0))
+    for seed in range(20):
+        found = verdicts(judge_log(case, replace(exact, t=jittered(exact.t, seed))), 1e-9)[0]
+        assert found.verdict == "not comparable", found.note
+
+
 def test_the_equations_need_equal_steps() -> None:
     from loopcheck.analytic.logs.closed_log import closed_log
 

@@ -108,3 +108,16 @@ def test_right_logs_are_not_suspected() -> None:
             judged = judge(MODEL, log, configuration="vertical", accuracy=accuracy)
             assert "agrees with" not in str(judged)
             assert "explains" not in str(judged)
+
+
+@pytest.mark.parametrize("configuration", ["vertical", "horizontal"])
+@pytest.mark.parametrize("is_jittered", [False, True])
+def test_a_wrong_log_of_a_robot_at_rest_is_judged_without_warnings(configuration: str, is_jittered: bool) -> None:
+    """Every warning is an error here; terms without effect at rest are not named."""
+    t = 0.01 * np.arange(60)
+    t = t + 1e-4 * np.sin(np.arange(60)) * is_jittered
+    for columns in ({}, {"crank.qd": 0 * t}):
+        log = {"t": t, "crank.q": 0 * t + 0.5, "crank.effort": 0 * t + 9.0, **columns}
+        judged = judge(MODEL, log, configuration=configuration, effort_time="instantaneous")
+        assert "--fit offset explains" in str(judged)
+        assert "--fit friction" not in str(judged)

@@ -17,7 +17,7 @@ from loopcheck.analytic.logs.closed_log import ClosedLog, closed_log
 from loopcheck.analytic.logs.noise import stuck_codes
 from loopcheck.analytic.logs.parameters import Fit, fit
 from loopcheck.analytic.logs.rates import wrong_rates
-from loopcheck.analytic.logs.residual import Residual, half_step_lag, residual_efforts
+from loopcheck.analytic.logs.residual import LEAST, Residual, half_step_lag, residual_efforts
 from loopcheck.analytic.logs.stamps import at_equal_steps
 from loopcheck.analytic.motion.laws import RECORDED
 from loopcheck.robots.arrays import Array, root_mean_square
@@ -176,7 +176,7 @@ def _residuals(closed: ClosedLog, start: float) -> Iterator[Residual]:
 
 def shift_of(residual: Residual) -> float:
     """Apparent delay of the applied efforts against the assumed time, by least squares over all actuators [s]."""
-    scale = np.maximum(residual.scale, np.finfo(float).tiny)
+    scale = np.maximum(residual.scale, LEAST)
     rate = (residual.effort[2:] - residual.effort[:-2]) / (2 * residual.motion.dt * scale)
     left = residual.residual[1:-1] / scale
     size = float((rate**2).sum())
@@ -325,7 +325,7 @@ def _is_scalar(log: Log) -> bool:
 
 def size_of(residual: Residual) -> float:
     """Root mean square of a residual over the scales of all actuators [-]."""
-    return float(np.linalg.norm(residual.rms / np.maximum(residual.scale, np.finfo(float).tiny)))
+    return float(np.linalg.norm(residual.rms / np.maximum(residual.scale, LEAST)))
 
 
 def _fitted(judged: JudgedLog) -> Iterator[str]:
