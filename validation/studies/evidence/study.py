@@ -35,11 +35,11 @@ AT_ONCE = 20
 BEHIND_ROWS = tuple(
     f"loopcheck.validation.{name}"
     for name in (
-        "judge.evaluate",
-        "judge.compare",
-        "judge.audit",
-        "judge.resolution",
-        "judge.logs",
+        "comparison.evaluate",
+        "comparison.compare",
+        "comparison.audit",
+        "comparison.resolution",
+        "comparison.logs",
         "studies.atlas.reading",
         "studies.tune.trial",
     )
