@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -169,14 +170,23 @@ def test_a_reader_that_hangs_ends_with_a_killed_parent(tmp_path: Path, start: st
     )
     parent = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None
-    reader = Path("/proc", parent.stdout.readline().strip(), "status")
-    assert reader.is_file()
+    pid = int(parent.stdout.readline())
+    assert _is_running(pid)
     parent.kill()
-    parent.communicate()
+    parent.wait()
+    parent.stdout.close()
     deadline = time.monotonic() + 10
-    while reader.is_file() and "State:\tZ" not in reader.read_text() and time.monotonic() < deadline:
+    while _is_running(pid) and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert not reader.is_file() or "State:\tZ" in reader.read_text()
+    survived = _is_running(pid)
+    if survived:
+        os.kill(pid, signal.SIGKILL)
+    assert not survived
+
+
+def _is_running(pid: int) -> bool:
+    status = Path("/proc", str(pid), "status")
+    return status.is_file() and "State:\tZ" not in status.read_text()
 
 
 @pytest.mark.parametrize("start", [lambda: None, lambda: worker_context(PRELOAD)], ids=["from nothing", "forked"])
