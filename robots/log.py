@@ -118,6 +118,7 @@ class Log:
         errors = {
             name: frozen(values, (getattr(self, name).shape[1],), name=f"{self.name}, errors of {name}")
             for name, values in self.errors.items()
+            if getattr(self, name) is not None
         }
         object.__setattr__(self, "errors", errors)
 

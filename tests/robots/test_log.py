@@ -1,5 +1,6 @@
 """The type of a log: its valid contents, and the place of a fault in messages."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,11 @@ def test_what_is_wrong_with_a_log_is_said_in_one_line(changes: dict[str, Any], l
     with pytest.raises(ShapeError, match=line) as caught:
         log(**changes)
     assert "\n" not in str(caught.value)
+
+
+def test_velocities_are_dropped_with_their_errors() -> None:
+    with_errors = log(errors={"q": np.ones(5), "qd": np.ones(4)})
+    assert list(replace(with_errors, qd=None).errors) == ["q"]
 
 
 def test_times_rounded_by_an_exporter_are_equal_steps() -> None:

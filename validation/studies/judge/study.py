@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import pandas as pd
 
+from loopcheck.analytic.motion.laws import RECORDED
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.errors import MechanismError
@@ -15,7 +16,7 @@ from loopcheck.robots.log_description import in_words
 from loopcheck.robots.log_files import read_log
 from loopcheck.robots.log_tables import files_of_log
 from loopcheck.robots.motion import Motion
-from loopcheck.robots.robot import Case
+from loopcheck.robots.robot import Case, MotionSpec
 from loopcheck.validation.comparison import sources
 from loopcheck.validation.comparison.causes import with_causes
 from loopcheck.validation.comparison.evaluate import Outcome, evaluate
@@ -193,7 +194,8 @@ def compared(judged: JudgedLog) -> LogOutcome:
 
 def _lost(case: Case, name: str, reason: str) -> LogOutcome:
     """A log whose worker was lost."""
-    return _without_efforts(replace(case, mode=name), f"{sources.LOG}/{name}", "not run", reason, None)
+    moved = case.robot.model_copy(update={"motion": MotionSpec(law=RECORDED)})  # no mode of the robot has this name
+    return _without_efforts(replace(case, mode=name, robot=moved), f"{sources.LOG}/{name}", "not run", reason, None)
 
 
 def _without_efforts(case: Case, name: str, verdict: str, note: str, judged: JudgedLog | None) -> LogOutcome:
