@@ -29,7 +29,7 @@ from loopcheck.validation.studies.tune.engine import AskedTuning, tuning_of
 from loopcheck.validation.studies.tune.obstacle import refined
 from loopcheck.validation.studies.tune.purposes import OWN, RANDOM, Purpose, given_purposes, purpose_of
 from loopcheck.validation.studies.tune.search import Candidate, Reach, Scored, cheapest, choice
-from loopcheck.validation.studies.tune.study import Tune, tuned_case
+from loopcheck.validation.studies.tune.study import PROOF, Tune, tuned_case
 from loopcheck.validation.studies.tune.trial import Trial
 from loopcheck.validation.studies.tune.trials import Trials
 from loopcheck.validation.studies.tune.writing import write_tuned
@@ -245,6 +245,9 @@ class Laws:
     def scored(self, _: Sequence[Purpose], candidates: Sequence[Candidate]) -> list[Scored]:
         return tries(self.law, self.asked)(candidates, np.inf)
 
+    def permitted(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+        return candidates
+
 
 def test_where_nothing_is_found_finer_steps_than_the_best_are_tried_while_they_help() -> None:
     """Down to the error that no step removes, and no finer than a budget permits."""
@@ -380,6 +383,27 @@ def test_a_target_is_lowered_only_where_the_search_has_seen_the_motion(
     run_study(Tune(case=case_of(FOUR_BAR), accuracy=1e-2), tmp_path, workers=ALONE)
     assert targets[:2] == [1e-2, 1e-2]
     assert targets[2] == pytest.approx(0.45e-2)
+
+
+def test_results_of_a_proof_replace_those_of_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proof judges more samples; settings that fail it would be chosen and fail again."""
+    case = case_of(FOUR_BAR)
+    own = purpose_of(case, "mujoco", OWN)
+    assert isinstance(own, Purpose)
+
+    def results(_: Any, tasks: Sequence[tuple[Sequence[Purpose], Any]], __: Any, phase: str) -> list[list[Trial]]:
+        error = 1.1e-2 if phase == PROOF else 0.8e-2
+        fine = Trial(purpose=own.name, settings={}, error=error, rms=0, start=0, floor=0, window=0, gap=0, cost=1)
+        return [[replace(fine, settings=settings) for _ in some] for some, settings in tasks]
+
+    monkeypatch.setattr(Trials, "_results", results)
+    pool: Any = None
+    given = tuning_of("mujoco").given(case.mechanism)
+    trials = Trials(case=case, engine="mujoco", given=given, pool=pool, include_start=False)
+    candidate = Candidate(family=FAMILIES[0], step=1e-3)
+    assert trials.scored([own], [candidate])[0].error == 0.8e-2
+    trials.on(PROOF, [own], candidate.family.settings(candidate.step))
+    assert trials.scored([own], [candidate])[0].error == 1.1e-2
 
 
 @pytest.mark.parametrize(("first", "wanted"), [(0.05, 0.3), (0.004, 0.0), (np.nan, np.inf)])

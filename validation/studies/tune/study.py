@@ -177,9 +177,7 @@ class Tune(Study):
         searched = [*shown, *self._random(shown, pool, [self.seed])]
         for attempt in range(ROUNDS):
             tried = self._tried(trials, searched, target, pool)
-            best = choice(tried, target)
-            if best is None and min(one.error for one in tried) <= self.accuracy:
-                break  # of a target that has been lowered
+            best = choice(tried, target) or choice(tried, self.accuracy)  # the target may have been lowered too far
             if best is None and not np.isfinite([one.error for one in tried]).any():
                 words = f"no settings can be judged; unmodified: {base.reason}"
                 return {"verdict": "not comparable", "answer": words}

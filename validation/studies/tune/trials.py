@@ -60,6 +60,7 @@ class Trials:
             for trial in of_one
         ]
         self._note(phase, trials)
+        self._known.update({(in_text(settings), one.purpose): one for one in trials})  # finer than those of a search
         return trials
 
     def scored(
