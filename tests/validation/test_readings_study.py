@@ -7,7 +7,7 @@ import pytest
 
 from loopcheck.robots.errors import MechanismError, NotFoundError
 from loopcheck.validation.studies.readings.slide import DRIVES, EFFORT, INTEGRATORS, LIMIT, OWN, Slide, measured, slides
-from loopcheck.validation.studies.readings.study import Readings, matrix, routes
+from loopcheck.validation.studies.readings.study import Readings, largest, matrix, routes
 from loopcheck.validation.studies.study import run_study
 
 pytest.importorskip("mujoco")
@@ -49,12 +49,15 @@ def test_a_motor_of_pybullet_is_no_reading_of_torque_control(tmp_path: Path) -> 
     assert rows["commanded"]["drive"] == OWN
 
 
-def test_the_page_has_a_row_for_each_simulation(tmp_path: Path) -> None:
-    result, conclusion = run_study(Readings(sources=["pybullet/as_is", "dart/as_is"]), tmp_path)
-    wide = matrix(result.tables["readings"])
-    assert list(wide.index) == ["pybullet/as_is", "dart/as_is"]
+def test_the_page_has_a_row_for_each_simulation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result, conclusion = run_study(Readings(sources=["mujoco/as_is", "pybullet/as_is"]), Path("relative"))
+    assert len(matrix(result.tables["readings"])) == len(INTEGRATORS) * len(DRIVES) + 1
+    worst = largest(result.tables["readings"]).set_index("simulation")
+    assert list(worst.loc["pybullet", ["effort", "reported"]]) == ["1 %", "100 %"]
+    assert worst.loc["mujoco, implicitfast", "reported"] == "40 %"
     assert set(conclusion.verdicts) == {"measured"}
-    assert (tmp_path / "models" / "slide-Euler-motor.xml").is_file()
+    assert (tmp_path / "relative/models/slide-Euler-motor.xml").is_file()
 
 
 def test_only_unmodified_simulations_have_readings() -> None:

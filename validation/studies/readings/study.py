@@ -16,7 +16,8 @@ from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerPool
 from loopcheck.validation.report.blocks import Section, table
-from loopcheck.validation.report.terminal import error_table
+from loopcheck.validation.report.terminal import table as shown_table
+from loopcheck.validation.studies.check.closing import percent
 from loopcheck.validation.studies.readings.slide import EFFORT, LIMIT, MASS, OWN, measured, not_measured, slides
 from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
 
@@ -26,6 +27,7 @@ METHOD = (
     "step is its change of momentum over the duration of the step. A difference is the largest distance of a reading "
     f"from this effort, over the largest effort. Limited drives have a force limit of {LIMIT:g} N."
 )
+TITLE = "Largest difference from the effort that acted, over all drives"
 KINDS = {
     EFFORT: "judged by loopcheck in the rows as_is",
     "commanded": "command to the drive",
@@ -59,7 +61,7 @@ class Readings(Study):
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`; the model files remain in the folder `models`."""
-        models = folder / "models"
+        models = folder.absolute() / "models"  # workers have another working directory
         models.mkdir(exist_ok=True)
         tasks = []
         for source in self.sources:
@@ -75,15 +77,20 @@ class Readings(Study):
         """See `Study.conclude`."""
         rows = result.tables[TABLE]
         wide = matrix(rows)
+        worst = largest(rows)
         failed = rows[rows["reading"] == ""]
         notes = [f"{row['source']}, {row['drive']}: {row['note']}" for row in failed.to_dict("records")]
         kinds = [f"{name}: {meaning}" for name, meaning in KINDS.items() if name in wide]
         return Conclusion(
             title="loopcheck: which reading is the effort?",
             sections=[
-                Section(title="Readings", anchor="readings", blocks=[METHOD, table(wide.reset_index()), kinds, notes])
+                Section(
+                    title="Readings",
+                    anchor="readings",
+                    blocks=[METHOD, table(wide.reset_index()), kinds, notes],
+                )
             ],
-            summary=[error_table(wide, title="Difference from the effort that acted"), *notes],
+            summary=[shown_table(list(worst.columns), worst.to_numpy().tolist(), title=TITLE), *notes],
             verdicts=list(rows["verdict"]),
         )
 
@@ -98,6 +105,16 @@ def matrix(rows: pd.DataFrame) -> pd.DataFrame:
     name = known["source"].where(own, known["source"] + ", " + known["integrator"] + ", " + known["drive"])
     wide = known.assign(simulation=name).set_index(["simulation", "reading"])["difference"].unstack(sort=False)
     return wide[[kind for kind in KINDS if kind in wide]]
+
+
+def largest(rows: pd.DataFrame) -> pd.DataFrame:
+    """Largest difference of each reading over all drives, for each engine and integrator, in percent."""
+    known = rows[rows["reading"] != ""]
+    engine = known["source"].str.replace("/as_is_", " ").str.removesuffix("/as_is")
+    name = engine.where(known["integrator"] == OWN, engine + ", " + known["integrator"])
+    wide = known.assign(simulation=name).groupby(["simulation", "reading"], sort=False)["difference"].max()
+    percents = wide.map(percent).unstack("reading", sort=False).fillna("").reset_index()
+    return percents[["simulation", *(kind for kind in KINDS if kind in percents)]]
 
 
 def routes(patterns: Sequence[str]) -> tuple[str, ...]:
