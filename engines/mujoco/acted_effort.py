@@ -14,7 +14,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from loopcheck.engines.mujoco.model import transmission
+from loopcheck.engines.mujoco.model import DISCRETE, transmission
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import EngineError, ShapeError
 from loopcheck.robots.model_file import captured_warnings
@@ -24,8 +24,6 @@ STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 """State from which a step can be repeated exactly."""
 IMPLICIT = {int(mujoco.mjtIntegrator.mjINT_IMPLICIT), int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST)}
 RUNGE_KUTTA = int(mujoco.mjtIntegrator.mjINT_RK4)
-DISCRETE = int(getattr(mujoco.mjtIntegrator, "mjINT_DISCRETE", -1))
-"""Not before 3.13."""
 BAD = {
     "position": mujoco.mjtWarning.mjWARN_BADQPOS,
     "velocity": mujoco.mjtWarning.mjWARN_BADQVEL,

@@ -16,10 +16,11 @@ from loopcheck.engines.computed_torque import (
     targets,
 )
 from loopcheck.engines.equations import Demands, demands_along
-from loopcheck.engines.mujoco.acted_effort import DISCRETE, IMPLICIT, RUNGE_KUTTA, acted_effort, integration_state
+from loopcheck.engines.mujoco.acted_effort import IMPLICIT, RUNGE_KUTTA, acted_effort, integration_state
 from loopcheck.engines.mujoco.actuators import Actuators, actuators
 from loopcheck.engines.mujoco.equations import MujocoEquations
 from loopcheck.engines.mujoco.model import (
+    DISCRETE,
     EQUALITY_ROW,
     apply_wrenches,
     constraint_jacobian,

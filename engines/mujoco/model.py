@@ -23,6 +23,8 @@ PARALLEL = 1e-9
 EQUALITY_ROW = int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
 TORQUE_SCALE = 10
 """Indices of a weld's rotation in `eq_data`."""
+DISCRETE = int(getattr(mujoco.mjtIntegrator, "mjINT_DISCRETE", -1))
+"""Number of this integrator; −1 before 3.13."""
 FULL_MATRIX_FROM_DATA = Version(mujoco.__version__) >= Version("3.10")
 """Since then `mj_fullM` takes the data and finds the sparse matrix itself."""
 
@@ -31,7 +33,8 @@ def build(mechanism: Mechanism, edit: Callable[[Any], None] | None = None) -> An
     """Compile the MJCF of a mechanism into an `MjModel`.
 
     Contacts, joint limits and dry friction are off, as in every source, gravity compensation is passive and not part of
-    an actuator's effort, and a state that is not finite stays so instead of being reset. All other settings are those
+    an actuator's effort, and a state that is not finite stays so instead of being reset. The integrator `discrete`
+    becomes Euler, as its `mj_forward` finds the change of a step instead of accelerations. All other settings are those
     of the file.
 
     Args:
@@ -39,6 +42,8 @@ def build(mechanism: Mechanism, edit: Callable[[Any], None] | None = None) -> An
     """
     model = compile_model(mechanism.model, edit)
     configure(model, mechanism.gravity)
+    if model.opt.integrator == DISCRETE:
+        model.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER
     return model
 
 

@@ -6,12 +6,13 @@ from contextlib import contextmanager
 import mujoco
 
 from loopcheck.engines.mujoco._stepping import stepping
-from loopcheck.engines.mujoco.model import build
+from loopcheck.engines.mujoco.model import configure
 from loopcheck.engines.mujoco.routes.forward import OWN, at_compliance, prepared
 from loopcheck.engines.mujoco.stepper import Stepper
 from loopcheck.engines.simulation import Free, Readings
 from loopcheck.robots.arrays import Efforts
 from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.mjcf import compile_model
 from loopcheck.robots.model_file import captured_warnings
 
 SETTINGS = "default: mj_step with the step of the file; tight: nearly rigid constraints, Runge-Kutta 4"
@@ -23,7 +24,8 @@ class MujocoRobot(Stepper):
 
     def __init__(self, mechanism: Mechanism, tight: bool) -> None:
         """Make its model, without actuators."""
-        model = build(mechanism)
+        model = compile_model(mechanism.model)
+        configure(model, mechanism.gravity)
         if tight:
             model = prepared(mechanism, (), model.opt.timestep, at_compliance(OWN, min(OWN.compliances)))
         model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ACTUATION

@@ -9,8 +9,8 @@ import mujoco
 import numpy as np
 
 from loopcheck.engines.as_is import Record
-from loopcheck.engines.mujoco.acted_effort import DISCRETE
 from loopcheck.engines.mujoco.as_is import Plan, compiled, own_bandwidth, plan, simulate, stages, timeconst
+from loopcheck.engines.mujoco.model import DISCRETE
 from loopcheck.engines.mujoco.stepper import MujocoStepper, Stepper
 from loopcheck.engines.tuning import (
     FINER,

@@ -16,8 +16,8 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.as_is import Record
 from loopcheck.engines.computed_torque import Demand, bandwidth, computed_torque, following, targets
 from loopcheck.engines.mujoco import as_is
-from loopcheck.engines.mujoco.acted_effort import DISCRETE
 from loopcheck.engines.mujoco.actuators import actuators
+from loopcheck.engines.mujoco.model import DISCRETE
 from loopcheck.engines.mujoco.stepper import MujocoStepper
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import NotRepresentableError

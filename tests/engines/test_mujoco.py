@@ -305,3 +305,18 @@ def test_the_clock_leaves_the_solver_its_tolerance(prr: Case, prr_motion: Motion
     reference = Noc().compute_efforts(prr, prr_motion).effort
     coarse = MujocoForward(Settings(tolerance=1e-8, steps=(5e-3,))).compute_efforts(prr, prr_motion)
     assert relative_error(coarse.effort, reference) < 1e-7
+
+
+def test_a_file_with_the_integrator_discrete_is_simulated_exactly(model_case: CaseMaker, tmp_path: Path) -> None:
+    """Under `discrete`, `mj_forward` solves for the change of a step, so the file's integrator must not be in force."""
+    if not hasattr(mujoco.mjtIntegrator, "mjINT_DISCRETE"):
+        pytest.skip("this MuJoCo has no discrete integrator")
+    path = tmp_path / "discrete.xml"
+    text = PLAIN_FOUR_BAR.replace("<worldbody>", '<option integrator="discrete" timestep="0.005"/><worldbody>')
+    path.write_text(text.replace("<joint ", '<joint damping="0.3" '), encoding="utf-8")
+    case = model_case(path)
+    motion = prescribe(case)
+    effort, reference = (one.compute_efforts(case, motion).effort for one in (MujocoForward(), Noc()))
+    limit = registered()["mujoco/forward"].relative_error
+    assert limit is not None
+    assert relative_error(effort, reference) < limit
