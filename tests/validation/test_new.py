@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from loopcheck.robots.catalogue import CATALOGUE
 from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.robot import load
@@ -122,3 +123,17 @@ def test_a_catalogue_that_cannot_be_written_is_one_line(loopcheck: Command, tmp_
         assert (status, err.count("\n")) == (2, 1)
         assert str(folder) in err
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("model", [MODELS / "four_bar.xml", CATALOGUE / "four_bar/four_bar.xml"], ids=["bar", "paper"])
+def test_a_file_and_its_folder_have_the_same_configurations(model: Path, loopcheck: Command, tmp_path: Path) -> None:
+    """Horizontal and vertical say how gravity lies to the motion, whatever names the robot."""
+    assert loopcheck("new", "mine", model, "--out", tmp_path)[0] == 0
+    of_file, of_folder = (
+        {case.configuration: case.mechanism.gravity for case in cases_of([target])}
+        for target in (model, tmp_path / "mine")
+    )
+    assert len(of_file) == 2
+    assert list(of_file) == list(of_folder)
+    for name, gravity in of_file.items():
+        np.testing.assert_allclose(of_folder[name], gravity, atol=1e-12)
