@@ -78,6 +78,7 @@ class Readings(Study):
         rows = result.tables[TABLE]
         wide = matrix(rows)
         worst = largest(rows)
+        with_units = wide.rename(columns="{} [-]".format)
         failed = rows[rows["reading"] == ""]
         notes = [f"{row['source']}, {row['drive']}: {row['note']}" for row in failed.to_dict("records")]
         kinds = [f"{name}: {meaning}" for name, meaning in KINDS.items() if name in wide]
@@ -87,7 +88,7 @@ class Readings(Study):
                 Section(
                     title="Readings",
                     anchor="readings",
-                    blocks=[METHOD, table(wide.reset_index()), kinds, notes],
+                    blocks=[METHOD, table(with_units.reset_index()), kinds, notes],
                 )
             ],
             summary=[shown_table(list(worst.columns), worst.to_numpy().tolist(), title=TITLE), *notes],
