@@ -141,7 +141,9 @@ def driven(stepper: Stepper, case: Case, motion: Motion, settings: Mapping[str, 
     servo, driving, width = actuators(model).servo, plan(case.mechanism, motion), own_bandwidth(model)
     with finite(stepper.source):
         whole, second = (simulate(driving, stepper, width, start=sample) for sample in (0, len(motion.t) // 2))
-        others = held_by_others(lambda held: simulate(replace(driving, known=held), stepper, width), driving.known)
+        others = []
+        if not servo.any():  # a servo holds its own drive
+            others = held_by_others(lambda held: simulate(replace(driving, known=held), stepper, width), driving.known)
         return history(
             stepper.source,
             case,
@@ -155,7 +157,7 @@ def driven(stepper: Stepper, case: Case, motion: Motion, settings: Mapping[str, 
                 "effort": "effort applied over each step, computed by the rule of the integrator",
                 **settings,
             },
-            [run for run in others if not run.holds_itself],
+            others,
         )
 
 
