@@ -68,3 +68,14 @@ def test_only_unmodified_simulations_have_readings() -> None:
         routes(["analytic/noc"])
     with pytest.raises(NotFoundError, match="mujoko"):
         routes(["mujoko"])
+
+
+def test_an_integrator_that_the_installed_mujoco_lacks_is_not_supported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loopcheck.validation.studies.readings.slide.INTEGRATORS", ("Euler", "later"))
+    result, conclusion = run_study(Readings(sources=["mujoco/as_is"]), tmp_path)
+    rows = result.tables["readings"]
+    assert set(rows[rows["integrator"] == "later"]["verdict"]) == {"not supported"}
+    assert set(rows[rows["integrator"] == "Euler"]["verdict"]) == {"measured"}
+    assert set(conclusion.verdicts) == {"measured", "not supported"}

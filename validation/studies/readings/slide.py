@@ -82,6 +82,11 @@ def not_measured(source: str, cases: Sequence[tuple[Slide, Case]], reason: str) 
     return [{**_about(source, slide), "verdict": "not run", "note": reason} for slide, _ in cases]
 
 
+def unreadable(source: str, slide: Slide, reason: str) -> dict[str, Any]:
+    """The row of a slide that the installed MuJoCo cannot read."""
+    return {**_about(source, slide), "verdict": NOT_SUPPORTED, "note": reason}
+
+
 def _measured(source: str, slide: Slide, case: Case) -> Iterator[dict[str, Any]]:
     about = _about(source, slide)
     try:

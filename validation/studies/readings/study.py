@@ -18,7 +18,16 @@ from loopcheck.validation.execution.workers import WorkerPool
 from loopcheck.validation.report.blocks import Section, table
 from loopcheck.validation.report.terminal import table as shown_table
 from loopcheck.validation.studies.check.closing import percent
-from loopcheck.validation.studies.readings.slide import EFFORT, LIMIT, MASS, OWN, measured, not_measured, slides
+from loopcheck.validation.studies.readings.slide import (
+    EFFORT,
+    LIMIT,
+    MASS,
+    OWN,
+    measured,
+    not_measured,
+    slides,
+    unreadable,
+)
 from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
 
 TABLE = "readings"
@@ -63,11 +72,18 @@ class Readings(Study):
         """See `Study.compute`; the model files remain in the folder `models`."""
         models = folder.absolute() / "models"  # workers have another working directory
         models.mkdir(exist_ok=True)
-        tasks = []
+        tasks, rows = [], []
         for source in self.sources:
-            task = source, [(slide, slide.case(models)) for slide in slides(source)]
-            tasks.append(Task(measured, task, partial(not_measured, *task), engine=sources.engine_of(source)))
-        rows = [row for of_source in pool.results(tasks, "readings") for row in of_source]
+            cases = []
+            for slide in slides(source):
+                try:
+                    cases.append((slide, slide.case(models)))
+                except MechanismError as error:  # older versions of MuJoCo lack an integrator
+                    rows.append(unreadable(source, slide, str(error)))
+            tasks.append(
+                Task(measured, (source, cases), partial(not_measured, source, cases), engine=sources.engine_of(source))
+            )
+        rows += [row for of_source in pool.results(tasks, "readings") for row in of_source]
         columns = self.tables[TABLE].columns
         blank = {name: "" if column.kind is str else None for name, column in columns.items()}
         return Computed({TABLE: self.tables[TABLE].frame([{**blank, **row} for row in rows])})
