@@ -514,3 +514,8 @@ def test_the_error_of_redundant_drives_is_stated_for_each_choice_of_held_drives(
     np.testing.assert_allclose(both.floor_of_largest, alone.floor_of_largest + half, rtol=1e-12)
     assert "held by: q2, q3, q4 " in both.note
     assert "held by" not in alone.note
+    with pytest.MonkeyPatch.context() as patch:  # a transient to the end: a reason, not an error of our own
+        patch.setattr(
+            "loopcheck.validation.comparison.as_is.start_window", lambda *_, **__: (np.inf, np.ones(4, dtype=bool))
+        )
+        assert "not settled" in settled(case.mechanism, history.as_is).reason

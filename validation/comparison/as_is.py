@@ -179,7 +179,7 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None, start
     lasting = [actuator.name for actuator, is_seen in zip(mechanism.actuators, lasts, strict=True) if is_seen]
     apart, early, late = _errors_of_windows(whole, beside, second.t, second.residual, later.floor_of_largest)
     largest = np.where(apart, early, np.abs(residual).max(axis=0))
-    by_drives = {", ".join(as_is.drives): largest, **_held_otherwise(mechanism, as_is, window, most)}
+    by_drives = {", ".join(as_is.drives): largest, **_held_otherwise(mechanism, as_is, whole.t[judged][0], most)}
     least, greatest = np.min([*by_drives.values()], axis=0), np.max([*by_drives.values()], axis=0)
     notes = (
         _note(as_is, later, window, start_peak, lasting),
@@ -201,13 +201,13 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None, start
     )
 
 
-def _held_otherwise(mechanism: Mechanism, as_is: AsIs, window: float, most: int | None) -> dict[str, Efforts]:
-    """Largest residual efforts after the initial transient of runs held by other drives, by the names of these."""
+def _held_otherwise(mechanism: Mechanism, as_is: AsIs, begin: float, most: int | None) -> dict[str, Efforts]:
+    """Largest residual efforts from a time on of runs held by other drives, by the names of these drives."""
     largest = {}
     for drives, log in as_is.others.items():
         with suppress(HarnessError):  # drives that lose the motion do not hold it
             run = _series(closed_log(mechanism, log, log.q[0]), most)[0]
-            largest[drives] = np.abs(run.residual[run.t >= run.t[0] + window]).max(axis=0)
+            largest[drives] = np.abs(run.residual[run.t >= begin]).max(axis=0)
     return largest
 
 
