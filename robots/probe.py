@@ -14,9 +14,9 @@ from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.processes import end_with_parent, exit_reason, main_left_out
 
 SECONDS = 60.0
-"""Time limit of a trial [s]; a real robot with all its meshes takes a few seconds."""
+"""Time limit of a test reading [s]; a real robot with all its meshes takes a few seconds."""
 MEMORY = 8 << 30
-"""Address space of a trial [byte]."""
+"""Address space of a test reading [byte]."""
 
 
 def want_readable(path: Path, actuated: tuple[str, ...] = (), context: Any = None) -> None:

@@ -10,7 +10,8 @@ from scipy.linalg import qr
 
 from loopcheck.analytic.dynamics.lagrange import inertia_matrix
 from loopcheck.analytic.kinematics.closures import closure_jacobian_at, null_space
-from loopcheck.analytic.kinematics.tree import poses, rotation_of
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.tree import rotation_of
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.mechanism import POSITIONS, Mechanism
 from loopcheck.robots.mjcf import read_mechanism
@@ -186,7 +187,7 @@ class _Draft:
         """Origin and axes of a body in the world."""
         if body is self.ground:
             return np.zeros(3), np.eye(3)
-        body_poses, b = poses(mechanism, q[None]), [x.name for x in mechanism.bodies].index(body.name)
+        body_poses, b = State.at_rest(mechanism, q[None]).poses, [x.name for x in mechanism.bodies].index(body.name)
         return body_poses.p[0, b], body_poses.R[0, b]
 
     def _couple(self, mechanism: Mechanism, q: Array) -> None:
@@ -263,7 +264,7 @@ def _text(values: Array | list[float]) -> str:
 
 def _moves_mass(mechanism: Mechanism, q: Array) -> bool:
     """Whether every velocity of the tree moves mass, as MuJoCo requires."""
-    sizes = np.linalg.eigvalsh(inertia_matrix(mechanism, poses(mechanism, q[None]))[0])
+    sizes = np.linalg.eigvalsh(inertia_matrix(State.at_rest(mechanism, q[None]))[0])
     return bool(sizes[0] > WELL_CONDITIONED**2 * sizes[-1])
 
 

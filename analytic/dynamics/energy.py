@@ -8,7 +8,8 @@ import numpy as np
 
 from loopcheck.analytic.dynamics.lagrange import lengths, potential_energy
 from loopcheck.analytic.dynamics.powers import own_powers
-from loopcheck.analytic.kinematics.tree import poses, retract, twist_matrices
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.tree import retract
 from loopcheck.robots.arrays import AnyArray, Array, EffortSeries
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
@@ -27,9 +28,9 @@ def total_energy(mechanism: Mechanism, q: AnyArray, qd: AnyArray) -> AnyArray:
     Returns:
         Energy [J], shape (nt,).
     """
-    body_poses = poses(mechanism, q)
-    t = np.einsum("tbij,tj->tbi", twist_matrices(mechanism, body_poses), qd)
-    w = np.einsum("tbji,tbj->tbi", body_poses.R, t[..., :3])
+    state = State.at_rest(mechanism, q)
+    t = np.einsum("tbij,tj->tbi", state.K, qd)
+    w = np.einsum("tbji,tbj->tbi", state.poses.R, t[..., :3])
     inertia = np.array([body.inertia for body in mechanism.bodies])
     T = (w * np.einsum("bij,tbj->tbi", inertia, w)).sum((1, 2)) / 2
     T = T + (t[..., 3:] ** 2).sum(2) @ np.array([body.mass for body in mechanism.bodies]) / 2
@@ -64,7 +65,7 @@ def power_balance(mechanism: Mechanism, motion: Motion, effort: EffortSeries) ->
     rate = total_energy(mechanism, q, motion.qd + motion.qdd * s).imag / STEP
     power = effort * (motion.qd @ mechanism.selection.T)
     loads = _power_of_wrenches(mechanism, motion)
-    damped = _damped_power(mechanism, motion.qd, lengths(mechanism, poses(mechanism, q)).imag / STEP)
+    damped = _damped_power(mechanism, motion.qd, lengths(mechanism, State.at_rest(mechanism, q).poses).imag / STEP)
     difference = power.sum(1) + loads - damped - rate
     at_work = (np.abs(own_powers(mechanism, motion).signed).sum((1, 2)) + np.abs(power).sum(1)).max()
     return difference / at_work if at_work > 0 else np.where(difference == 0, 0.0, np.inf)
@@ -82,8 +83,8 @@ def _damped_power(mechanism: Mechanism, qd: Array, rates: Array) -> Array:
 
 def _power_of_wrenches(mechanism: Mechanism, motion: Motion) -> Array:
     """Power of the constant external wrenches [W], shape (nt,)."""
-    body_poses = poses(mechanism, motion.q)
-    t = np.einsum("tbij,tj->tbi", twist_matrices(mechanism, body_poses), motion.qd)
+    state = State.at_rest(mechanism, motion.q)
+    body_poses, t = state.poses, np.einsum("tbij,tj->tbi", state.K, motion.qd)
     power = np.zeros(len(motion.t))
     for load in mechanism.wrenches:
         w, v = t[:, load.body, :3], t[:, load.body, 3:]

@@ -13,13 +13,12 @@ import numpy as np
 
 from loopcheck.analytic.kinematics.closures import (
     RANK_TOLERANCE,
-    closure_jacobian,
-    closure_residual,
     pseudo_inverse,
     row_factors,
 )
 from loopcheck.analytic.kinematics.redundancy import independent_drives, undriven_dofs
-from loopcheck.analytic.kinematics.tree import Poses, point_of, poses, retract, rotation_of, skew, twist_matrices
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.tree import Poses, point_of, retract, rotation_of, skew
 from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, VelocitySeries
 from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.mechanism import Joint, Mechanism
@@ -121,16 +120,17 @@ def lagrange_model(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) 
     def partials(function: Callable[[AnyArray], AnyArray]) -> Array:
         return _partials(function, len(q), mechanism.nv)
 
-    M = inertia_matrix(mechanism, poses(mechanism, q))
+    M = inertia_matrix(State.at_rest(mechanism, q))
     M_q = partials(lambda step: _inertia_near(mechanism, q, step))  # (nt, i, j, k): ∂M_ij/∂q_k
     christoffel = (M_q + M_q.swapaxes(2, 3) - M_q.transpose(0, 3, 2, 1)) / 2
     # c_ijk q̇_j q̇_k with c_ijk = (∂M_ij/∂q_k + ∂M_ik/∂q_j − ∂M_jk/∂q_i) / 2
     V_q = partials(lambda step: potential_energy(mechanism, retract(mechanism, q, step))[:, None])
+    slopes = partials(lambda step: lengths(mechanism, State.at_rest(mechanism, retract(mechanism, q, step)).poses))
     return LagrangeModel(
         M=M,
         coriolis=np.einsum("tijk,tj,tk->ti", christoffel, qd, qd),
         gravity=V_q[:, 0],
-        dissipation=_dissipation(mechanism, qd, partials(lambda step: _lengths_near(mechanism, q, step))),
+        dissipation=_dissipation(mechanism, qd, slopes),
         load=partials(lambda step: _work_of_wrenches(mechanism, q, step)[:, None])[:, 0],
         Phi=partials(lambda step: _residual_near(mechanism, q, step)),
         closure_bias=_opening_rate_near(mechanism, q, 1j * STEP * qd, qd).imag / STEP,
@@ -160,16 +160,13 @@ def _held(mechanism: Mechanism, q: Array) -> _RateSolver:
     )
 
 
-def inertia_matrix(mechanism: Mechanism, body_poses: Poses) -> AnyArray:
-    """Inertia matrix of the spanning tree: the kinetic energy is ½ q̇ᵀ M q̇.
-
-    Args:
-        body_poses: Its poses; may be complex.
+def inertia_matrix(state: State) -> AnyArray:
+    """Inertia matrix of the spanning tree at positions, which may be complex: the kinetic energy is ½ q̇ᵀ M q̇.
 
     Returns:
         M [kg, kg m or kg m²], shape (nt, nv, nv).
     """
-    K = twist_matrices(mechanism, body_poses)
+    mechanism, body_poses, K = state.mechanism, state.poses, state.K
     armature = np.diag(_per_dof(mechanism, "armature"))
     for tendon in mechanism.tendons:
         w = mechanism.rates_of((tendon.length,))
@@ -194,7 +191,7 @@ def potential_energy(mechanism: Mechanism, q: AnyArray) -> AnyArray:
     Returns:
         V [J], shape (nt,).
     """
-    body_poses = poses(mechanism, q)
+    body_poses = State.at_rest(mechanism, q).poses
     masses = np.array([body.mass * (1 - body.gravity_compensation) for body in mechanism.bodies])
     V = -(body_poses.c @ mechanism.gravity) @ masses
     for joint, columns in zip(mechanism.joints, mechanism.q_slices, strict=True):
@@ -252,7 +249,7 @@ def _inertia_near(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
     For ball and free joints the velocity is J_r(step) times the rate of the step, J_r = 1 − [step]×/2 for turns in body
     axes; the local coordinates make Lagrange's equations hold without further terms.
     """
-    M = inertia_matrix(mechanism, poses(mechanism, retract(mechanism, q, step)))
+    M = inertia_matrix(State.at_rest(mechanism, retract(mechanism, q, step)))
     if all(joint.kind in ("hinge", "slide") for joint in mechanism.joints):
         return M
     J_r = np.broadcast_to(np.eye(mechanism.nv), M.shape).astype(M.dtype)
@@ -264,25 +261,18 @@ def _inertia_near(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
 
 
 def _residual_near(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
-    moved = retract(mechanism, q, step)
-    return closure_residual(mechanism, poses(mechanism, moved), moved)
+    return State.at_rest(mechanism, retract(mechanism, q, step)).gap
 
 
 def _opening_rate_near(mechanism: Mechanism, q: Array, step: AnyArray, qd: Array) -> AnyArray:
     """Φ q̇ after a small step from q, q̇ the same, shape (nt, nc)."""
-    moved = retract(mechanism, q, step)
-    body_poses = poses(mechanism, moved)
-    Phi = closure_jacobian(mechanism, body_poses, twist_matrices(mechanism, body_poses), moved)
+    Phi = State.at_rest(mechanism, retract(mechanism, q, step)).Phi
     return (Phi @ qd[..., None])[..., 0]
-
-
-def _lengths_near(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
-    return lengths(mechanism, poses(mechanism, retract(mechanism, q, step)))
 
 
 def _work_of_wrenches(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
     """Work of the external wrenches over a small step from q, to first order in it [J], shape (nt,)."""
-    here, displaced = poses(mechanism, q), poses(mechanism, retract(mechanism, q, step))
+    here, displaced = (State.at_rest(mechanism, at).poses for at in (q, retract(mechanism, q, step)))
     work = np.zeros(len(q), step.dtype)
     for load in mechanism.wrenches:
         b = load.body

@@ -83,7 +83,7 @@ def needed_efforts(state: State, qdd: AccelerationSeries) -> NeededEfforts:
     undriven = undriven_dofs(mechanism, q[len(q) // 2])
     choices = independent_choices(state)
     for independent, samples in choices:
-        part = state if samples.all() else State(mechanism=mechanism, q=q[samples], qd=qd[samples])
+        part = state if samples.all() else state.rows(samples)
         model = noc_model(part, independent)
         acceleration, velocity = qdd[samples][:, independent, None], qd[samples][:, independent, None]
         force = (model.M @ acceleration + model.C @ velocity)[..., 0] + model.G

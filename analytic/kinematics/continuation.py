@@ -12,15 +12,13 @@ import numpy as np
 
 from loopcheck.analytic.kinematics.closures import (
     RANK_TOLERANCE,
-    closure_jacobian,
     closure_jacobian_at,
     closure_names,
-    closure_residual,
     null_space,
     solve_dependent,
 )
 from loopcheck.analytic.kinematics.state import State
-from loopcheck.analytic.kinematics.tree import poses, retract, twist_matrices
+from loopcheck.analytic.kinematics.tree import retract
 from loopcheck.robots.arrays import AnyArray, Array, JointPositions, PositionSeries, Times
 from loopcheck.robots.errors import LoopClosureError, SingularityError
 from loopcheck.robots.mechanism import Coordinate, CoordinateClosure, Mechanism
@@ -277,7 +275,7 @@ class Tracer:
 
     def _widest(self, q: Array) -> str:
         """Name of the closure that is open widest."""
-        phi = np.abs(closure_residual(self.mechanism, poses(self.mechanism, q), q)[0])
+        phi = np.abs(State.at_rest(self.mechanism, q).gap[0])
         return closure_names(self.mechanism)[int(np.argmax(phi))]
 
 
@@ -325,17 +323,16 @@ def close(mechanism: Mechanism, q: Array, passive: AnyArray) -> tuple[Array, flo
     """
     best, best_residual, stalled = q, np.inf, 0
     while True:
-        body_poses = poses(mechanism, q)
-        phi = closure_residual(mechanism, body_poses, q)
+        state = State.at_rest(mechanism, q)
+        phi = state.gap
         residual = float(np.abs(phi).max(initial=0.0))
         stalled = 0 if residual < best_residual / 2 else stalled + 1
         if residual < best_residual:
             best, best_residual = q, residual
         if best_residual == 0 or stalled >= (1 if best_residual <= CLOSED else 3):
             return best, best_residual
-        Phi = closure_jacobian(mechanism, body_poses, twist_matrices(mechanism, body_poses), q)
         step = np.zeros((1, mechanism.nv))
-        step[:, passive] = solve_dependent(Phi[..., passive], phi[..., None])[..., 0]
+        step[:, passive] = solve_dependent(state.Phi[..., passive], phi[..., None])[..., 0]
         q = retract(mechanism, q, step / max(1.0, float(np.abs(step).max())))  # at most 1 m or rad at once
 
 

@@ -10,11 +10,10 @@ from loopcheck.analytic.kinematics.closures import (
     RANK_TOLERANCE,
     closure_jacobian_at,
     closure_names,
-    closure_residual,
     null_space,
 )
 from loopcheck.analytic.kinematics.redundancy import free_motions, independent_rows, unit_rates_of_drives
-from loopcheck.analytic.kinematics.tree import poses
+from loopcheck.analytic.kinematics.state import State
 from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import WORLD, Mechanism
 from loopcheck.robots.size import size, unit_rates
@@ -65,7 +64,7 @@ def mobility(mechanism: Mechanism, q: JointPositions) -> Mobility:
     return Mobility(
         bodies=len(mechanism.bodies),
         joints=len(mechanism.joints),
-        loops=_loops(mechanism),
+        loops=len({frozenset((closure.body1, closure.body2)) for closure in mechanism.rigid_closures}),
         closure_rows=len(Phi),
         rank=mechanism.nv - N.shape[1],
         dof=N.shape[1],
@@ -91,10 +90,6 @@ def in_words(analysis: Mobility) -> str:
 
 def _counted(count: int, noun: str, many: str = "s", one: str = "") -> str:
     return f"{count} {noun}{one if count == 1 else many}"
-
-
-def _loops(mechanism: Mechanism) -> int:
-    return len({frozenset((closure.body1, closure.body2)) for closure in mechanism.rigid_closures})
 
 
 def _unactuated(mechanism: Mechanism, N: Array) -> Iterator[str]:
@@ -138,7 +133,7 @@ def _warnings(mechanism: Mechanism, q: Array, Phi: Array, N: Array) -> Iterator[
 
 def open_start(mechanism: Mechanism, q: JointPositions) -> str:
     """Gap of the loops in a start pose of the file, as a phrase; empty below `OPEN_START`."""
-    gaps = np.abs(closure_residual(mechanism, poses(mechanism, q[None]), q[None]))[0]
+    gaps = np.abs(State.at_rest(mechanism, q[None]).gap)[0]
     widest = float(gaps.max(initial=0.0))
     relative = widest / size(mechanism)
     if relative <= OPEN_START:
@@ -167,7 +162,7 @@ def _missing_loops(mechanism: Mechanism, q: Array) -> Iterator[str]:
     path = mechanism.model.path
     if LINKAGE.search(path.stem):
         yield f"{path.name} is named like a linkage but has no equality that closes a loop: treated as a tree"
-    body_poses = poses(mechanism, q[None])
+    body_poses = State.at_rest(mechanism, q[None]).poses
     points = np.array(
         [
             body_poses.p[0, s.body] + body_poses.R[0, s.body] @ s.position if s.body != WORLD else s.position

@@ -2,12 +2,23 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
-from loopcheck.analytic.kinematics.closures import DependentRates, closure_jacobian, closure_jacobian_rate
+import numpy as np
+
+from loopcheck.analytic.kinematics.closures import (
+    DependentRates,
+    closure_jacobian,
+    closure_jacobian_rate,
+    closure_residual,
+)
 from loopcheck.analytic.kinematics.tree import Poses, Twists, poses, twist_matrices, twists
 from loopcheck.robots.arrays import AnyArray, Array, VelocitySeries
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.size import unit_rates
+
+BY_POSITION: tuple[str, ...] = ("poses", "gap", "K", "Phi")
+"""Quantities that do not depend on velocities."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # without slots: what follows is kept in its dictionary
@@ -15,10 +26,19 @@ class State:
     """Positions and velocities of a mechanism; derived quantities are computed at the first access and kept."""
 
     mechanism: Mechanism
-    q: Array
-    """Joint positions [m or rad], shape (nt, nq)."""
+    q: AnyArray
+    """Joint positions [m or rad], shape (nt, nq); may be complex, to differentiate quantities of positions alone."""
     qd: Array
     """Joint velocities [m/s or rad/s], shape (nt, nv)."""
+
+    @classmethod
+    def at_rest(cls, mechanism: Mechanism, q: AnyArray) -> Self:
+        """A state without velocities.
+
+        Args:
+            q: Joint positions [m or rad], shape (nt, nq); may be complex.
+        """
+        return cls(mechanism=mechanism, q=q, qd=np.zeros((len(q), mechanism.nv)))
 
     @cached_property
     def poses(self) -> Poses:
@@ -26,7 +46,12 @@ class State:
         return poses(self.mechanism, self.q)
 
     @cached_property
-    def K(self) -> Array:
+    def gap(self) -> AnyArray:
+        """Closure residual [m or rad], shape (nt, nc)."""
+        return closure_residual(self.mechanism, self.poses, self.q)
+
+    @cached_property
+    def K(self) -> AnyArray:
         """Twist of each body per joint velocity [-, m or 1/m], shape (nt, nb, 6, nv)."""
         return twist_matrices(self.mechanism, self.poses)
 
@@ -36,7 +61,7 @@ class State:
         return twists(self.mechanism, self.poses, self.qd, self.K)
 
     @cached_property
-    def Phi(self) -> Array:
+    def Phi(self) -> AnyArray:
         """Closure Jacobian [m/rad or m/m], shape (nt, nc, nv)."""
         return closure_jacobian(self.mechanism, self.poses, self.K, self.q)
 
@@ -64,5 +89,15 @@ class State:
     def with_velocities(self, qd: VelocitySeries) -> "State":
         """The same positions with other velocities; quantities computed from positions alone are kept."""
         state = State(mechanism=self.mechanism, q=self.q, qd=qd)
-        state.__dict__.update({name: self.__dict__[name] for name in ("poses", "K", "Phi") if name in self.__dict__})
+        state.__dict__.update({name: self.__dict__[name] for name in BY_POSITION if name in self.__dict__})
+        return state
+
+    def rows(self, samples: AnyArray) -> "State":
+        """The state at some samples, with its poses.
+
+        Args:
+            samples: Their numbers, or a mask of them [-], shape (any,).
+        """
+        state = State(mechanism=self.mechanism, q=self.q[samples], qd=self.qd[samples])
+        state.__dict__["poses"] = self.poses.rows(samples)
         return state

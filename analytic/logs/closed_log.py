@@ -225,9 +225,11 @@ def _suspected_units(mechanism: Mechanism, q: Array) -> str:
         ]
         for kind in ("hinge", "slide")
     )
-    for factor, columns, words in ((np.pi / 180, angles, "angles in degrees"), (1e-3, lengths, "lengths in mm")):
+    units = ((np.pi / 180, angles, "angles in degrees", np.pi), (1e-3, lengths, "lengths in mm", 0.0))
+    for factor, columns, words, least in units:
+        is_large = np.abs(few[:, columns]).max(initial=0.0) > least  # less is near the rest position, which is closed
         few[:, columns] *= factor
-        if columns and widest_gap(mechanism, few)[0] < MOST_OPEN:
+        if is_large and widest_gap(mechanism, few)[0] < MOST_OPEN:
             return f". With {words} the loops are closed: declare the units of the log"
     return ""
 

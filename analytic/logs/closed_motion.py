@@ -4,16 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from loopcheck.analytic.kinematics.closures import (
-    DependentRates,
-    closure_jacobian,
-    closure_names,
-    closure_residual,
-    solve_dependent,
-)
+from loopcheck.analytic.kinematics.closures import DependentRates, closure_names, solve_dependent
 from loopcheck.analytic.kinematics.continuation import CLOSED
 from loopcheck.analytic.kinematics.state import State
-from loopcheck.analytic.kinematics.tree import poses, retract, twist_matrices
+from loopcheck.analytic.kinematics.tree import retract
 from loopcheck.robots.arrays import AnyArray, Array, PositionSeries
 from loopcheck.robots.errors import LoopClosureError
 from loopcheck.robots.mechanism import Coordinate, Mechanism
@@ -85,7 +79,7 @@ def closed_states(mechanism: Mechanism, drives: tuple[Coordinate, ...], drive: D
 
 def widest_gap(mechanism: Mechanism, q: PositionSeries) -> tuple[float, int, str]:
     """Largest opening of the loops [m or rad], its sample, and its closure."""
-    residual = np.abs(closure_residual(mechanism, poses(mechanism, q), q))
+    residual = np.abs(State.at_rest(mechanism, q).gap)
     if not residual.size:
         return 0.0, 0, ""
     sample, row = np.unravel_index(int(residual.argmax()), residual.shape)
@@ -98,10 +92,8 @@ def _closed_poses(mechanism: Mechanism, drives: tuple[Coordinate, ...], targets:
     best, least = q.copy(), np.full(len(q), np.inf)
     left = np.arange(len(q))  # samples whose residual still falls
     for _ in range(MOST_ITERATIONS):
-        body_poses = poses(mechanism, q)
-        off = np.concatenate(
-            [closure_residual(mechanism, body_poses, q), mechanism.values_of(drives, q) - targets[left]], axis=1
-        )
+        state = State.at_rest(mechanism, q)
+        off = np.concatenate([state.gap, mechanism.values_of(drives, q) - targets[left]], axis=1)
         residual = np.abs(off).max(axis=1, initial=0.0)
         falls = residual < least[left] / 2
         is_better = residual < least[left]
@@ -110,9 +102,7 @@ def _closed_poses(mechanism: Mechanism, drives: tuple[Coordinate, ...], targets:
         if not goes_on.any():
             break
         left, q, off = left[goes_on], q[goes_on], off[goes_on]
-        body_poses = body_poses.rows(goes_on)
-        constraints = _held(closure_jacobian(mechanism, body_poses, twist_matrices(mechanism, body_poses), q), W)
-        step = solve_dependent(constraints, off[..., None])[..., 0]
+        step = solve_dependent(_held(state.rows(goes_on).Phi, W), off[..., None])[..., 0]
         q = retract(mechanism, q, step / np.maximum(1.0, np.abs(step).max(axis=1, keepdims=True, initial=0.0)))
     worst = int(np.argmax(least)) if len(least) else 0
     if len(least) and least[worst] > CLOSED:

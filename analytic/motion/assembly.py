@@ -41,12 +41,13 @@ def assemble(
     return assembled(tracer, guess, t)
 
 
-def assembled(tracer: Tracer, guess: JointPositions, t: Times) -> Motion:
+def assembled(tracer: Tracer, guess: JointPositions, t: Times, *, is_mobile: bool = False) -> Motion:
     """The motion of a tracer; unactuated dofs start at rest.
 
     Args:
         tracer: Mechanism and law.
         guess: Joint positions near those at the first time [m or rad], shape (nq,).
+        is_mobile: Whether `want_mobile` has accepted the first pose: it closes the loops for each dof.
 
     Raises:
         LoopClosureError: If the loops cannot be closed at the first time.
@@ -54,7 +55,8 @@ def assembled(tracer: Tracer, guess: JointPositions, t: Times) -> Motion:
     """
     start = tracer.start(guess, float(t[0]))
     if tracer.undriven(start.q):
-        want_mobile(tracer, start.q[0])
+        if not is_mobile:
+            want_mobile(tracer, start.q[0])
         return integrate_unactuated(tracer, [at_rest(tracer, start.q, start.t)], t)
     return follow(tracer, [start], t)
 

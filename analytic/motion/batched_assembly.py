@@ -9,13 +9,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from loopcheck.analytic.kinematics.closures import (
-    closure_jacobian,
     closure_jacobian_at,
-    closure_residual,
     solve_dependent,
 )
 from loopcheck.analytic.kinematics.continuation import CLOSED, Tracer, motion_through
-from loopcheck.analytic.kinematics.tree import poses, retract, twist_matrices
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.tree import retract
 from loopcheck.analytic.motion.assembly import assemble
 from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, Times
 from loopcheck.robots.errors import LoopClosureError, SingularityError
@@ -116,16 +115,15 @@ def close_batch(
     """
     best, least = q, np.full(len(q), np.inf)
     for _ in range(MOST_ITERATIONS):
-        body_poses = poses(mechanism, q)
-        phi = closure_residual(mechanism, body_poses, q)
+        state = State.at_rest(mechanism, q)
+        phi = state.gap
         residual = np.abs(phi).max(axis=1, initial=0.0)
         better = residual < least
         settled = not (residual < least / 2).any()
         best, least = np.where(better[:, None], q, best), np.where(better, residual, least)
         if settled or least.max() <= enough:
             break
-        Phi = closure_jacobian(mechanism, body_poses, twist_matrices(mechanism, body_poses), q)
         step = np.zeros((len(q), mechanism.nv))
-        step[:, passive] = solve_dependent(Phi[..., passive], phi[..., None])[..., 0]
+        step[:, passive] = solve_dependent(state.Phi[..., passive], phi[..., None])[..., 0]
         q = retract(mechanism, q, step / np.maximum(1.0, np.abs(step).max(axis=1, keepdims=True)))
     return best, least

@@ -93,7 +93,7 @@ def _beside(free: Tracer, q: Array) -> Array:
 
 def _normal_at(mechanism: Mechanism, q: Array) -> Array | None:
     """The normal at a closed pose (1, nq)."""
-    state = State(mechanism=mechanism, q=q, qd=np.zeros((1, mechanism.nv)))
+    state = State.at_rest(mechanism, q)
     body_poses, D = state.poses, actuator_motions(mechanism, state.Phi, partial(tree_inertia, state))[0]
     twist = state.twists.K[0] @ D  # (nb, 6, na)
     w, v = twist[:, :3].swapaxes(1, 2), twist[:, 3:].swapaxes(1, 2)

@@ -7,11 +7,11 @@ import numpy as np
 from loopcheck.analytic.kinematics.closures import (
     RANK_TOLERANCE,
     closure_jacobian_at,
-    closure_residual,
     null_space,
     solve_dependent,
 )
-from loopcheck.analytic.kinematics.tree import poses, retract
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.tree import retract
 from loopcheck.robots.arrays import AnyArray, Array, JointPositions, PositionSeries
 from loopcheck.robots.mechanism import Coordinate, Mechanism
 from loopcheck.robots.motion import Motion
@@ -104,11 +104,12 @@ def inside_limits(mechanism: Mechanism, q: Array) -> Array:
         columns[dof], low[dof], high[dof] = column, least + margin, most - margin + TOUCHED
         q[:, column] = np.clip(q[:, column], low[dof], high[dof])
     for _ in range(MOST_STEPS):
-        phi = closure_residual(mechanism, poses(mechanism, q), q)[0]
+        state = State.at_rest(mechanism, q)
+        phi = state.gap[0]
         if np.abs(phi).max(initial=0.0) <= CLOSE_ENOUGH:
             break
         here = np.where(np.isfinite(low), q[0, columns], 0.0)
-        rows = np.concatenate([closure_jacobian_at(mechanism, q)[0], LEAST_MOTION * np.eye(mechanism.nv)])
+        rows = np.concatenate([state.Phi[0], LEAST_MOTION * np.eye(mechanism.nv)])
         step = lsq_linear(rows, np.concatenate([-phi, np.zeros(mechanism.nv)]), bounds=(low - here, high - here)).x
         q = retract(mechanism, q, step[None] / max(1.0, float(np.abs(step).max()) / LONGEST_STEP))
     return q

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.errors import MechanismError, NotFoundError, NotRepresentableError
-from loopcheck.robots.mechanism import Joint, Mechanism
+from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 from loopcheck.robots.schema import reason_of
@@ -129,14 +129,14 @@ def want_plain(mechanism: Mechanism, *, wrench: bool = False) -> None:
     Raises:
         NotRepresentableError: If it has armature, damping, springs, tendons, gravity compensation or a wrench.
     """
-    more = [f"armature, damping or spring of joint '{j.name}'" for j in mechanism.joints if _is_loaded(j)]
+    more = [
+        f"armature, damping or spring of joint '{j.name}'"
+        for j in mechanism.joints
+        if j.armature or j.damping or j.stiffness
+    ]
     more += [f"tendon '{tendon.name}'" for tendon in mechanism.tendons]
     more += [f"tendon '{spring.name}'" for spring in mechanism.point_springs]
     more += [f"gravity compensation of '{body.name}'" for body in mechanism.bodies if body.gravity_compensation]
     more += ["external wrench"] if mechanism.wrenches and not wrench else []
     if more:
         raise NotRepresentableError(f"analytic/paper: the model of the paper does not include: {more[0]}")
-
-
-def _is_loaded(joint: Joint) -> bool:
-    return bool(joint.armature or joint.damping or joint.stiffness)

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from loopcheck.analytic.kinematics.continuation import Tracer
+from loopcheck.analytic.motion import assembly, automatic
 from loopcheck.analytic.motion.automatic import remaining_conditioning
 from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.catalogue import CATALOGUE
 from loopcheck.robots.robot import Robot, load, make_case
 from loopcheck.validation.comparison.targets import case_of
 
@@ -99,3 +101,18 @@ def test_a_made_motion_stays_away_from_singularities(monkeypatch: pytest.MonkeyP
     motion = prescribe(case)
     tracer = Tracer(mechanism=case.mechanism, law=motion.law, drives=case.mechanism.drives, where="")
     assert remaining_conditioning(tracer, motion) >= 0.5
+
+
+def test_the_start_of_a_search_is_tested_once_for_locked_dofs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The test closes the loops for each dof: with hundreds of dofs no attempt of a search would end."""
+    text = (CATALOGUE / "four_bar/four_bar.xml").read_text(encoding="utf-8")
+    inertial = '<inertial pos=".1 0 0" mass="1" diaginertia=".1 .1 .1"/>'
+    free = f'<body name="swing" pos="0 2 0"><joint name="swing"/>{inertial}</body>'
+    (tmp_path / "robot.xml").write_text(
+        text.replace("<worldbody>", f"<worldbody>{free}").replace('qpos="0.5', 'qpos="0 0.5'), encoding="utf-8"
+    )
+    tested: list[str] = []
+    for module in (automatic, assembly):
+        monkeypatch.setattr(module, "want_mobile", lambda *_, name=module.__name__: tested.append(name))
+    prescribe(case_of(tmp_path / "robot.xml"))
+    assert tested == [automatic.__name__]

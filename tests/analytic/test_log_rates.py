@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from loopcheck.analytic.motion.log_rates import contradiction
-from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.analytic.motion.prescribe import contradiction, prescribe
 from loopcheck.engines.mujoco.routes.forward import MujocoForward
 from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.mechanism import Mechanism

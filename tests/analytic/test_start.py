@@ -10,10 +10,9 @@ import pytest
 from loopcheck.analytic.dynamics.lagrange import Lagrange
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.kinematics.tree import poses
-from loopcheck.analytic.motion.actuation import refuse_lost_actuation
 from loopcheck.analytic.motion.assembly import assemble
 from loopcheck.analytic.motion.limits import excess
-from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.analytic.motion.prescribe import prescribe, refuse_lost_actuation
 from loopcheck.engines.mujoco.routes.kkt import KKT
 from loopcheck.robots.errors import SingularityError
 from loopcheck.robots.mechanism import Mechanism
