@@ -8,7 +8,7 @@ Routes are found by file too: `routes/<route>.py` defines the `loopcheck.robots.
 `<engine>/<route>`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
@@ -105,11 +105,6 @@ class Batch(Protocol):
 
     def device(self) -> str:
         """Name of the computing device: the name of a GPU, or CPU."""
-        ...
-
-    @property
-    def CHOICES(self) -> Sequence[str]:
-        """Settings to try, first the user's: names of values in `Tuning.SETTINGS`, combined by commas."""
         ...
 
     def worlds(self, mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Robots[EffortSeries]:

@@ -47,7 +47,7 @@ class Ladder:
     """The refined quantity, with its unit."""
     order: float = nan
     """Theoretical order of the error in the refined quantity [-]; NaN without theory."""
-    trials: tuple[Level, ...]
+    levels: tuple[Level, ...]
     """Coarsest first."""
     extrapolated: tuple[int, ...] = ()
     """Over how many of its rungs at a time Richardson's extrapolation is to be tried, besides each rung alone."""
@@ -72,13 +72,13 @@ class Route:
 
     def over_steps(self, name: str, settings: Any, steps: Sequence[float], **more: Any) -> Ladder:
         """The ladder of the same settings at several steps [s], coarsest first."""
-        trials = tuple(self._level(dt, dt, settings) for dt in steps)
-        return Ladder(route=self.name, name=name, refined=STEP, trials=trials, **more)
+        levels = tuple(self._level(dt, dt, settings) for dt in steps)
+        return Ladder(route=self.name, name=name, refined=STEP, levels=levels, **more)
 
     def over(self, name: str, refined: str, values: Mapping[float, Any], dt: float, **more: Any) -> Ladder:
         """The study of several settings, by the value of the refined quantity, at a fixed step [s]."""
-        trials = tuple(self._level(value, dt, settings) for value, settings in values.items())
-        return Ladder(route=self.name, name=name, refined=refined, trials=trials, **more)
+        levels = tuple(self._level(value, dt, settings) for value, settings in values.items())
+        return Ladder(route=self.name, name=name, refined=refined, levels=levels, **more)
 
     def _level(self, value: float, dt: float, settings: Any) -> Level:
         """The level of a step [s]: the finest of an extrapolation, with other steps that remain multiples of it."""
@@ -112,7 +112,7 @@ def outlines(engine: str, motion: Motion) -> list[Ladder]:
     """
     module = engines.part(engine, "refinements")
     return [
-        replace(ladder, trials=tuple(replace(trial, source=None) for trial in ladder.trials))
+        replace(ladder, levels=tuple(replace(level, source=None) for level in ladder.levels))
         for ladder in (module.ladders(motion) if module else ())
     ]
 
@@ -124,7 +124,7 @@ def sourced(ladder: Ladder, motion: Motion) -> Ladder:
         ladder: The study, or its outline.
         motion: The motion for which it was made.
     """
-    if all(trial.source for trial in ladder.trials):
+    if all(level.source for level in ladder.levels):
         return ladder
     module = engines.part(ladder.route.split("/")[0], "refinements")
     whole = module.ladders(motion) if module else ()

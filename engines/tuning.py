@@ -51,6 +51,8 @@ class Setting:
     """The value that removes the part of the error with the name of the setting; None if no value removes a part."""
     written: str = ""
     """The finer value in the words of a user."""
+    batches: Sequence[str] = ()
+    """Choices in a batch, beside the user's: names of values of `Tuning.SETTINGS`, combined by commas."""
 
 
 STEPPED = {"step halved": Value(step=1 / 2), "step doubled": Value(step=2)}
@@ -67,13 +69,14 @@ LOOPS = {
 """Values of the loops, for engines with MuJoCo's constraints, the hardest first."""
 
 
-def finer_step(written: str, values: Mapping[str, Value] = STEPPED) -> Setting:
+def finer_step(written: str, values: Mapping[str, Value] = STEPPED, batches: Sequence[str] = ()) -> Setting:
     """The step of an engine.
 
     Args:
         written: The finer step in the words of a user.
+        batches: See `Setting`.
     """
-    return Setting(values=values, finer=Value(step=1 / FINER), written=written)
+    return Setting(values=values, finer=Value(step=1 / FINER), written=written, batches=batches)
 
 
 def combined(values: Iterable[Value], step: float) -> Settings:
@@ -283,14 +286,14 @@ def run_with(tuning: Tuning, case: Case, motion: Motion, settings: Settings, sou
         return as_is_of(source, case, (whole, second))
 
 
-def choices(tuning: Tuning, names: Iterable[str], given: Given) -> dict[str, Settings]:
-    """Settings by the names of values in `Tuning.SETTINGS`, combined by commas; loops only if the robot has loops.
+def choices(tuning: Tuning, given: Given) -> dict[str, Settings]:
+    """Settings to try in a batch by their names, as `hard loops, step halved`; loops only if the robot has loops.
 
     Args:
-        names: As `hard loops, step halved`.
         given: The user's simulation.
     """
     values = {name: value for setting in tuning.SETTINGS.values() for name, value in setting.values.items()}
+    names = [name for setting in tuning.SETTINGS.values() for name in setting.batches]
     found = {name: combined((values[part] for part in name.split(", ")), given.step) for name in names}
     has_loops = "solref" in given.settings
     return {name: settings for name, settings in found.items() if has_loops or "solref" not in settings}

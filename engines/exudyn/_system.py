@@ -71,7 +71,7 @@ def built(mechanism: Mechanism, chain_poses: Sequence[Pose], left_out: Collectio
         NotRepresentableError: If Exudyn's joints cannot represent it.
         EngineError: If Exudyn fails.
     """
-    _want_representable(mechanism)
+    want_representable("exudyn", (*_coupled(mechanism), *_on_joints(mechanism)))
     with silenced():
         try:
             container = exudyn.SystemContainer()
@@ -108,11 +108,6 @@ def _build(mechanism: Mechanism, chain_poses: Sequence[Pose], mbs: Any, left_out
         closures=tuple(_closures(bare, left_out)),
         springs=tuple(spring for _, spring in pairs),
     )
-
-
-def _want_representable(mechanism: Mechanism) -> None:
-    """Refuse all elements without a counterpart among bodies, joints and loads at once."""
-    want_representable("exudyn", (*_coupled(mechanism), *_on_joints(mechanism)))
 
 
 def _coupled(mechanism: Mechanism) -> Iterator[str]:

@@ -5,16 +5,15 @@ import numpy as np
 from loopcheck.engines.boundary import silenced
 from loopcheck.engines.genesis._genesis import device
 from loopcheck.engines.genesis._scene import Stepping, build, guarded, numbers
-from loopcheck.engines.genesis.tuning import SETTINGS, scripted
+from loopcheck.engines.genesis.tuning import scripted
 from loopcheck.engines.simulation import Readings, Robots, State
 from loopcheck.engines.tuning import Settings
 from loopcheck.robots.arrays import EffortSeries
 from loopcheck.robots.mechanism import Mechanism
 
-__all__ = ["CHOICES", "PRECISIONS", "device", "worlds"]
+__all__ = ["PRECISIONS", "device", "worlds"]
 
 PRECISIONS = ("double",)
-CHOICES = (*SETTINGS["step"].values, "1 iteration")
 SOURCE = "genesis/batch"
 
 

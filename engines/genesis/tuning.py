@@ -38,19 +38,17 @@ OWN = "approximate_implicitfast"
 REST = ("0.001", "0.5", "2")
 """Genesis' values for the remaining numbers of `solimp`."""
 BANDWIDTH = bandwidth(STEP)
+STEPS = {
+    f"{1e3 * STEP:g} ms": Value(),
+    **{f"{1e3 * ratio * STEP:g} ms": Value(step=ratio) for ratio in (1 / 2, 1 / 4, 2)},
+    "10 ms (default of Genesis)": Value(step=0.01 / STEP),
+}
 SETTINGS = {
-    "step": finer_step(
-        f"SimOptions(dt=step / {FINER})",
-        {
-            f"{1e3 * STEP:g} ms": Value(),
-            **{f"{1e3 * ratio * STEP:g} ms": Value(step=ratio) for ratio in (1 / 2, 1 / 4, 2)},
-            "10 ms (default of Genesis)": Value(step=0.01 / STEP),
-        },
-    ),
+    "step": finer_step(f"SimOptions(dt=step / {FINER})", STEPS, tuple(STEPS)),
     "softness": Setting(
         values=LOOPS, finer=HARD_LOOPS, written="equality.set_sol_params((2 * dt, 1, 0.9999, 0.9999, ...))"
     ),
-    "solver": Setting(values={"1 iteration": Value(fixed={"iterations": "1"})}),
+    "solver": Setting(values={"1 iteration": Value(fixed={"iterations": "1"})}, batches=("1 iteration",)),
     # not Euler: its drives act by the velocity at the beginning of a step
     "integrator": Setting(values={"implicitfast": Value(fixed={"integrator": "implicitfast"})}),
 }

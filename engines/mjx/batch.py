@@ -14,11 +14,9 @@ from loopcheck.robots.arrays import Array, EffortSeries
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import Mechanism
 
-__all__ = ["CHOICES", "PRECISIONS", "device", "worlds"]
+__all__ = ["PRECISIONS", "device", "worlds"]
 
 PRECISIONS = ("single", "double")
-CHOICES = ("as it is", "step doubled", "step halved", "hard loops", "hard loops, step halved")
-"""Choices without a new compilation, which is slow."""
 SOURCES = {"single": "mjx/as_is_single", "double": "mjx/as_is"}
 
 

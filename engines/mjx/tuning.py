@@ -1,15 +1,24 @@
 """Other settings of a file in MJX in single precision, its default: MuJoCo's settings as far as MJX has them."""
 
+from dataclasses import replace
 from functools import partial
 
 from loopcheck.engines.mjx.batch import SOURCES, worlds
 from loopcheck.engines.mjx.stepper import MjxStepper
 from loopcheck.engines.mujoco import batch, tuning
-from loopcheck.engines.mujoco.tuning import SETTINGS, files, given, plan, run
+from loopcheck.engines.mujoco.tuning import files, given, plan, run
 from loopcheck.engines.tuning import Family, Settings
 from loopcheck.robots.mechanism import Mechanism
 
 __all__ = ["SETTINGS", "families", "files", "given", "plan", "prepared", "run", "seconds_per_step"]
+
+SETTINGS = {
+    name: replace(setting, batches=[choice for choice in setting.batches if "Runge-Kutta" not in choice])
+    if name in ("step", "softness")
+    else replace(setting, batches=())
+    for name, setting in tuning.SETTINGS.items()
+}
+"""MuJoCo's; a batch has no choices with a new compilation, which is slow."""
 
 
 def families(mechanism: Mechanism) -> list[Family]:

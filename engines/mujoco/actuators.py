@@ -142,7 +142,7 @@ def actuators(model: Any) -> Actuators:
         model: MuJoCo's model.
 
     Raises:
-        NotRepresentableError: If a force is not affine, as a muscle's.
+        NotRepresentableError: If a force is not affine, as a muscle's, or does not depend on the control at rest.
     """
     fields, na = CompatibleModel(model), model.nu
     names = tuple(model.actuator(i).name or f"actuator{i}" for i in range(na))
@@ -156,6 +156,11 @@ def actuators(model: Any) -> Actuators:
                 f"mujoco/as_is: actuator '{name}': force must be affine in length and velocity (motor, position, "
                 "velocity or general actuator, or dcmotor without inductance, heat, cogging or controller), got "
                 f"{_in_words(model, i)}"
+            )
+        if not model.actuator_gainprm[i, 0]:  # as of a damper: no control gives it a force
+            raise NotRepresentableError(
+                f"mujoco/as_is: actuator '{name}': must have a force at rest that depends on its control, got gainprm "
+                f"{' '.join(f'{value:g}' for value in model.actuator_gainprm[i, :3])}"
             )
     has_bias = np.isin(model.actuator_biastype, int(mujoco.mjtBias.mjBIAS_AFFINE))
     is_affine = np.isin(model.actuator_gaintype, int(mujoco.mjtGain.mjGAIN_AFFINE))

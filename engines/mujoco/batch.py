@@ -21,17 +21,6 @@ from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import load_spec
 
 PRECISIONS = ("double",)
-CHOICES = (
-    "as it is",
-    "step doubled",
-    "step halved",
-    "1 iteration",
-    "CG, 4 iterations",
-    "Runge-Kutta",
-    "hard loops",
-    "hard loops, step halved",
-    "hard loops, Runge-Kutta",
-)
 THREADS = os.cpu_count() or 1
 AT_ONCE = 10
 """Steps of all worlds that are kept at once."""
@@ -70,14 +59,11 @@ def controls(mechanism: Mechanism, model: Any, state: State, tau: EffortSeries) 
         tau: The efforts [N or N m], shape (n, na).
     """
     known = actuators(model)
-    positions, rates = (mechanism.gearing @ of_drives for of_drives in _all_drives(mechanism))
+    matrices = drive_matrices(mechanism, range(len(mechanism.drives)))
+    positions, rates = (mechanism.gearing @ of_drives for of_drives in matrices)
     lengths = (state[0] @ positions.T, state[1] @ rates.T)
     inputs = [known.input_for(*row) for row in zip(tau, *lengths, strict=True)]
     return np.array([known.control_for(force, np.zeros(len(force))) for force in inputs])
-
-
-def _all_drives(mechanism: Mechanism) -> tuple[Array, Array]:
-    return drive_matrices(mechanism, range(len(mechanism.drives)))
 
 
 class MujocoWorlds:

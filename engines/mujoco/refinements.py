@@ -8,7 +8,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from loopcheck.engines.ladder import Ladder, Route, halvings
-from loopcheck.engines.mujoco.routes.forward import FINEST, OWN, RUNGE_KUTTA, MujocoForward, Settings, own_steps
+from loopcheck.engines.mujoco.routes.forward import (
+    FINEST,
+    MJ_STEP,
+    OWN,
+    RUNGE_KUTTA,
+    MujocoForward,
+    Settings,
+    own_steps,
+)
+from loopcheck.engines.mujoco.tuning import SETTINGS
 from loopcheck.robots.motion import Motion
 
 COARSEST = 0.021
@@ -37,8 +46,9 @@ def _of_steps(route: Route, report: float) -> Iterator[Ladder]:
     yield route.over_steps("mj_step Euler", replace(HARD, integrator="Euler"), finest, order=1, extrapolated=(2, 3, 4))
     harder = replace(HARD, integrator="Euler", compliances=(1e-5,))
     yield route.over_steps("mj_step Euler, compliance 1e-05", harder, finer, order=1, extrapolated=(2, 3, 4))
-    yield route.over_steps("mj_step implicitfast", replace(HARD, integrator="implicitfast"), fine, order=1)
-    yield route.over_steps("mj_step RK4", replace(HARD, integrator="RK4"), fine, order=1)
+    written = [value.fixed["integrator"] for value in SETTINGS["integrator"].values.values()]
+    for name in sorted(set(written) & set(MJ_STEP) - {"Euler"}, reverse=True):
+        yield route.over_steps(f"mj_step {name}", replace(HARD, integrator=name), fine, order=1)
     yield route.over_steps("mj_step Euler, own inverse weights", replace(SOFT, integrator="Euler"), finest, order=1)
     yield route.over_steps("mj_step Euler, default softness", replace(DEFAULT, integrator="Euler"), finer, order=1)
 

@@ -38,13 +38,15 @@ __all__ = ["SETTINGS", "families", "files", "given", "plan", "prepared", "run", 
 SOLVED: Mapping[str, str] = {"solver": "Newton", "iterations": "100", "tolerance": "1e-08"}
 """MuJoCo's defaults, for files with a solver that may stop early."""
 FEW_ITERATIONS = 20
+STEPS = {"as it is": Value(), **STEPPED}
 SETTINGS = {
-    "step": finer_step(f"option timestep / {FINER}", {"as it is": Value(), **STEPPED}),
+    "step": finer_step(f"option timestep / {FINER}", STEPS, tuple(STEPS)),
     "softness": Setting(
         # stiff loops are more exact, but a suitable compliance compensates part of the delay of a first-order step
         values=LOOPS | {f"softer loops of {k} steps": Value(timeconst=k, fixed={"solimp": SOFTER}) for k in (10, 20)},
         finer=HARD_LOOPS,
         written="equality solref (2 timestep, 1) and solimp (0.9999, 0.9999)",
+        batches=("hard loops", "hard loops, step halved", "hard loops, Runge-Kutta"),
     ),
     "solver": Setting(
         values={
@@ -55,6 +57,7 @@ SETTINGS = {
         },
         finer=Value(fixed={"tolerance": "0", "iterations": "200"}),
         written="option tolerance 0, iterations 200",
+        batches=("1 iteration", "CG, 4 iterations"),
     ),
     LEFT_OUT: Setting(
         finer=Value(fixed={"disable": "FRICTIONLOSS LIMIT CONTACT"}),
@@ -66,7 +69,8 @@ SETTINGS = {
             "implicitfast": Value(fixed={"integrator": "implicitfast"}),
             "Euler": Value(fixed={"integrator": "Euler"}),
             **({"discrete": Value(fixed={"integrator": "discrete"})} if DISCRETE >= 0 else {}),
-        }
+        },
+        batches=("Runge-Kutta",),
     ),
 }
 """See `loopcheck.engines.tuning.Tuning.SETTINGS`; MuJoCo raises a time constant below two steps to two steps."""

@@ -5,7 +5,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from loopcheck.engines.mujoco.batch import CHOICES, controls, loaded
+from loopcheck.engines.mujoco.batch import controls, loaded
 from loopcheck.engines.mujoco_warp._model import placed, put
 from loopcheck.engines.mujoco_warp._warp import device, guarded, mujoco_warp, warp
 from loopcheck.engines.simulation import Readings, Robots, State
@@ -13,7 +13,7 @@ from loopcheck.engines.tuning import Settings
 from loopcheck.robots.arrays import Array, EffortSeries
 from loopcheck.robots.mechanism import Mechanism
 
-__all__ = ["CHOICES", "PRECISIONS", "device", "worlds"]
+__all__ = ["PRECISIONS", "device", "worlds"]
 
 PRECISIONS = ("single",)
 SOURCE = "mujoco_warp/as_is"

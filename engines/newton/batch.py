@@ -15,19 +15,9 @@ from loopcheck.engines.tuning import Settings
 from loopcheck.robots.arrays import EffortSeries
 from loopcheck.robots.mechanism import Mechanism
 
-__all__ = ["CHOICES", "PRECISIONS", "device", "worlds"]
+__all__ = ["PRECISIONS", "device", "worlds"]
 
 PRECISIONS = ("single",)
-CHOICES = (
-    "MuJoCo Warp",
-    "MuJoCo Warp, step halved",
-    "MuJoCo Warp, step doubled",
-    "Steel",
-    "Steel, step halved",
-    "Steel, 48 iterations",
-    "Kamino",
-    "Kamino, penalty 0.01",
-)
 SOURCE = "newton/batch"
 
 
@@ -97,5 +87,5 @@ def worlds(mechanism: Mechanism, state: State, settings: Settings, precision: st
     """See `loopcheck.engines.contract.Batch.worlds`."""
     with guarded(SOURCE), silenced(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        first = SETTINGS["solver"].values[CHOICES[0]].fixed
+        first = SETTINGS["solver"].values["MuJoCo Warp"].fixed
         return NewtonWorlds(mechanism, prepared(mechanism, {**first, **settings}), state)

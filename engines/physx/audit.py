@@ -43,7 +43,8 @@ def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
         Jt, Jr = _body_jacobians(built, axis, anchor)
         bodies, gravity = _bodies(built), np.asarray(built.scene.physx_system.config.gravity, float)
         springs = np.zeros(mechanism.nv)
-        springs[built.dofs] = (stiffness * (q[_first_entries(mechanism)] - reference))[list(built.joints)]
+        first = [places.start for places in mechanism.q_slices]
+        springs[built.dofs] = (stiffness * (q[first] - reference))[list(built.joints)]
         acting = np.einsum("bkv,bk->v", Jt, loads["force"]) + np.einsum("bkv,bk->v", Jr, loads["moment"])
         return Inventory(
             **names_of(mechanism),
@@ -106,11 +107,6 @@ def _springs(built: Built) -> tuple[Array, Array]:
     return stiffness, rest
 
 
-def _first_entries(mechanism: Mechanism) -> list[int]:
-    """First entry of each joint among the joint positions."""
-    return [places.start for places in mechanism.q_slices]
-
-
 def _of_joints(built: Built, quantity: Callable[[Any], float]) -> Array:
     """A quantity of PhysX's joints along joint velocities, shape (nv,); zero along free joints."""
     values = np.zeros(built.mechanism.nv)
@@ -124,13 +120,10 @@ def _weights(built: Built, Jt: Array, mass: Array, gravity: Array) -> Array:
     weights = built.of_dofs(every)
     for branch in branches(built.mechanism):
         if is_floating(built.mechanism, branch[0]):
-            moved = [dof for b in branch for j in built.mechanism.joints_of[b] for dof in _dofs(built.mechanism, j)]
+            joints = [j for b in branch for j in built.mechanism.joints_of[b]]
+            moved = [dof for j in joints for dof in range(built.mechanism.nv)[built.mechanism.dof_slices[j]]]
             weights[moved] = -np.einsum("bkv,b,k->v", Jt, mass, gravity)[moved]
     return weights
-
-
-def _dofs(mechanism: Mechanism, j: int) -> range:
-    return range(mechanism.dof_slices[j].start, mechanism.dof_slices[j].stop)
 
 
 def _lever(built: Built, b: int, point: Array) -> Array:
@@ -141,14 +134,11 @@ def _lever(built: Built, b: int, point: Array) -> Array:
 
 def _body_jacobians(built: Built, axis: Array, anchor: Array) -> tuple[Array, Array]:
     """Velocity of each mass centre [m/rad or m/m] and turning of each body, per joint velocity, each (nb, 3, nv)."""
-    points = [p + R @ position_and_axes(link.cmass_local_pose)[0] for link, (p, R) in _posed(built)]
+    posed = [(link, built.pose_of(b)) for b, link in enumerate(built.links)]
+    points = [p + R @ position_and_axes(link.cmass_local_pose)[0] for link, (p, R) in posed]
     pairs = [_point_rows(built, b, point, axis, anchor) for b, point in enumerate(points)]
     shape = (len(pairs), 3, built.mechanism.nv)
     return np.reshape([pair[0] for pair in pairs], shape), np.reshape([pair[1] for pair in pairs], shape)
-
-
-def _posed(built: Built) -> list[tuple[Any, tuple[Array, Array]]]:
-    return [(link, built.pose_of(b)) for b, link in enumerate(built.links)]
 
 
 def _point_rows(built: Built, body: int, point: Array, axis: Array, anchor: Array) -> tuple[Array, Array]:

@@ -11,9 +11,11 @@ from math import inf
 from loopcheck.engines.forward import divided
 from loopcheck.engines.ladder import Ladder, Route, halvings
 from loopcheck.engines.pybullet.routes.forward import OWN, PybulletForward, Settings
-from loopcheck.engines.pybullet.tuning import GIVEN
+from loopcheck.engines.pybullet.tuning import CORRECTED, GIVEN
 from loopcheck.robots.motion import Motion
 
+CORRECTIONS = tuple(float(settings["erp"]) for settings in (GIVEN, CORRECTED.fixed))
+"""Error reduction of PyBullet by default, and as `loopcheck tune` tries it."""
 COARSEST, FINEST = 0.026, 0.3e-3
 """Bounds of the steps of a ladder [s]."""
 FIXED = replace(OWN, settled=inf)
@@ -28,7 +30,7 @@ AS_IT_COMES = replace(
     direct=False,
     iterations=int(GIVEN["numSolverIterations"]),
     residual=float(GIVEN["solverResidualThreshold"]),
-    erp=float(GIVEN["erp"]),
+    erp=CORRECTIONS[0],
 )
 """PyBullet's default solver."""
 
@@ -45,8 +47,10 @@ def _of_steps(route: Route, report: float) -> Iterator[Ladder]:
     fine, substepped = (halvings(report, coarsest=COARSEST, finest=FINEST * n) for n in (1, 4))
     own = (len(OWN.parts), report / max(OWN.parts))
     yield route.over_steps("velocity motors", ONCE, fine, order=1, extrapolated=(2, 3, 4), own=own)
-    yield route.over_steps("velocity motors, erp 0.2", replace(ONCE, erp=0.2), fine, order=1, extrapolated=(4,))
-    yield route.over_steps("velocity motors, erp 0.8", replace(ONCE, erp=0.8), fine, order=1, extrapolated=(4,))
+    for erp in CORRECTIONS:
+        yield route.over_steps(
+            f"velocity motors, erp {erp:g}", replace(ONCE, erp=erp), fine, order=1, extrapolated=(4,)
+        )
     yield route.over_steps("velocity motors, 4 substeps", replace(ONCE, substeps=4), substepped, order=1)
     yield route.over_steps("velocity motors, default solver", AS_IT_COMES, fine, order=1)
 
@@ -56,7 +60,7 @@ def _of_solver(route: Route, dt: float) -> Iterator[Ladder]:
     yield route.over("Richardson 4, iterations", "iterations [-]", many, dt)
     stop = {10.0**-k: replace(ITERATIVE, residual=10.0**-k) for k in (7, 13, 19, 24, 28)}
     yield route.over("Richardson 4, residual threshold", "residual threshold [m²/s² or rad²/s²]", stop, dt)
-    corrected = {erp: replace(COARSE, erp=erp) for erp in (0.2, 0.4, 0.8, 1.0)}
+    corrected = {erp: replace(COARSE, erp=erp) for erp in sorted({*CORRECTIONS, 0.4, 1.0})}
     yield route.over("Richardson 4, erp", "erp [-]", corrected, dt)
     led = {float(n): replace(COARSE, lead=n) for n in (1, 2, 4, 10)}
     yield route.over("Richardson 4, pre-roll", "steps before the span [-]", led, dt)

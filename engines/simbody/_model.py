@@ -19,7 +19,7 @@ from loopcheck.engines.simbody._loops import add_couplers, add_loops
 from loopcheck.engines.simbody._opensim import angles, fixed_angles, opensim, vec3, vector
 from loopcheck.engines.simbody._support import want_carried
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
-from loopcheck.robots.mechanism import WORLD, Coordinate, Joint, Mechanism, Tendon
+from loopcheck.robots.mechanism import WORLD, Coordinate, Joint, Mechanism
 
 X, Z = np.eye(3)[0], np.eye(3)[2]
 NO_EFFORTS = np.zeros(0)
@@ -166,7 +166,8 @@ def build(
 
 def added_inertia(model: Model, coordinate: Coordinate) -> float:
     """Inertia that a driven coordinate has in Simbody alone, to be a coordinate there [kg or kg m²]."""
-    if coordinate.is_joint or any(tendon.armature for tendon in _named(model.mechanism, coordinate)):
+    tendons = [tendon for tendon in model.mechanism.tendons if tendon.name == coordinate.name]
+    if coordinate.is_joint or any(tendon.armature for tendon in tendons):
         return 0.0
     return model.rotors[model.rotor(coordinate)].inertia
 
@@ -252,10 +253,6 @@ def _rotors(mechanism: Mechanism, driven: Sequence[Coordinate]) -> list[Rotor]:
     lengths |= {coordinate.name: coordinate for coordinate in driven if not coordinate.is_joint}
     rotors += [Rotor(coordinate=length, inertia=tendons.get(name, STAND_IN)) for name, length in lengths.items()]
     return rotors
-
-
-def _named(mechanism: Mechanism, coordinate: Coordinate) -> list[Tendon]:
-    return [tendon for tendon in mechanism.tendons if tendon.name == coordinate.name]
 
 
 def _add_rotor(model: Any, rotor: Rotor, k: int) -> Any:

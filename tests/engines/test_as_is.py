@@ -156,6 +156,17 @@ def test_an_actuator_that_is_no_motor_or_servo_is_refused(model_case: CaseMaker,
         run(model_case, path)
 
 
+@pytest.mark.parametrize("element", ['damper joint="motor" kv="1" ctrlrange="0 1"', 'position joint="motor" kp="0"'])
+def test_an_actuator_without_a_force_at_rest_is_refused(element: str, model_case: CaseMaker, tmp_path: Path) -> None:
+    """The controls for an effort were divided by zero."""
+    path = flywheels(tmp_path, ["motor"])
+    _replace(path, "<motor.*?/>", f'<{element} name="brake"/>')
+    with pytest.raises(
+        NotRepresentableError, match=r"actuator 'brake': must have a force at rest .*, got gainprm 0 0 "
+    ):
+        run(model_case, path)
+
+
 def test_two_actuators_on_a_joint_that_limits_their_sum_are_refused(model_case: CaseMaker, tmp_path: Path) -> None:
     path = flywheels(tmp_path, ["on_limited_joint"])
     _replace(path, "</actuator>", '<motor name="second" joint="on_limited_joint"/></actuator>')

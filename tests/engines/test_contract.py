@@ -276,10 +276,12 @@ def test_settings_have_unique_names_and_are_written_as_they_are(name: str) -> No
     """Choices of a batch name values of the table, and the words for a finer value contain its numbers."""
     if not engines.installed(name):
         pytest.skip(f"{name} is not installed")
-    tuning, batch = engines.part(name, "tuning"), engines.part(name, "batch")
+    tuning = engines.part(name, "tuning")
     values = [value for setting in tuning.SETTINGS.values() for value in setting.values]
     assert len(values) == len(set(values))
-    assert {value for choice in (batch.CHOICES if batch else ()) for value in choice.split(", ")} <= set(values)
+    tried = [choice for setting in tuning.SETTINGS.values() for choice in setting.batches]
+    assert bool(tried) == engines.provides(name, "batch")
+    assert {value for choice in tried for value in choice.split(", ")} <= set(values)
     for setting in tuning.SETTINGS.values():
         if setting.finer:
             words = {word for text in setting.finer.fixed.values() for word in text.lower().split()}

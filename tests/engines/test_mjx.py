@@ -191,9 +191,9 @@ def test_the_own_setting_of_the_ladder_is_that_of_the_route() -> None:
 
     case, motion, _ = prr()
     (ladder,) = [found for found in ladders(motion) if found.own[0]]
-    (trial,) = [trial for trial in ladder.trials if np.isclose(trial.value, ladder.own[1])]
-    assert trial.source is not None
-    effort = trial.source.compute_efforts(case, motion).effort
+    (level,) = [level for level in ladder.levels if np.isclose(level.value, ladder.own[1])]
+    assert level.source is not None
+    effort = level.source.compute_efforts(case, motion).effort
     np.testing.assert_allclose(effort, on_prr("forward").effort, atol=1e-9 * np.abs(effort).max())
 
 
@@ -283,13 +283,13 @@ def test_options_that_mjx_would_drop_in_silence_are_refused(option: str, says: s
 
 def test_what_is_tuned_has_no_implicit_step_and_the_choices_no_code_of_their_own() -> None:
     """Elements that MJX lacks, and elements that would need another compilation."""
-    from loopcheck.engines.mjx import batch, tuning
-    from loopcheck.engines.mujoco import batch as of_mujoco
+    from loopcheck.engines.mjx import tuning
+    from loopcheck.engines.mujoco import tuning as of_mujoco
     from loopcheck.engines.tuning import choices
 
     mechanism = four_bar()[0].mechanism
     assert {family.fixed.get("integrator", "Euler") for family in tuning.families(mechanism)} == {"Euler", "RK4"}
-    tried = choices(tuning, batch.CHOICES, tuning.given(mechanism))
+    tried = choices(tuning, tuning.given(mechanism))
     assert next(iter(tried.values())) == {}
-    assert set(tried) < set(of_mujoco.CHOICES)
+    assert set(tried) < set(choices(of_mujoco, of_mujoco.given(mechanism)))
     assert not {"solver", "iterations", "integrator"} & {name for settings in tried.values() for name in settings}

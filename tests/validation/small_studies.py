@@ -46,6 +46,7 @@ def small() -> Iterator[pytest.MonkeyPatch]:
         patch.setattr(pages, "completed", lambda sections, _: sections)
         patch.setattr(loopcheck.engines.ladder, "ladders", _short)
         patch.setattr(tuned, "TARGETS", (0.1,))
+        patch.setattr(tuned, "tunable", lambda: ("mujoco",))  # MJX compiles each setting
         patch.setattr(
             ctc, "Control", partial(ctc.Control, levels=(5.0,), settings=ControlSettings(task=Circle(dt=0.02)))
         )
@@ -111,7 +112,7 @@ def chain_rows(sizes: Sequence[int], *_: Any) -> list[dict[str, Any]]:
 
 def _short(motion: Motion) -> Sequence[Ladder]:
     few = [ladder for ladder in ladders(motion) if ladder.route == ROUTE][:4]
-    return [replace(ladder, trials=ladder.trials[:2], extrapolated=()) for ladder in few]
+    return [replace(ladder, levels=ladder.levels[:2], extrapolated=()) for ladder in few]
 
 
 if __name__ == "__main__":

@@ -180,10 +180,10 @@ def test_a_solver_that_gives_up_stalls(prepared: PreparedCase) -> None:
     forward = pytest.importorskip("loopcheck.engines.mujoco.routes.forward")
     lame = forward.Settings(compliances=(1e-3,), integrator="Euler", solver="PGS", iterations=1)
     ladder = _first_levels(prepared.motion, "mujoco/forward", "mj_step Euler", 3)
-    trials = tuple(
-        replace(trial, source=forward.MujocoForward(replace(lame, steps=(trial.dt,)))) for trial in ladder.trials
+    by_lame = tuple(
+        replace(level, source=forward.MujocoForward(replace(lame, steps=(level.dt,)))) for level in ladder.levels
     )
-    levels = simulate_levels(prepared, replace(ladder, trials=trials))
+    levels = simulate_levels(prepared, replace(ladder, levels=by_lame))
     assert _summary(levels).loc[ladder.name, "verdict"] in (STALLED, DIVERGES)
     assert levels["relative_error"].min() > 0.01
 
@@ -194,9 +194,9 @@ def test_ladders_are_told_apart_and_ever_finer(prr_motion: Motion, dt: float) ->
     names = [(ladder.route, ladder.name) for ladder in found]
     assert len(set(names)) == len(names)
     for ladder in found:
-        steps = np.diff([trial.value for trial in ladder.trials])
+        steps = np.diff([level.value for level in ladder.levels])
         assert (steps > 0).all() or (steps < 0).all(), ladder.name
-        counts = [dt / trial.dt for trial in ladder.trials]
+        counts = [dt / level.dt for level in ladder.levels]
         np.testing.assert_allclose(counts, np.round(counts), rtol=1e-12, err_msg=ladder.name)
 
 
@@ -207,11 +207,11 @@ def test_the_own_setting_is_that_of_the_route(route: str, prr: Case, prr_motion:
         pytest.skip(f"{route} is not installed")
     (ladder,) = [found for found in ladders(prr_motion) if found.route == route and found.own[0]]
     count, finest = ladder.own
-    (last,) = [k for k, trial in enumerate(ladder.trials) if np.isclose(trial.value, finest)]
-    trials = ladder.trials[last + 1 - count : last + 1]
-    efforts = [trial.source.compute_efforts(prr, prr_motion).effort for trial in trials if trial.source]
+    (last,) = [k for k, level in enumerate(ladder.levels) if np.isclose(level.value, finest)]
+    levels = ladder.levels[last + 1 - count : last + 1]
+    efforts = [level.source.compute_efforts(prr, prr_motion).effort for level in levels if level.source]
     wanted = engines.load(route).compute_efforts(prr, prr_motion).effort
-    found = value_at_zero([trial.value for trial in trials], efforts)
+    found = value_at_zero([level.value for level in levels], efforts)
     np.testing.assert_allclose(found, wanted, atol=1e-6 * np.abs(wanted).max())
 
 
@@ -353,7 +353,7 @@ def _first_levels(motion: Motion, route: str, name: str, count: int) -> Ladder:
     """The coarsest levels of a ladder."""
     (ladder,) = [found for found in ladders(motion) if (found.route, found.name) == (route, name)]
     extrapolated = tuple(number for number in ladder.extrapolated if number < count - 1)
-    return replace(ladder, trials=ladder.trials[:count], extrapolated=extrapolated)
+    return replace(ladder, levels=ladder.levels[:count], extrapolated=extrapolated)
 
 
 def _summary(levels: pd.DataFrame) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.mujoco import batch as own
 from loopcheck.engines.mujoco import tuning
 from loopcheck.engines.simulation import Readings, State
-from loopcheck.engines.tuning import HARD, choices, run_with
+from loopcheck.engines.tuning import HARD, choices, finer_step, run_with
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.model_file import ModelFile
@@ -136,12 +136,8 @@ def test_steps_are_counted_over_all_worlds(seconds: float, monkeypatch: pytest.M
 def test_steps_are_as_long_as_those_of_the_file(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     """Engines with different steps are compared: a doubled step is two steps of the file."""
     worlds = Clocked(1e-3)
-    stand_in = SimpleNamespace(
-        device=own.device,
-        CHOICES=("step doubled",),
-        worlds=lambda *_: worlds,
-    )
-    monkeypatch.setattr(measure, "batch_of", lambda _: stand_in)
+    monkeypatch.setattr(measure, "batch_of", lambda _: SimpleNamespace(device=own.device, worlds=lambda *_: worlds))
+    monkeypatch.setattr(tuning, "SETTINGS", {"step": finer_step("", batches=["step doubled"])})
     monkeypatch.setattr(time, "perf_counter", lambda: worlds.now)
     (row,) = measure.rates(case, "mujoco", "double", (3,), 0)
     assert row["steps_per_second"] == pytest.approx(3 / 1e-3)
@@ -228,7 +224,7 @@ def test_errors_of_settings_are_those_of_the_file_as_it_is(case: Case) -> None:
     from loopcheck.validation.comparison.as_is import settled
 
     motion, given = prescribe(case), tuning.given(case.mechanism)
-    tried = choices(tuning, own.CHOICES, given)
+    tried = choices(tuning, given)
     runs = {
         name: run_with(tuning, case, motion, tried[name], "mujoco/as_is")
         for name in ("as it is", "hard loops, Runge-Kutta")
@@ -244,5 +240,5 @@ def test_errors_of_settings_are_those_of_the_file_as_it_is(case: Case) -> None:
 
 def test_loops_are_no_choice_for_a_robot_without_loops(tmp_path: Path) -> None:
     (tmp_path / "arm.xml").write_text(ARM, encoding="utf-8")
-    tried = choices(tuning, own.CHOICES, tuning.given(read_mechanism(ModelFile(path=tmp_path / "arm.xml"))))
-    assert list(tried) == [name for name in own.CHOICES if "hard loops" not in name]
+    tried = choices(tuning, tuning.given(read_mechanism(ModelFile(path=tmp_path / "arm.xml"))))
+    assert list(tried) == ["as it is", "step halved", "step doubled", "1 iteration", "CG, 4 iterations", "Runge-Kutta"]

@@ -305,7 +305,8 @@ def _simulate(
             of_drives, of_loops = rows_of_drives(model, data, len(drives))  # rows that move nothing there are left out
             forces.append(data.efc_force[of_drives])
             if not np.isfinite(forces[-1]).all():
-                raise EngineError(f"{MujocoForward.name}: the simulation with dt = {dt:g} s diverged")
+                where = f"the simulation with dt = {dt:g} s diverged at {motion.t[k // every]:g} s"
+                raise EngineError(f"{MujocoForward.name}: {where}")
             drift = drift.or_worse(opening(model, data, of_loops))
             positions.append(np.array(data.qpos[:-1]))
         if k < len(targets) - 1:

@@ -115,7 +115,8 @@ class PinocchioForward(Refinable):
 
             a = acceleration(0)
             if not np.isfinite(a).all():
-                raise EngineError(f"{self.name}: the simulation with dt = {dt:g} s diverged")
+                where = f"the simulation with dt = {dt:g} s diverged at {times[k]:g} s"
+                raise EngineError(f"{self.name}: {where}")
             sample, rest = divmod(k // 2, every)
             if not rest:
                 forces[sample] = simulation.efforts()

@@ -10,7 +10,8 @@ import numpy as np
 from loopcheck import engines
 from loopcheck.analytic.dynamics.energy import total_energy
 from loopcheck.analytic.dynamics.forward import accelerations_by_multipliers, dependent_velocities, simulate
-from loopcheck.analytic.kinematics.tree import point_of, poses, retract
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.tree import point_of, retract
 from loopcheck.engines.contract import Simulation
 from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, VelocitySeries
 from loopcheck.robots.benchmark import Benchmark, Instant
@@ -151,4 +152,4 @@ def _errors(start: Start, instant: Instant, q: Array, qd: Array, *, multipliers:
 
 def _site(mechanism: Mechanism, name: str, q: AnyArray) -> AnyArray:
     site = mechanism.site(name)
-    return point_of(poses(mechanism, q), site.body, site.position)
+    return point_of(State.at_rest(mechanism, q).poses, site.body, site.position)

@@ -15,9 +15,8 @@ from loopcheck.validation.execution.environments import is_there
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerPool
-from loopcheck.validation.report.blocks import Section, table
+from loopcheck.validation.report.blocks import Section, percent, table
 from loopcheck.validation.report.terminal import table as shown_table
-from loopcheck.validation.studies.check.closing import percent
 from loopcheck.validation.studies.readings.slide import (
     EFFORT,
     LIMIT,

@@ -68,14 +68,14 @@ def prepared_case(case: Case) -> PreparedCase:
 def simulate_levels(prepared: PreparedCase, ladder: Ladder) -> pd.DataFrame:
     """Run all levels of a ladder, extrapolate from them, and compare both with the reference."""
     levels = []
-    for trial in sourced(ladder, prepared.motion).trials:
-        assert trial.source is not None
-        compute = partial(trial.source.compute_efforts, prepared.case, prepared.motion)
+    for level in sourced(ladder, prepared.motion).levels:
+        assert level.source is not None
+        compute = partial(level.source.compute_efforts, prepared.case, prepared.motion)
         outcome = outcome_of(prepared.case, prepared.motion, ladder.route, compute)
         history = outcome.compared
         took = sum(rung.wall_time for rung in history.ladder) if history else float("nan")
         effort, note = (history.effort, "") if history else (None, outcome.note)
-        levels.append(_LevelResult(*_about(trial), effort=effort, wall_time=took, note=note))
+        levels.append(_LevelResult(*_about(level), effort=effort, wall_time=took, note=note))
     rows = [_rows(prepared, ladder, ladder.name, ladder.order, levels)]
     for count in ladder.extrapolated:
         groups = [levels[k - count : k] for k in range(count, len(levels) + 1)]
@@ -95,13 +95,13 @@ class _LevelResult(NamedTuple):
     note: str
 
 
-def _about(trial: Level) -> tuple[float, float, int, bool, str]:
-    return trial.value, trial.dt, trial.runs, trial.plain, trial.settings
+def _about(level: Level) -> tuple[float, float, int, bool, str]:
+    return level.value, level.dt, level.runs, level.plain, level.settings
 
 
 def levels_not_run(prepared: PreparedCase, ladder: Ladder, reason: str) -> pd.DataFrame:
     """The levels of a ladder that was not simulated."""
-    levels = [_LevelResult(*_about(trial), effort=None, wall_time=np.nan, note=reason) for trial in ladder.trials]
+    levels = [_LevelResult(*_about(level), effort=None, wall_time=np.nan, note=reason) for level in ladder.levels]
     return LEVELS.frame(_rows(prepared, ladder, ladder.name, ladder.order, levels))
 
 
@@ -133,7 +133,9 @@ def _rows(
             "refined": ladder.refined,
             "theory": theory,
             **{field: getattr(level, field) for field in ("value", "dt", "runs", "plain", "settings")},
-            "relative_error": _error(level.effort, prepared),
+            "relative_error": np.nan
+            if level.effort is None
+            else relative_error(level.effort, prepared.reference, prepared.scale),
             "wall_time": level.wall_time,
             "span": float(prepared.motion.t[-1] - prepared.motion.t[0]),
             "own": ladder.own[0] == count and bool(np.isclose(ladder.own[1], level.value, rtol=1e-9)),
@@ -143,7 +145,3 @@ def _rows(
     ]
     table = pd.concat([pd.DataFrame(rows), refinements(values, efforts, prepared.scale, theory)], axis=1)
     return table[list(LEVELS.columns)]
-
-
-def _error(effort: Array | None, prepared: PreparedCase) -> float:
-    return np.nan if effort is None else relative_error(effort, prepared.reference, prepared.scale)

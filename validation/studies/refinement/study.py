@@ -58,7 +58,12 @@ class Refinement(Study):
             for ladder in _ladders(self, prepared, pool)
         ]
         tasks = [
-            Task(simulate_levels, (prepared, ladder), partial(levels_not_run, prepared, ladder), engine=_engine(ladder))
+            Task(
+                simulate_levels,
+                (prepared, ladder),
+                partial(levels_not_run, prepared, ladder),
+                engine=engine_of(ladder.route),
+            )
             for prepared, ladder in pairs
         ]
         levels = pool.results(tasks, "ladders")
@@ -104,15 +109,6 @@ def _want_known(sources: Sequence[str]) -> None:
             engines.load(name)
 
 
-def _none(_: str) -> list[Ladder]:
-    """Empty list of ladders, for a lost worker."""
-    return []
-
-
-def _engine(ladder: Ladder) -> str:
-    return engine_of(ladder.route)
-
-
 def _ladders(study: Refinement, prepared: PreparedCase, pool: WorkerPool) -> Iterator[Ladder]:
     """The ladders of the requested routes, without the excluded routes of the robot."""
 
@@ -120,7 +116,7 @@ def _ladders(study: Refinement, prepared: PreparedCase, pool: WorkerPool) -> Ite
         return route in study.sources if study.sources else not engines.on_request(route)
 
     tasks = [
-        Task(declared.outlines, (engine, prepared.motion), _none, engine=engine)
+        Task(declared.outlines, (engine, prepared.motion), lambda _: [], engine=engine)
         for engine in used_environments()
         if engines.provides(engine, "refinements")
     ]

@@ -98,7 +98,7 @@ def rates(case: Case, engine: str, precision: str, counts: Sequence[int], seed: 
         batch, motion, tuning = batch_of(engine), prescribe(case), engines.part(engine, "tuning")
         starts, given = states(case, motion, np.random.default_rng(seed), max(counts)), tuning.given(case.mechanism)
         rows: list[Row] = []
-        for k, (name, settings) in enumerate(choices(tuning, batch.CHOICES, given).items()):
+        for k, (name, settings) in enumerate(choices(tuning, given).items()):
             row = {
                 **_named(case, engine, precision),
                 "device": batch.device(),

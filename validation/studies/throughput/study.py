@@ -215,7 +215,7 @@ def _sections(of_worlds: pd.DataFrame, of_rates: pd.DataFrame, cpu: str) -> Iter
     yield Section(title="Method", anchor="worlds", blocks=[INTRODUCTION])
     yield Section(title="Do worlds agree?", anchor="agreement", blocks=[table(of_worlds.rename(columns=HEADERS))])
     blocks: list[Block] = [cost_of_a_million(of_rates, cpu)]
-    if svg := _picture(of_rates):
+    if svg := pareto(of_rates):
         caption = (
             "Settled error of effort over steps per second, in the largest batch. Lines join the best settings of an "
             "engine; hollow marks are settings that another setting of the same engine exceeds in speed and accuracy."
@@ -223,10 +223,6 @@ def _sections(of_worlds: pd.DataFrame, of_rates: pd.DataFrame, cpu: str) -> Iter
         blocks.append(Picture(svg=svg, alt="error of effort over steps per second", caption=caption))
     blocks.append(table(of_rates.rename(columns=HEADERS)))
     yield Section(title="Effort accuracy and throughput", anchor="rates", blocks=blocks)
-
-
-def _picture(rows: pd.DataFrame) -> str | None:
-    return pareto(rows)
 
 
 INTRODUCTION = (
