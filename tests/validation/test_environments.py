@@ -111,10 +111,11 @@ def test_an_error_of_ours_is_raised_here(python: Path) -> None:
         (ctypes.string_at, (1,), r"its process died: Segmentation fault \(SIGSEGV\)"),
         (os._exit, (0,), "its process died: exit status 0"),
         (sys.exit, (3,), "its process died: exit status 3"),
+        (sys.exit, ("no number",), "its process failed: ValueError"),
         (operator.truediv, (1, 0), "internal error: ZeroDivisionError"),
         (threading.Lock, (), "internal error: TypeError: cannot pickle"),
     ],
-    ids=["abort", "segfault", "exit", "SystemExit", "bug", "unpicklable"],
+    ids=["abort", "segfault", "exit", "SystemExit", "SystemExit with a text", "bug", "unpicklable"],
 )
 def test_a_call_that_goes_wrong_is_lost_alone(python: Path, function: Any, args: tuple[Any, ...], reason: str) -> None:
     with pytest.raises(LostCallError, match=reason):
@@ -238,11 +239,11 @@ def test_studies_ask_an_engine_there(environment: Environment, prr: Case, monkey
 
 def test_an_outline_of_a_ladder_finds_what_does_it(prr_motion: Motion) -> None:
     crossing = pickle.loads(dumps(outlines("mujoco", prr_motion)))
-    assert not any(trial.source for ladder in crossing for trial in ladder.trials)
+    assert not any(level.source for ladder in crossing for level in ladder.levels)
     for ladder in crossing:
-        trials = sourced(ladder, prr_motion).trials
-        assert [trial.value for trial in trials] == [trial.value for trial in ladder.trials]
-        assert all(trial.source for trial in trials)
+        levels = sourced(ladder, prr_motion).levels
+        assert [level.value for level in levels] == [level.value for level in ladder.levels]
+        assert all(level.source for level in levels)
 
 
 def test_a_key_names_what_computes(not_here: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,7 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "check": (*FAST, "--source", "mujoco/kkt", "--source", "analytic/lagrange"),
     "tune --explain": (FOUR_BAR / "four_bar.xml",),
     "judge": (FOUR_BAR / "four_bar.xml", FOUR_BAR / "logs/clean.csv", "--configuration", "vertical"),
-    "tune": (FOUR_BAR / "four_bar.xml", "--accuracy", "0.01"),
+    "tune": (FOUR_BAR / "four_bar.xml", "--accuracy", "0.1"),
     "study atlas": ("--models", ATLAS / "models", "--remote", f"file://{ATLAS}", "--engine", "mujoco", "--no-tuning"),
     "serial": (CATALOGUE / "legs/knee.xml", CATALOGUE / "legs/knee_serial.xml", "--samples", "16"),
     "study throughput": (FOUR_BAR / "four_bar.xml", "--engine", "mujoco", "--worlds", "1,3", "--steps", "3"),

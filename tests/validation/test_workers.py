@@ -76,3 +76,41 @@ def test_ctrl_c_is_for_the_command_alone(tmp_path: Path) -> None:
     assert awaited(tmp_path / "importing")
     os.killpg(command.pid, signal.SIGINT)
     assert command.communicate(timeout=PATIENCE) == ("interrupted\n", "")
+
+
+def begun(path: Path) -> None:
+    """Say that it has begun, and never end; runs in a worker."""
+    path.touch()
+    time.sleep(2 * PATIENCE)
+
+
+STOPPED = """
+from pathlib import Path
+from loopcheck import __main__
+from loopcheck.validation import cli
+from loopcheck.validation.execution.journal import Task
+from loopcheck.validation.execution.workers import Workers, worker_pool
+from tests.validation.test_workers import begun
+
+def command():
+    with worker_pool(Workers(jobs=2)) as pool:
+        print(*(failure.reason for failure in pool.results([Task(begun, (Path("begun").absolute(),))] * 2, "files")))
+
+cli.main = command
+__main__.main()
+"""
+
+
+def test_a_terminated_command_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Without a handler, Python complained of leaked semaphores, and results were lost."""
+    command = subprocess.Popen(
+        [sys.executable, "-c", STOPPED],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert awaited(tmp_path / "begun")
+    command.terminate()
+    assert command.communicate(timeout=PATIENCE) == ("interrupted interrupted\n", "")

@@ -239,9 +239,9 @@ def _install(draft: Path, engine: str, python: str, request: Mapping[str, str], 
     try:
         uv.uv((*making, "--python", python, str(draft)), draft.parent)
     except uv.UvError as error:
-        reason = (
-            str(error) if Path(python).exists() else f"not installed here, and uv cannot install it: {_begin(error)}"
-        )
+        reason = str(error)
+        if not Path(python).exists():
+            reason = f"not installed here, and uv cannot install it: {reason.split(' cause: ')[0]}"
         raise _without(engine, request["version"], f"Python {python}: {reason}", "--python PATH") from error
     packages = packages_with(engine, request["version"], _needs())
     target = ("--python", str(interpreter_in(draft)))
@@ -309,11 +309,6 @@ def _requirements(extra: str) -> Iterator[Requirement]:
             is_asked_for = bool(extra) and marker.evaluate({"extra": extra})
         if is_asked_for:
             yield need
-
-
-def _begin(error: uv.UvError) -> str:
-    """First message of uv, without the chain of causes."""
-    return str(error).split(" cause: ")[0]
 
 
 def _without(engine: str, version: str, reason: str, option: str) -> HarnessError:

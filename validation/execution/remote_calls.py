@@ -13,13 +13,15 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from threading import Event, Timer
+from shlex import quote
 from typing import Any
+
+import execnet
 
 from loopcheck.robots.processes import exit_reason
 from loopcheck.validation.execution.folders import IMPORT_FOLDER
 from loopcheck.validation.execution.forkserver import ONE_THREAD
-from loopcheck.validation.execution.remote_worker import FAILURE, OURS, PROTOCOL, dumps
+from loopcheck.validation.execution.remote_worker import FAILURE, OURS, dumps
 
 HERE = Path(sys.executable)
 """The running Python."""
@@ -28,16 +30,20 @@ COMPILED = "compiled"
 ENDING = 5.0
 """Longest time from the last answer of a process to its end [s]."""
 BEGIN = """
-import sys
+import os, sys
 from importlib.machinery import PathFinder
-root, parent = sys.argv[1:]
+root, settings = channel.receive()
+if os.name == "posix":
+    os.setsid()
+os.environ.update(settings)
+os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 class Loopcheck:
     @staticmethod
     def find_spec(name, path=None, target=None):
         return PathFinder.find_spec(name, [root]) if name == "loopcheck" and path is None else None
 sys.meta_path.insert(0, Loopcheck)
 from loopcheck.validation.execution.remote_worker import answer
-answer(int(parent))
+answer(channel)
 """
 """Finds only loopcheck in its folder, as the folder may contain packages of another Python."""
 
@@ -46,7 +52,7 @@ class LostCallError(Exception):
     """A call has no result; the message says why."""
 
 
-_running: dict[Path, "subprocess.Popen[bytes]"] = {}
+_running: dict[Path, Any] = {}
 
 
 def call(python: Path, function: Callable[..., Any], args: tuple[Any, ...], time_limit: float) -> Any:
@@ -62,28 +68,22 @@ def call(python: Path, function: Callable[..., Any], args: tuple[Any, ...], time
         TimeoutError: If it takes longer.
         LostCallError: If the process dies or cannot be started, or the function raises another exception.
     """
-    process = _process(python)
-    is_late = Event()
-
-    def kill_late() -> None:
-        is_late.set()
-        _kill(process)
-
-    content, timer = dumps((function, args)), Timer(time_limit, kill_late)
-    timer.start()
+    channel = _channel(python)
     try:
-        pickle.dump(content, process.stdin, PROTOCOL)  # type: ignore[arg-type]
-        process.stdin.flush()  # type: ignore[union-attr]
-        result = pickle.load(process.stdout)  # type: ignore[arg-type]
-    except (OSError, EOFError, pickle.UnpicklingError) as error:  # the process has died
+        channel.send(dumps((function, args)))
+        result = channel.receive(time_limit)
+    except channel.TimeoutError as error:
+        end(python)
+        raise TimeoutError from error
+    except channel.RemoteError as error:  # as of a result of more than 2 GiB
+        end(python)
+        raise LostCallError(f"its process failed: {str(error).strip().splitlines()[-1]}") from error
+    except (OSError, EOFError) as error:  # the process has died
+        process = channel.gateway._io.popen
         with suppress(subprocess.TimeoutExpired):
             process.wait(ENDING)  # so that its own exit status is seen
         end(python)
-        if is_late.is_set():
-            raise TimeoutError from error
         raise LostCallError(f"its process died: {exit_reason(process.returncode)}") from error
-    finally:
-        timer.cancel()
     kind, value = pickle.loads(result)
     if kind == OURS:
         raise value
@@ -94,12 +94,15 @@ def call(python: Path, function: Callable[..., Any], args: tuple[Any, ...], time
 
 def end(python: Path) -> None:
     """End the process of a Python and its children, if there is one."""
-    process = _running.pop(python, None)
-    if process is not None:
-        _kill(process)
-        for stream in (process.stdin, process.stdout):
-            with suppress(BrokenPipeError):  # what it has not read before it died
-                stream.close()  # type: ignore[union-attr]
+    channel = _running.pop(python, None)
+    if channel is not None:
+        process = channel.gateway._io.popen
+        with suppress(ProcessLookupError):  # it has ended, or has no group yet
+            if os.name == "posix":
+                os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
+        process.wait()
+        channel.gateway.exit()
 
 
 @atexit.register
@@ -109,33 +112,17 @@ def end_all() -> None:
         end(python)
 
 
-def _process(python: Path) -> "subprocess.Popen[bytes]":
-    """The process of a Python that waits for calls; a new one if there is none."""
-    process = _running.get(python)
-    if process is not None and process.poll() is None:
-        return process
+def _channel(python: Path) -> Any:
+    """Channel to the process of a Python that waits for calls; a new one if there is none."""
+    channel = _running.get(python)
+    if channel is not None and channel.gateway._io.popen.poll() is None:
+        return channel
     end(python)
-    prefix = () if python == HERE else ("-X", f"pycache_prefix={python.parent.parent / COMPILED}")
+    prefix = "" if python == HERE else " -X " + quote(f"pycache_prefix={python.parent.parent / COMPILED}")
     try:
-        process = subprocess.Popen(
-            [str(python), "-I", *prefix, "-c", BEGIN, str(IMPORT_FOLDER), str(os.getpid())],
-            env={**os.environ, **ONE_THREAD},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        gateway = execnet.makegateway(f"popen//python={quote(str(python))} -I{prefix}//execmodel=main_thread_only")
     except OSError as error:
         raise LostCallError(f"{python}: cannot be started: {error.strerror}") from error
-    _running[python] = process
-    return process
-
-
-def _kill(process: "subprocess.Popen[bytes]") -> None:
-    """Kill a process and its group, which it may have left behind."""
-    with suppress(ProcessLookupError):
-        if os.name == "posix":
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-    process.wait()
+    _running[python] = gateway.remote_exec(BEGIN)
+    _running[python].send((str(IMPORT_FOLDER), ONE_THREAD))
+    return _running[python]

@@ -1,4 +1,4 @@
-"""The other end of `remote_calls`: a Python that computes the calls on its stdin, one after the other.
+"""The other end of `remote_calls`: a Python that computes calls, one after the other.
 
 Calls and results are pickles for all versions of Python and numpy: plain pickles of paths and arrays name private
 modules of the version that wrote them.
@@ -7,8 +7,6 @@ modules of the version that wrote them.
 import io
 import os
 import pickle
-import time
-from functools import partial
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -21,29 +19,17 @@ from loopcheck.validation.execution.errors import internal_error
 
 RESULT, OURS, FAILURE = "result", "an error of ours", "failure"
 """Kinds of answers: result of the call, loopcheck error that it raised, or reason for the failure in words."""
-PERIOD = 1.0
-"""Interval between checks of the parent process, on systems without notification [s]."""
 PROTOCOL = 5
 
 
-def answer(parent: int) -> None:
-    """Compute calls until stdin ends.
-
-    Args:
-        parent: Number of the calling process; this process ends with it.
-    """
-    end_with_parent(partial(_watch, parent))
-    calls, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, 0)
-    os.dup2(2, 1)  # keeps the output of engines apart from the answers
-    while True:
+def answer(channel: Any) -> None:
+    """Compute the calls of a channel, one after the other."""
+    end_with_parent()
+    for call in channel:
         try:
-            call = pickle.load(calls)
-        except EOFError:
-            return
-        pickle.dump(_answer(call), answers, PROTOCOL)
-        answers.flush()
+            channel.send(_answer(call))
+        except SystemExit as error:  # execnet would go on
+            os._exit(int(error.code or 0))
 
 
 def _answer(call: bytes) -> bytes:
@@ -61,11 +47,6 @@ def _of_error(error: HarnessError) -> bytes:
         return dumps((OURS, error))
     except Exception as reason:
         return dumps((FAILURE, internal_error(reason)))
-
-
-def _watch(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(PERIOD)
 
 
 class _Pickler(pickle.Pickler):
