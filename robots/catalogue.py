@@ -15,6 +15,16 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(path.parent.name for path in CATALOGUE.glob(f"*/{ROBOT_FILE}")))
 
 
+def transmission_names() -> tuple[str, ...]:
+    """Names of the published transmissions."""
+    return tuple(sorted(path.stem for path in (CATALOGUE / "transmissions").glob("*.toml")))
+
+
+def is_transmission(target: str) -> bool:
+    """Whether a target is the name of a published transmission, or a TOML file of the same form."""
+    return target in transmission_names() or (Path(target).suffix == ".toml" and Path(target).is_file())
+
+
 def is_model_file(target: str | Path) -> bool:
     """Whether a target has the form of a model file's path; the file may be missing."""
     path = Path(target)

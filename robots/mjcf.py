@@ -107,6 +107,27 @@ def _compile(model: ModelFile, spec: Any) -> tuple[Any, tuple[MissingFile, ...]]
             return compile_without(spec, missing), missing
 
 
+def varying_under(model: ModelFile) -> str:
+    """The integrator of a file under which forces of its actuators change within a step; empty if none do.
+
+    Then MuJoCo's `actuator_force`, the force at the beginning of the step, is not the effort that acts over it.
+
+    Raises:
+        MechanismError: If the MJCF does not compile.
+    """
+    m = compile_model(model)
+    by_motion = [
+        prm[np.isin(types, int(affine))][:, 1:3]
+        for prm, types, affine in (
+            (m.actuator_gainprm, m.actuator_gaintype, mujoco.mjtGain.mjGAIN_AFFINE),
+            (m.actuator_biasprm, m.actuator_biastype, mujoco.mjtBias.mjBIAS_AFFINE),
+        )
+    ]
+    if m.opt.integrator == mujoco.mjtIntegrator.mjINT_EULER or not any(prm.any() for prm in by_motion):
+        return ""
+    return mujoco.mjtIntegrator(m.opt.integrator).name.removeprefix("mjINT_").lower()
+
+
 def read_mechanism(model: ModelFile) -> Mechanism:
     """Read a mechanism from MJCF.
 

@@ -11,8 +11,10 @@ from scipy.interpolate import CubicSpline
 
 from loopcheck import judge
 from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.log import Instantaneous, Log
 from tests import planar_four_bar
+from tests.logs import PARALLELOGRAM
 
 MODEL = Path(__file__).parents[2] / "robots/four_bar/four_bar.xml"
 MASSES = (planar_four_bar.CRANK, planar_four_bar.COUPLER, planar_four_bar.ROCKER)
@@ -58,6 +60,69 @@ def test_a_conversion_that_makes_the_log_agree_is_named_alone(
     assert said.count("agrees with") == 1
     assert "--fit" not in said
     assert "gravity" not in said
+
+
+def test_a_time_unit_explains_velocities_too() -> None:
+    """In ms velocities are 1000 times the derivatives: no defect of their own. In degrees besides, they have one."""
+    exact = replace(planar_four_bar.exact_log(0.02, 101), effort_time=Instantaneous())
+    assert exact.qd is not None
+    said = note(replace(exact, t=1e3 * exact.t))
+    assert 'the log agrees with units = { time = "ms" }' in said
+    assert "velocities" not in said
+    said = note(replace(exact, t=1e3 * exact.t, qd=np.rad2deg(exact.qd)))
+    assert 'the log agrees with units = { time = "ms" }' in said
+    assert "velocities are not used" in said
+
+
+def test_open_loops_are_no_degrees(tmp_path: Path) -> None:
+    """Near a closed rest position small angles close the loops in any unit; only large angles are suspected."""
+    (tmp_path / "rods.xml").write_text(PARALLELOGRAM, encoding="utf-8")
+    t: Array = 0.01 * np.arange(101.0)
+    angle = 0.4 * np.sin(5 * t)
+    opened = Log(
+        name="run",
+        t=t,
+        joints=("a", "pin", "b"),
+        q=np.stack([angle, -angle, angle + 0.1], axis=1),
+        actuators=("a", "b"),
+        effort=np.zeros((101, 2)),
+        effort_time=Instantaneous(),
+    )
+    exact = planar_four_bar.exact_log(0.02, 101)
+    in_degrees = replace(exact, q=np.rad2deg(exact.q), qd=None)
+    for model, log, suspects in ((tmp_path / "rods.xml", opened, False), (MODEL, in_degrees, True)):
+        with pytest.raises(HarnessError, match=r"loops of .*\.xml must be closed") as caught:
+            judge(model, log, accuracy=0.1)
+        assert ("in degrees" in str(caught.value)) == suspects
+
+
+SERVO = """<mujoco><option timestep="0.002" integrator="implicitfast" gravity="0 0 0"/><worldbody><body>
+<joint name="hip" axis="0 0 1"/><inertial pos="0 0 0" mass="1" diaginertia=".1 .1 .1"/></body></worldbody>
+<actuator><position name="hip" joint="hip" kp="40" kv="8"/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize(
+    ("integrator", "gain", "verdict"),
+    [("implicitfast", 1.0, "disagree"), ("Euler", 1.0, "agree"), ("Euler", 1.1, "disagree")],
+)
+def test_a_reported_force_that_did_not_act_is_named(integrator: str, gain: float, verdict: str, tmp_path: Path) -> None:
+    """The efforts of a servo change within the step; under Euler they do not, and the log agrees."""
+    mujoco = pytest.importorskip("mujoco")
+    (tmp_path / "servo.xml").write_text(SERVO.replace("implicitfast", integrator), encoding="utf-8")
+    model = mujoco.MjModel.from_xml_path(str(tmp_path / "servo.xml"))
+    data = mujoco.MjData(model)
+    rows: dict[str, list[Array]] = {name: [] for name in ("time", "qpos", "qvel", "actuator_force")}
+    for _ in range(500):
+        data.ctrl = np.sin(30 * data.time)
+        mujoco.mj_step(model, data)
+        for name, values in rows.items():
+            values.append(np.copy(getattr(data, name)))
+    arrays: dict[str, Any] = {name: np.array(values) for name, values in rows.items()}
+    arrays["actuator_force"] *= gain
+    np.savez(tmp_path / "run.npz", **arrays)
+    judged = judge(tmp_path / "servo.xml", tmp_path / "run.npz", accuracy=0.01)
+    assert judged.verdict == verdict, str(judged)
+    assert ("log loopcheck.acted_effort" in str(judged)) == (integrator != "Euler")
 
 
 def test_a_conversion_that_is_not_enough_is_not_named(right: Log) -> None:

@@ -1,19 +1,114 @@
 """Logs as their tools write them, judged: the right log agrees, the same with wrong efforts does not."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.io import savemat
 
 from loopcheck import judge
+from loopcheck.robots.arrays import Array
 from tests import planar_four_bar
 from tests.bags import write_bag
 
 mujoco = pytest.importorskip("mujoco")
 MODEL = Path(__file__).parents[2] / "robots/four_bar/four_bar.xml"
 GEAR = 40
+
+
+EPOCH = 1_760_000_000 * 10**9
+"""Time of the first stamp [ns]."""
+NOISE = {"q": 1e-6, "qd": 1e-5, "effort": 1e-3}
+"""Standard deviations [rad, rad/s, N m]."""
+ACCURACY = 0.01
+FAULT = 1 + 3 * ACCURACY
+"""Factor of efforts with a fault of three times the limit."""
+KINDS = {"q": "position", "qd": "velocity", "effort": "effort"}
+
+
+def noisy(gain: float) -> tuple[Array, dict[str, Array]]:
+    """Times [s], and columns of the crank with noise, its efforts multiplied by a factor; by a closed form."""
+    log, random = planar_four_bar.exact_log(0.004, 376), np.random.default_rng(0)
+    assert log.qd is not None
+    exact = {"q": log.q[:, 0], "qd": log.qd[:, 0], "effort": gain * log.effort[:, 0]}
+    return log.t, {name: values + NOISE[name] * random.standard_normal(len(log.t)) for name, values in exact.items()}
+
+
+def stamped(t: Array) -> list[str]:
+    """Times as seconds since the epoch, to the nanosecond."""
+    return [f"{stamp // 10**9}.{stamp % 10**9:09d}" for stamp in (EPOCH + round(1e9 * time) for time in t)]
+
+
+def bag(storage: str) -> Callable[[Path, Array, dict[str, Array]], Path]:
+    def write(folder: Path, t: Array, columns: dict[str, Array]) -> Path:
+        stamps = [EPOCH + round(1e9 * time) for time in t]
+        return write_bag(
+            folder / "bag", ("crank",), stamps, [columns[name][:, None] for name in KINDS], storage=storage
+        )
+
+    return write
+
+
+def echo(folder: Path, t: Array, columns: dict[str, Array]) -> Path:
+    """As `ros2 topic echo --csv`."""
+    lines = [
+        ",".join([*stamp.split("."), "base", "crank", *(repr(float(columns[name][k])) for name in KINDS)])
+        for k, stamp in enumerate(stamped(t))
+    ]
+    return written(folder / "echo.csv", "\n".join(lines))
+
+
+def plotjuggler(folder: Path, t: Array, columns: dict[str, Array]) -> Path:
+    frame = pd.DataFrame({f"/joint_states/crank/{kind}": columns[name] for name, kind in KINDS.items()})
+    frame.insert(0, "__time", stamped(t))
+    return written(folder / "plot.csv", frame.to_csv(index=False))
+
+
+def foxglove(folder: Path, t: Array, columns: dict[str, Array]) -> Path:
+    """Its plots number the joints; a description names them."""
+    lines = ["elapsed time,receive time,header.stamp,topic,value"]
+    for name, kind in KINDS.items():
+        for time, stamp, value in zip(t, stamped(t), columns[name], strict=True):
+            lines.append(f"{time},{stamp},{stamp},/joint_states.{kind}[0],{float(value)!r}")
+    names = ", ".join(f'"crank.{name}" = "/joint_states.{kind}[0]"' for name, kind in KINDS.items())
+    written(folder / "plot.toml", f"columns = {{ {names} }}")
+    return written(folder / "plot.csv", "\n".join(lines))
+
+
+def simulink(folder: Path, t: Array, columns: dict[str, Array]) -> Path:
+    """As `writetimetable`, angles in degrees."""
+    degrees = {f"crank_{name} (deg{rate})": np.rad2deg(columns[name]) for name, rate in (("q", ""), ("qd", "/s"))}
+    frame = pd.DataFrame({"Time": [f"{time:.4f} sec" for time in t], **degrees, "crank_effort": columns["effort"]})
+    return written(folder / "run.csv", frame.to_csv(index=False))
+
+
+def matlab(folder: Path, t: Array, columns: dict[str, Array]) -> Path:
+    savemat(folder / "run.mat", {"out": {"time": t, **{f"crank_{name}": values for name, values in columns.items()}}})
+    return folder / "run.mat"
+
+
+def numpy(folder: Path, t: Array, columns: dict[str, Array]) -> Path:
+    arrays: dict[str, Any] = {f"crank.{name}": values for name, values in columns.items()}
+    np.savez(folder / "run.npz", time=t, **arrays)
+    return folder / "run.npz"
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("gain", "verdict"), [(1.0, "agree"), (FAULT, "disagree")])
+@pytest.mark.parametrize("write", [bag("MCAP"), bag("SQLITE3"), echo, plotjuggler, foxglove, simulink, matlab, numpy])
+def test_every_kind_of_log_is_judged(
+    write: Callable[[Path, Array, dict[str, Array]], Path], gain: float, verdict: str, tmp_path: Path
+) -> None:
+    path = write(tmp_path, *noisy(gain))
+    judged = judge(MODEL, path, configuration="vertical", effort_time="instantaneous", accuracy=ACCURACY)
+    assert judged.verdict == verdict, str(judged)
 
 
 @pytest.fixture(scope="module")
@@ -63,13 +158,4 @@ def test_arrays_kept_after_mj_step_are_judged(every: int, when: str, verdict: st
     arrays: dict[str, Any] = {name: np.array(values) for name, values in rows.items()}
     np.savez(tmp_path / "run.npz", timestep=0.0005, **arrays)
     judged = judge(tmp_path / "pendulum.xml", tmp_path / "run.npz", accuracy=0.03, effort_time=when)
-    assert judged.verdict == verdict, str(judged)
-
-
-@pytest.mark.parametrize(("gain", "verdict"), [(1.0, "agree"), (1.1, "disagree")])
-def test_a_mat_file_is_judged(gain: float, verdict: str, tmp_path: Path) -> None:
-    log = planar_four_bar.exact_log(0.02, 51)
-    out = {"time": log.t, "crank_q": log.q[:, 0], "crank_effort": gain * log.effort[:, 0], "side": "motor"}
-    savemat(tmp_path / "run.mat", {"out": out})
-    judged = judge(MODEL, tmp_path / "run.mat", configuration="vertical", effort_time="instantaneous", accuracy=1e-3)
     assert judged.verdict == verdict, str(judged)

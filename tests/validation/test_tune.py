@@ -25,6 +25,7 @@ from loopcheck.validation.comparison.targets import case_of
 from loopcheck.validation.execution.workers import ALONE, Workers, worker_pool
 from loopcheck.validation.studies.study import run_study
 from loopcheck.validation.studies.tune import trial
+from loopcheck.validation.studies.tune.bandwidths import bandwidths
 from loopcheck.validation.studies.tune.engine import AskedTuning, tuning_of
 from loopcheck.validation.studies.tune.obstacle import refined
 from loopcheck.validation.studies.tune.purposes import OWN, RANDOM, Purpose, given_purposes, purpose_of
@@ -237,6 +238,8 @@ def test_of_equal_costs_the_fewest_changes_win() -> None:
 
 class Laws:
     """Replaces the trial of settings."""
+
+    is_over = False
 
     def __init__(self, law: Law) -> None:
         self.law, self.families = law, FAMILIES
@@ -468,6 +471,89 @@ def test_a_figure_that_is_wrong_though_well_signed_is_found(tuned: Path, loopche
     arguments = (tmp_path / "forged/tuned.xml", "--verify", tmp_path / "forged/certificate.json", "--jobs", "1")
     status, out, _ = loopcheck("tune", *arguments, "--out", tmp_path / "out")
     assert (status, "own motion: gap" in out) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("held", "lowest", "above"),
+    [
+        ([(2.0, 51.0)], 2.0, 51.0),
+        ([(0.0, 1.2), (2.0, 51.0), (90.0, 300.0)], 2.0, 51.0),  # what holds beyond a failure is not part of the range
+        ([(0.0, 1e9)], 1.0, None),
+    ],
+)
+def test_bandwidths_are_a_range_without_a_gap(
+    held: list[tuple[float, float]], lowest: float, above: float | None
+) -> None:
+    tried: list[float] = []
+
+    def holds(widths: Sequence[float]) -> list[bool]:
+        tried.extend(widths)
+        return [any(first <= one <= last for first, last in held) for one in widths]
+
+    found = bandwidths(holds, 100 / 3, (1.0, 1000.0))
+    assert found is not None
+    assert lowest <= found.lowest < lowest * 10 ** (1 / 6)
+    assert (found.below is None) == (above is None)
+    if above is None:
+        assert (found.above, found.highest == max(tried)) == (None, True)
+    else:
+        assert above / 1.1 < found.highest <= above < (found.above or 0) <= 1.1 * found.highest
+    assert sum(10 <= one < 99.9 for one in tried) <= 6 + 3  # of which three bisect
+    assert bandwidths(holds, 1.5, (1.5, 1.6)) is None or above is None
+
+
+@pytest.mark.slow
+def test_a_certificate_states_bandwidths_that_are_computed_again(
+    tuned: Path, loopcheck: Command, tmp_path: Path
+) -> None:
+    """A wider range is refused without a claim on its end, and with one, as the run fails there."""
+    from loopcheck.validation.studies.tune.certificate import read_certificate
+
+    certificate = read_certificate(tuned / "certificate.json")
+    assert certificate.bandwidths is not None
+    lowest, highest = certificate.bandwidths
+    assert lowest <= 0.3 * certificate.bandwidth < 2 * certificate.bandwidth / 1.1 <= highest  # both in the proof
+    step = float(certificate.settings["timestep"])
+    assert highest < 1 / step
+    shutil.copytree(tuned, tmp_path / "wider", ignore=shutil.ignore_patterns(".journal"))
+    place = tmp_path / "wider/certificate.json"
+    verify = ("tune", tmp_path / "wider/tuned.xml", "--verify", place, "--jobs", "1", "--out", tmp_path / "out")
+    end = 2.0 / step
+    wider = certificate.model_copy(update={"bandwidths": (lowest, end)})
+    place.write_text(wider.with_checksum().model_dump_json(by_alias=True))
+    status, out, _ = loopcheck(*verify)
+    assert (status, f"controller at {end:g} rad/s" in " ".join(out.split())) == (1, True)
+    old = next(claim for claim in certificate.claims if f"{highest:g} rad/s" in claim.purpose)
+    new = old.model_copy(update={"purpose": old.purpose.replace(f"{highest:g}", f"{end:g}")})
+    claims = [new if claim is old else claim for claim in certificate.claims]
+    place.write_text(wider.model_copy(update={"claims": claims}).with_checksum().model_dump_json(by_alias=True))
+    assert loopcheck(*verify)[0] == 1
+
+
+@pytest.mark.slow
+def test_the_certificate_of_a_catalogue_robot_is_verified_by_the_printed_command(
+    loopcheck: Command, tmp_path: Path
+) -> None:
+    """Its motion follows from its `robot.toml`, which the tuned file does not have."""
+    status, out, _ = loopcheck("tune", "four_bar", "--accuracy", "2%", "--jobs", "1", "--out", tmp_path / "out")
+    command = re.search(r"Next: loopcheck (.*)", out)
+    assert (status, command is not None) == (0, True)
+    assert command is not None
+    assert loopcheck(*shlex.split(command[1]), "--jobs", "1", "--out", tmp_path / "verified")[0] == 0
+
+
+@pytest.mark.slow
+def test_a_search_without_cpu_time_writes_the_best_settings_unproven(loopcheck: Command, tmp_path: Path) -> None:
+    """The next command continues it and reaches the accuracy."""
+    arguments = ("tune", FOUR_BAR, "--accuracy", "2e-4", "--jobs", "1", "--out", tmp_path / "out")
+    status, out, _ = loopcheck(*arguments, "--cpu-limit", "0.001")
+    assert status == 3
+    assert "unproven" in out
+    model = mujoco.MjModel.from_xml_path(str(tmp_path / "out/unproven/tuned.xml"))
+    assert model.opt.timestep == float(pd.read_csv(tmp_path / "out/tune.csv").query("chosen")["step"].iloc[0])
+    assert not list((tmp_path / "out").rglob("certificate.json"))
+    assert "--cpu-limit 0.004" in " ".join(out.split())
+    assert out.count("--cpu-limit") == 1
 
 
 def test_a_users_own_parts_are_never_overwritten(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from loopcheck.analytic.logs.closed_log import ClosedLog, closed_log
 from loopcheck.analytic.logs.parameters import Estimate, Fit, fit, fitted_slopes, known_parameters
+from loopcheck.analytic.logs.rates import wrong_rates
 from loopcheck.analytic.logs.residual import Residual, residual_efforts
 from loopcheck.robots.arrays import Efforts
 from loopcheck.robots.errors import HarnessError, ShapeError
@@ -40,28 +41,36 @@ def with_causes(judged: JudgedLog, case: Case, asked: LogOptions) -> JudgedLog:
     closed = closed_log(case.mechanism, judged.log, case.guess)
     residual = residual_efforts(closed, judged.residuals[0].effort_time, start=asked.start)
     limit = asked.accuracy * judged.required[0].divisor
-    causes = tuple(_conversions(judged, case, asked)) or tuple(_terms(closed, residual, limit))
-    return replace(judged, causes=causes)
+    conversions = dict(_conversions(judged, case, asked))
+    doubts = judged.doubts
+    if any(conversions.values()):
+        doubts = tuple(doubt for doubt in doubts if not doubt.startswith(("velocities", "accelerations")))
+    return replace(judged, causes=tuple(conversions) or tuple(_terms(closed, residual, limit)), doubts=doubts)
 
 
 def _found(judged: JudgedLog, asked: LogOptions) -> list[str]:
     return [one.verdict for one in verdicts(judged, asked.accuracy, asked.internal_load)]
 
 
-def _conversions(judged: JudgedLog, case: Case, asked: LogOptions) -> Iterator[str]:
-    """Conversions that make the log agree, a phrase each."""
-    for option, converted in _converted(judged, case.mechanism):
+def _conversions(judged: JudgedLog, case: Case, asked: LogOptions) -> Iterator[tuple[str, bool]]:
+    """Conversions that make the log agree, a phrase each, and whether they make its velocities right too."""
+    whole = replace(judged.log, qd=judged.log.qd if judged.unused_velocities is None else judged.unused_velocities)
+    of_whole = _converted(judged, whole, case.mechanism)
+    for (option, converted), (_, given) in zip(_converted(judged, judged.log, case.mechanism), of_whole, strict=True):
         try:
             found = _found(judge_log(case, converted, start=asked.start), asked)
         except HarnessError:  # in other units the motion may leave the workspace
             continue
         if "agree" in found and "disagree" not in found:
-            yield f"the log agrees with {option}"
+            yield f"the log agrees with {option}", not any(wrong_rates(given))
 
 
-def _converted(judged: JudgedLog, mechanism: Mechanism) -> Iterator[tuple[str, Log]]:
-    """Converted logs and their options."""
-    log = judged.log
+def _converted(judged: JudgedLog, log: Log, mechanism: Mechanism) -> Iterator[tuple[str, Log]]:
+    """Options and the log converted by them.
+
+    Args:
+        log: The judged log, perhaps with velocities that are not used.
+    """
     for quantity, units in MOTION.items():
         for unit in units:
             converted = _in_unit(log, mechanism, quantity, FACTORS[quantity][unit])

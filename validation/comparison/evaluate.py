@@ -9,12 +9,13 @@ import numpy as np
 from loopcheck.analytic.dynamics.energy import power_imbalance
 from loopcheck.analytic.dynamics.powers import effort_scale
 from loopcheck.analytic.kinematics.redundancy import contradiction, moving_part, undriven_dofs
+from loopcheck.analytic.motion.automatic import halved
 from loopcheck.analytic.motion.laws import RECORDED
 from loopcheck.analytic.motion.prescribe import depends_on_gravity, prescribe
 from loopcheck.analytic.motion.random_motion import random_motion
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory
-from loopcheck.robots.errors import HarnessError, NotRepresentableError
+from loopcheck.robots.errors import EngineError, EngineNotInstalledError, HarnessError, NotRepresentableError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, MotionSpec, modes
@@ -54,6 +55,8 @@ class Outcome:
     """Power minus rate of change of energy, relative to the acting powers [-]; only of analytic sources in motion."""
     at_rest: bool = False
     """Whether the robot is at rest, without a power balance of analytic sources."""
+    is_engine_error: bool = False
+    """Whether the engine failed, for example with a state that is not finite."""
     required: Requirement | None = None
     """Peaks and scales of the required efforts; the reference only."""
     settled: Settled | None = None
@@ -142,7 +145,10 @@ def attempt(case: Case, source: str, compute: Callable[[], EffortHistory]) -> Ou
     except NotRepresentableError as error:
         return Outcome(case=case, source=source, history=None, failure=NOT_SUPPORTED, note=str(error))
     except HarnessError as error:
-        return Outcome(case=case, source=source, history=None, failure="not run", note=str(error))
+        failed = isinstance(error, EngineError) and not isinstance(error, EngineNotInstalledError)
+        return Outcome(
+            case=case, source=source, history=None, failure="not run", note=str(error), is_engine_error=failed
+        )
     except Exception as error:  # a bug of ours or of an engine is a result too: the other rows must not be lost
         return Outcome(case=case, source=source, history=None, failure="not run", note=internal_error(error))
     return Outcome(case=case, source=source, history=history, note=history.note, wall_time=time.perf_counter() - start)
@@ -190,6 +196,14 @@ def prescribe_or_error(case: Case, dt: float | None) -> Motion | HarnessError:
     """The motion of a case, or the error with the reason for its absence."""
     try:
         return prescribe(case, dt=dt)
+    except HarnessError as error:
+        return error
+
+
+def halved_or_error(case: Case, motion: Motion, reason: str) -> Motion | HarnessError:
+    """Half of a generated motion that fails, or the error with the reason for its absence; see `halved`."""
+    try:
+        return halved(case.mechanism, motion, reason)
     except HarnessError as error:
         return error
 

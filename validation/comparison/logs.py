@@ -6,6 +6,7 @@ depends on the choice is `not comparable`.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from loopcheck.robots.log import UNMODELLED, EffortTime, Held, Instantaneous, Lo
 from loopcheck.robots.log_description import Side
 from loopcheck.robots.log_description import in_words as time_in_words
 from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.mjcf import varying_under
 from loopcheck.robots.robot import Case, MotionSpec, configurations
 from loopcheck.validation.comparison import sources
 from loopcheck.validation.comparison.accuracy import Requirement, Verdict, requirement
@@ -41,6 +43,8 @@ from loopcheck.validation.comparison.limits import (
 from loopcheck.validation.comparison.readings import in_words, reading_of
 from loopcheck.validation.comparison.verdicts import JUDGED
 
+REPORTED = "actuator_force"
+"""Column of the forces that MuJoCo reports."""
 KNOWN_GAINS = {2.0: "given twice", 0.5: "half of the effort"}
 """Possible causes of efforts that are a multiple of the required efforts; units and signs: `causes`."""
 
@@ -96,6 +100,8 @@ class JudgedLog:
     """Gap of the start pose of the file, as a phrase."""
     sampling: str = ""
     """Reading of unequal steps in time, as a phrase."""
+    unused_velocities: Array | None = None
+    """Velocities of the log that are wrong [m/s or rad/s], shape (nt, dofs)."""
     causes: tuple[str, ...] = ()
     """What would make a log agree that does not, and the option for it, a phrase for each."""
 
@@ -122,7 +128,9 @@ def judge_log(case: Case, log: Log, *, start: float = -np.inf, fitted: Sequence[
     moved = case.robot.model_copy(update={"motion": MotionSpec(law=RECORDED)})  # it has no law, so no task coordinates
     own = replace(case, mode=log.name, robot=moved)
     opening = open_start(case.mechanism, case.guess)
+    unused = None
     if any(doubt.startswith("velocities") for doubt in doubts) and _is_scalar(log):
+        unused = log.qd
         log, doubts = replace(log, qd=None), (*doubts, "velocities are not used")
     try:
         closed = closed_log(case.mechanism, log, case.guess)
@@ -142,6 +150,7 @@ def judge_log(case: Case, log: Log, *, start: float = -np.inf, fitted: Sequence[
         lags=tuple(lags),
         fits=tuple(fits),
         doubts=doubts,
+        unused_velocities=unused,
         opening=opening,
         sampling=sampling,
     )
@@ -201,6 +210,8 @@ def verdicts(judged: JudgedLog, accuracy: float, internal_load: float = INTERNAL
     first, others = judged.residuals[0], judged.residuals[1:]
     left_over = _left_over(judged, first, accuracy * float(required[0].divisor.max()))
     gravity = gravity_in_words(judged.case, first) if "disagree" in {one.verdict for one in by_assumption[0]} else ""
+    reported = _reported(judged) if "disagree" in {one.verdict for one in by_assumption[0]} else ""
+    likely = partial(_likely, judged, first)
     internal = np.abs(first.internal).max(axis=0)
     is_unphysical = any(one.is_unphysical for of_one in judged.fits[:1] for one in of_one.estimates)
     of_actuators = []
@@ -226,7 +237,7 @@ def verdicts(judged: JudgedLog, accuracy: float, internal_load: float = INTERNAL
             *_fitted(judged),
             _assumed(first, others),
             _unchecked(judged.log),
-            *((*judged.causes, _likely(judged, first, k), gravity) if verdict == "disagree" and is_decided else ()),
+            *((*judged.causes, likely(k), gravity, reported) if verdict == "disagree" and is_decided else ()),
             *judged.doubts,
         )
         of_actuators.append(Verdict(verdict if is_decided else "not comparable", "; ".join(filter(None, parts))))
@@ -342,6 +353,19 @@ def _unchecked(log: Log) -> str:
     forces = np.nan_to_num(log.readings.get(UNMODELLED, 0 * log.effort))
     columns = ", ".join(f"{name}.{UNMODELLED}" for name, x in zip(log.actuators, forces.T, strict=True) if x.any())
     return f"contacts, limits and dry friction are taken from the log unchecked: {columns}" if columns else ""
+
+
+def _reported(judged: JudgedLog) -> str:
+    """A cause of wrong efforts in a log of MuJoCo: the force at the beginning of a step acts under Euler only."""
+    integrator = varying_under(judged.case.mechanism.model)
+    if not integrator or not any(
+        name.startswith(REPORTED) and ours.endswith(".effort") for name, ours in judged.log.columns.items()
+    ):
+        return ""
+    return (
+        f"{REPORTED} is the force at the beginning of a step; under {integrator} the effort of a servo changes within "
+        "the step: log loopcheck.acted_effort(...).effort as 'effort'"
+    )
 
 
 def _assumed(first: Residual, others: Sequence[Residual]) -> str:

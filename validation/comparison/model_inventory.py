@@ -3,8 +3,8 @@
 import numpy as np
 
 from loopcheck.analytic.dynamics.lagrange import lengths
-from loopcheck.analytic.kinematics.closures import closure_jacobian, closure_residual
-from loopcheck.analytic.kinematics.tree import Poses, poses, retract, twist_matrices
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.tree import Poses, retract
 from loopcheck.robots.arrays import Array, JointForces, JointPositions
 from loopcheck.robots.inventory import FREEDOM, Inventory, off_axis
 from loopcheck.robots.mechanism import ConnectClosure, CoordinateClosure, Joint, Mechanism, WeldClosure
@@ -21,7 +21,8 @@ def expected_inventory(mechanism: Mechanism, q: JointPositions, rest_force: Join
     Args:
         rest_force: Force that holds the tree at rest there [N or N m], shape (nv,).
     """
-    body_poses = poses(mechanism, q[None])
+    state = State.at_rest(mechanism, q[None])
+    body_poses = state.poses
     R = body_poses.R[0]
     force, moment = _loads(mechanism, body_poses)
     axis, anchor = _lines(mechanism, body_poses)
@@ -54,8 +55,8 @@ def expected_inventory(mechanism: Mechanism, q: JointPositions, rest_force: Join
         force=force,
         moment=moment,
         rest_force=rest_force,
-        J=closure_jacobian(mechanism, body_poses, twist_matrices(mechanism, body_poses), q[None])[0],
-        opening=_opening(mechanism, closure_residual(mechanism, body_poses, q[None])[0]),
+        J=state.Phi[0],
+        opening=_opening(mechanism, state.gap[0]),
         transmission=mechanism.selection,
     )
 
@@ -77,7 +78,7 @@ def _opening(mechanism: Mechanism, residual: Array) -> float:
 def _damping_between_points(mechanism: Mechanism, q: Array) -> Array:
     """Damping of the straight tendons on the joint velocities [N s/m or N m s/rad], shape (nv, nv)."""
     moved = retract(mechanism, np.tile(q, (mechanism.nv, 1)), 1j * STEP * np.eye(mechanism.nv))
-    slopes = lengths(mechanism, poses(mechanism, moved)).imag / STEP  # (nv, springs)
+    slopes = lengths(mechanism, State.at_rest(mechanism, moved).poses).imag / STEP  # (nv, springs)
     return (slopes * [spring.damping for spring in mechanism.point_springs]) @ slopes.T
 
 

@@ -123,6 +123,18 @@ def digits(value: float) -> str:
     return f"{value:.4g}" if value == 0 or 1e-3 <= abs(value) < 1e5 else f"{value:.2e}"
 
 
+def percent(ratio: float) -> str:
+    """A ratio in percent with two significant digits, or below a hundredth of a percent as a number."""
+    if math.isnan(ratio):
+        return NOTHING
+    return f"{two_digits(100 * ratio)} %" if ratio == 0 or ratio >= 1e-4 else f"{ratio:.1e}"
+
+
+def two_digits(value: float) -> str:
+    """A number with two significant digits."""
+    return digits(float(f"{value:.2g}")) if value == 0 or value >= 1e-3 else f"{value:.1e}"
+
+
 def line(text: str) -> str:
     """A text as one line of Markdown, without markup of tables or of HTML."""
     return " ".join(text.split()).replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")

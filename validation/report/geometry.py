@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from loopcheck.analytic.kinematics.tree import Poses, poses
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.tree import Poses
 from loopcheck.robots.arrays import AnyArray, Array, JointPositions, PositionSeries
 from loopcheck.robots.mechanism import WORLD, Mechanism
 from loopcheck.robots.motion import Motion
@@ -45,7 +46,7 @@ def paths(mechanism: Mechanism, q: PositionSeries, trace: str | None) -> Mapping
         NotFoundError: If the site is unknown.
     """
     paths_of_bodies: dict[str, list[AnyArray]] = {}
-    for body, _, path in _points(mechanism, poses(mechanism, q), trace):
+    for body, _, path in _points(mechanism, State.at_rest(mechanism, q).poses, trace):
         paths_of_bodies.setdefault(body, []).append(np.broadcast_to(path, (len(q), 3)))
     return {body: np.stack(of_body) for body, of_body in paths_of_bodies.items()}
 
@@ -66,7 +67,7 @@ def steps_shown(count: int) -> AnyArray:
 
 
 def _rows(mechanism: Mechanism, t: Array, q: Array, trace: str | None) -> Iterator[Mapping[str, Any]]:
-    for body, name, path in _points(mechanism, poses(mechanism, q), trace):
+    for body, name, path in _points(mechanism, State.at_rest(mechanism, q).poses, trace):
         for instant, (x, y, z) in zip(t, np.broadcast_to(path, (len(t), 3)), strict=True):
             yield {"t": instant, "body": body, "point": name, "x": x, "y": y, "z": z}
 

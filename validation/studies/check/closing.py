@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from loopcheck import engines
+from loopcheck.analytic.motion.automatic import GENERATED
 from loopcheck.validation.comparison import sources
 from loopcheck.validation.comparison.closed_twins import AS_IT_IS
 from loopcheck.validation.comparison.results import Results
@@ -25,7 +26,7 @@ from loopcheck.validation.comparison.verdicts import (
     gravest,
     shown_error,
 )
-from loopcheck.validation.report.blocks import digits
+from loopcheck.validation.report.blocks import percent, two_digits
 from loopcheck.validation.studies.check.sections.audit import first_divergence
 from loopcheck.validation.studies.check.views import rows_where, where
 
@@ -69,7 +70,7 @@ class WorstCase(NamedTuple):
 
 
 def closing_lines(results: Results) -> list[Line]:
-    """At most four lines: the user's own simulation, the agreement, the rest, and the next step."""
+    """At most five lines: the user's own simulation, the agreement, the rest, a failed motion, and the next step."""
     worst = _worst_cases(results)
     unmodified = [off for source, off in worst.items() if _is_as_is(source)]
     others = [off for source, off in worst.items() if not _is_as_is(source)]
@@ -77,6 +78,7 @@ def closing_lines(results: Results) -> list[Line]:
         _unmodified(results, unmodified),
         _agreement(results),
         _open(results, others),
+        _motion(results),
         _next(results, unmodified, others),
     )
     return [line for line in lines if line]
@@ -165,6 +167,12 @@ def _open(results: Results, others: Sequence[WorstCase]) -> Line | None:
     return Line("Not in agreement", "; also ".join([text, ", ".join(also)] if also else [text]))
 
 
+def _motion(results: Results) -> Line | None:
+    """A generated motion that failed in a simulation, the first of several."""
+    notes = [note for about in about_robots(results).values() for note in about.get("motion") or []]
+    return next((Line("Motion", note) for note in notes if note.startswith(GENERATED)), None)
+
+
 def _next(results: Results, unmodified: Sequence[WorstCase], others: Sequence[WorstCase]) -> Line | None:
     """The most helpful finding about the model, or command; None for several robots."""
     robots = about_robots(results)
@@ -199,7 +207,8 @@ def _serial(about: Mapping[str, Any]) -> Line | None:
 
 def _tuning(results: Results, robot: str, unmodified: Sequence[WorstCase]) -> Line | None:
     """The command that finds settings for the unmodified simulation, or that judges it."""
-    tunable = [off for off in unmodified if _is_tunable(off.source.split("/")[0]) and _size(off)]
+    with_tuning = [name for name in engines.engine_names() if engines.provides(name, "tuning")]
+    tunable = [off for off in unmodified if off.source.split("/")[0] in with_tuning and _size(off)]
     if not tunable:
         return None
     off, target = tunable[0], target_of(results, robot) or robot
@@ -211,10 +220,6 @@ def _tuning(results: Results, robot: str, unmodified: Sequence[WorstCase]) -> Li
     if off.finding.verdict == "informational":
         return Line("Next", "", shlex.join(["loopcheck", "check", target, *option]))
     return None
-
-
-def _is_tunable(engine: str) -> bool:
-    return engine in engines.engine_names() and engines.provides(engine, "tuning")
 
 
 def _difference(results: Results, others: Sequence[WorstCase]) -> Line | None:
@@ -236,15 +241,6 @@ def target_of(results: Results, robot: str) -> str:
     return ""
 
 
-def percent(ratio: float) -> str:
-    """A ratio in percent with two significant digits, or below a hundredth of a percent as a number."""
-    return f"{_two_digits(100 * ratio)} %" if ratio == 0 or ratio >= 1e-4 else f"{ratio:.1e}"
-
-
-def _two_digits(value: float) -> str:
-    return digits(float(f"{value:.2g}")) if value == 0 or value >= 1e-3 else f"{value:.1e}"
-
-
 def _verb(off: WorstCase) -> str:
     return VERBS.get(off.finding.verdict, off.finding.verdict)
 
@@ -262,7 +258,7 @@ def _size(off: WorstCase) -> str:
         return ""
     verb = " is" if off.finding.verdict == "informational" else ","
     verb += " unusable (it chatters or has not settled)," * off.finding.is_unusable
-    absolute = f"{_two_digits(off.error)} {off.unit}"
+    absolute = f"{two_digits(off.error)} {off.unit}"
     base = "peak effort" if sources.has_accuracy(off.source) else "effort scale"
     return f"{verb} off by {percent(off.finding.error)} of the {base} at '{off.actuator}' ({absolute})"
 

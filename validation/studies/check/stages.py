@@ -3,10 +3,11 @@
 1. motions: the motion of each case, shared by equal cases 2. random motions: a second motion of unmodified simulations,
 as a controller may follow one by chance 3. models: terms of the reference, against which every engine is audited 4.
 sources and audits: the efforts of every source in every case, and the model of the case in every engine 5. resolution:
-the resolution of each source with an unexplained error 6. movies: pictures of spatial robots, for the page alone
+the resolution of each source with an unexplained error; cases whose generated motion fails in a simulation take these
+steps once more with another motion 6. movies: pictures of spatial robots, for the page alone
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -23,7 +24,6 @@ from loopcheck.validation.comparison.compare import summarize, unexplained
 from loopcheck.validation.comparison.evaluate import (
     Outcome,
     evaluate,
-    motion_key,
     prescribe_or_error,
     random_case,
     random_motion_or_error,
@@ -35,6 +35,7 @@ from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool, no
 from loopcheck.validation.studies.check.interim import Interim
 from loopcheck.validation.studies.check.movies import movies
 from loopcheck.validation.studies.check.record import Request, RunOutput
+from loopcheck.validation.studies.check.second_motions import by_motion, with_second_motions
 
 REPORT = "loopcheck.validation.studies.check.report"
 """Module of the report."""
@@ -61,8 +62,19 @@ def run_stages(cases: Sequence[Case], request: Request, pool: WorkerPool) -> Run
     Raises:
         HarnessError: If a motion cannot be assembled, and the robot's file does not expect a singularity.
     """
+    if request.motions:
+        return _with_movies(cases, _of_motions(cases, request.motions, request, pool), request, pool)
+    motions = _motions(cases, request.dt, pool)
+    output = _of_motions(cases, motions, request, pool)
+    output = with_second_motions(
+        cases, output, request, pool, lambda some, second: _of_motions(some, second, request, pool)
+    )
+    return _with_movies(cases, output, request, pool)
+
+
+def _of_motions(cases: Sequence[Case], motions: Motions, request: Request, pool: WorkerPool) -> RunOutput:
+    """Results of all stages for some motions, without movies."""
     pairs = [(case, source) for case in cases for source in _sources_of(case, request)]
-    motions = request.motions or _motions(cases, request.dt, pool)
     repeats = _random_motions(pairs, motions, pool)
     expected = _expected(cases, motions, pool)
     motions = {**motions, **{repeat.case.key: repeat.motion for repeat in repeats.values()}}
@@ -81,10 +93,14 @@ def run_stages(cases: Sequence[Case], request: Request, pool: WorkerPool) -> Run
         resolutions={},
         beside=originals,
     )
-    output = output._replace(resolutions=_resolutions(output, request, pool))
+    return output._replace(resolutions=_resolutions(output, request, pool))
+
+
+def _with_movies(cases: Sequence[Case], output: RunOutput, request: Request, pool: WorkerPool) -> RunOutput:
     if pool.log.interrupted or not request.draws:
         return output
-    return output._replace(movies=movies(cases, motions, pool))
+    shown = [case for case in cases if case.key in output.motions]
+    return output._replace(movies=movies(shown, output.motions, pool))
 
 
 def _sources_of(case: Case, request: Request) -> tuple[str, ...]:
@@ -94,7 +110,7 @@ def _sources_of(case: Case, request: Request) -> tuple[str, ...]:
 
 def _motions(cases: Sequence[Case], dt: float | None, pool: WorkerPool) -> Motions:
     """The motion of each case."""
-    by_key = _by_motion(cases, lambda case: Task(prescribe_or_error, (case, dt), WorkerFailure), pool, "motions")
+    by_key = by_motion(cases, lambda case: Task(prescribe_or_error, (case, dt), WorkerFailure), pool, "motions")
     for case in cases:
         motion = by_key[case.key]
         expected = case.robot.expected.get(case.mode) == "not comparable" and isinstance(motion, SingularityError)
@@ -114,18 +130,8 @@ def _random_motions(
     def task(case: Case) -> Task:
         return Task(random_motion_or_error, (case, motions[case.key]), WorkerFailure)
 
-    by_key = _by_motion(list(cases.values()), task, pool, "random motions")
+    by_key = by_motion(list(cases.values()), task, pool, "random motions")
     return {key: RandomRepeat(random_case(case), by_key[key]) for key, case in cases.items()}
-
-
-def _by_motion(
-    cases: Sequence[Case], task: Callable[[Case], Task], pool: WorkerPool, description: str
-) -> Mapping[Key, Any]:
-    """Results of a task for each case; cases with equal motions share that of the first."""
-    keys = {case.key: motion_key(case) for case in cases}
-    firsts = {keys[case.key]: case for case in reversed(cases)}
-    results = dict(zip(firsts, pool.results([task(case) for case in firsts.values()], description), strict=True))
-    return {case.key: results[keys[case.key]] for case in cases}
 
 
 def _expected(cases: Sequence[Case], motions: Motions, pool: WorkerPool) -> Mapping[Key, ExpectedTerms | Failure]:

@@ -93,7 +93,7 @@ class Evidence(Study):
         blocks = [range(k, min(k + AT_ONCE, self.draws)) for k in range(0, self.draws, AT_ONCE)]
         draws = list(product(product(ENCODERS, SENSORS), SAMPLINGS, blocks))
         keys = [(case, *draw) for case in self.logged for draw in draws]
-        results = pool.results([Task(judged_draws, key, _reason) for key in keys], "noisy logs")
+        results = pool.results([Task(judged_draws, key, str) for key in keys], "noisy logs")
         for case in self.logged:
             of_case = [(key[3], result) for key, result in zip(keys, results, strict=True) if key[0] is case]
             completed = [result for _, result in of_case if isinstance(result, Draws)]
@@ -160,10 +160,6 @@ def reproduced(key: str, tests: Path) -> tuple[str, str]:
 
 def _lost(_: str, reason: str) -> tuple[str, str]:
     return "not run", reason
-
-
-def _reason(reason: str) -> str:
-    return reason
 
 
 def _counts(part: str, result: StudyResult) -> Iterator[Mapping[str, Any]]:

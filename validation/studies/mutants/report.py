@@ -6,7 +6,7 @@ import pandas as pd
 from rich.console import RenderableType
 
 from loopcheck.validation.comparison.verdicts import FILE
-from loopcheck.validation.report.blocks import NOTHING, Block, Cell, Section, Table, digits
+from loopcheck.validation.report.blocks import NOTHING, Block, Cell, Section, Table, digits, percent
 from loopcheck.validation.report.terminal import coloured, table
 from loopcheck.validation.studies.mutants.detection import (
     BUGS,
@@ -109,11 +109,6 @@ def rates_table(results: pd.DataFrame) -> Table:
         for source, *numbers, rate in kill_rates(results).itertuples(index=False)
     ]
     return Table(headers, rows)
-
-
-def percent(rate: float) -> str:
-    """A detection rate as text; empty without faults to detect."""
-    return NOTHING if math.isnan(rate) else f"{rate:.0%}"
 
 
 def _faults(results: pd.DataFrame) -> Section:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, ValidationError
 
 from loopcheck.robots.errors import OutputError
 from loopcheck.robots.model_file import file_hash
@@ -107,6 +107,9 @@ class Certificate(Statement):
     """SHA-256 of a script of calls with the settings, by its name beside the certificate; otherwise empty."""
     bandwidth: float
     """Bandwidth of the controller [rad/s]."""
+    bandwidths: tuple[PositiveFloat, PositiveFloat] | None = None
+    """Lowest and highest bandwidth that were tried on the generated motion and hold [rad/s]; there is a claim on each.
+    None in older certificates."""
     claims: list[Claim] = Field(min_length=1)
     made_by: MadeBy
     checksum: str = ""

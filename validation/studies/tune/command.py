@@ -64,6 +64,14 @@ from loopcheck.validation.studies.options import (
     group=JUDGEMENT,
     help="Start of the judged window: after the initial transient, or 0.",
 )
+@option(
+    "--cpu-limit",
+    metavar="SECONDS",
+    type=FiniteRange(min=0, min_open=True),
+    group=JUDGEMENT,
+    help="CPU time of all trials, then the best settings so far are written, unproven. [default: 12 s per body, "
+    "at least 120 s]",
+)
 @option("--verify", metavar="CERTIFICATE", type=click.Path(path_type=Path), help="Verify a certificate instead.")
 @option("--explain", is_flag=True, help="Show the parts of the error of the unmodified simulation.")
 @option("--in-place", is_flag=True, help="Write the changes into the model file as well, after a confirmation.")
@@ -79,6 +87,7 @@ def command(
     in_place: bool,
     max_cost: float | None,
     kept: str,
+    cpu_limit: float | None,
     start: str,
     seed: int,
     **of_target: Any,
@@ -90,7 +99,10 @@ def command(
     --explain splits the error of the unmodified simulation into parts, each with the setting that removes it;
     without --accuracy, no settings are searched.
 
-    Exit status: 0 reached and proven; 1 not reachable, with the reason; 3 the simulation cannot be judged.
+    The certificate contains the lowest and highest bandwidth of the controller at which the settings hold. If the CPU
+    time is over before the proof, unproven/tuned.xml has the best settings so far, without a certificate.
+
+    Exit status: 0 reached and proven; 1 not reachable, with the reason; 3 unproven, or the simulation cannot be judged.
 
     \b
     Examples:
@@ -123,6 +135,7 @@ def command(
         engine=engine,
         budget=math.inf if max_cost is None else 1e-3 * max_cost,
         kept=tuple(name.strip() for name in kept.split(",") if name.strip()),
+        cpu_limit=cpu_limit,
         include_start=start == "0",
         seed=seed,
     )

@@ -20,7 +20,7 @@ HELPS = 0.8
 
 
 def refined(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored], reach: Reach) -> list[Scored]:
-    """Finer steps and harder loops than the best candidate of a search, as long as they help.
+    """Finer steps and harder loops than the best candidate of a search, as long as they help and CPU time is left.
 
     Args:
         trials: Runs of the tuning.
@@ -34,7 +34,7 @@ def refined(trials: Trials, purposes: Sequence[Purpose], tried: Sequence[Scored]
         others = trials.scored(purposes, candidates)
         further += others
         better = min(others, key=lambda one: one.error, default=best)
-        if not better.error < HELPS * best.error:
+        if trials.is_over or not better.error < HELPS * best.error:
             return further
         best = better
 

@@ -125,6 +125,17 @@ def variations(purpose: Purpose) -> list[Purpose]:
     ]
 
 
+def controlled(purpose: Purpose, bandwidth: float, usual: float) -> Purpose:
+    """The same motion with another controller.
+
+    Args:
+        purpose: The original test motion.
+        bandwidth: Bandwidth of the controller [rad/s].
+        usual: Its usual bandwidth [rad/s].
+    """
+    return replace(purpose, name=f"{purpose.name}, controller at {bandwidth:g} rad/s", bandwidth=bandwidth / usual)
+
+
 def _sorted(pool: WorkerPool, tasks: Sequence[Task]) -> tuple[list[Purpose], list[str]]:
     results = pool.results(tasks, "motions")
     return [one for one in results if isinstance(one, Purpose)], [one for one in results if isinstance(one, str)]

@@ -49,6 +49,8 @@ PART_HEADERS = {name: f"{name} [unit]" for name in ("scale", "rms", "largest")} 
 }
 ROUNDED_UP = 1.1
 """Suggested accuracy over the least error of the tried settings [-]."""
+LONGER = 4
+"""Suggested CPU time over the time that did not suffice [-]."""
 ANSWERS = {"agree": "Reached", "disagree": "Not reached", "not comparable": "Not comparable"}
 """First word of the answer, by verdict."""
 
@@ -65,6 +67,8 @@ def summary(rows: pd.DataFrame, record: Mapping[str, Any], folder: Path) -> Iter
     for line in record.get("difference", ()):
         yield Text(line, style=SIGNS.get(line[:1], "") if not line.startswith(("+++", "---")) else "bold")
     yield f"{ANSWERS.get(record['verdict'], record['verdict'])}: {record['answer']}"
+    if record.get("bandwidths"):
+        yield f"Controller: {_controller(record)}"
     if record["notes"]:
         yield f"Note: {'; '.join(record['notes'])}"
     if record.get("files"):
@@ -72,11 +76,31 @@ def summary(rows: pd.DataFrame, record: Mapping[str, Any], folder: Path) -> Iter
         yield Text(f"Files: {main}, {certificate}")
         yield Text(f"Next: {shlex.join(['loopcheck', 'tune', _verified(record, main), '--verify', certificate])}")
     else:
+        if "unproven" in record:
+            yield Text(f"File: {folder / record['unproven']} (unproven)")
         yield Text(f"Next: {shlex.join(_after_refusal(record))}")
 
 
+def _controller(record: Mapping[str, Any]) -> str:
+    """Bandwidths of the controller within the accuracy, in words."""
+    found = record["bandwidths"]
+    sides = {"below": "lower", "above": "higher"}
+    fails = [f"fails at {found[side]:g}" if found[side] else f"{word} not tried" for side, word in sides.items()]
+    return (
+        f"holds from {found['lowest']:g} to {found['highest']:g} rad/s on the {found['motion']}, "
+        f"proof at {record['controller_rad_s']:.3g} rad/s; {', '.join(fails)}"
+    )
+
+
 def _after_refusal(record: Mapping[str, Any]) -> list[str]:
-    """The next command without a certificate: the reached accuracy, or the reason why a run cannot be judged."""
+    """The next command without a certificate: more time, the reached accuracy, or the reason of a missing verdict."""
+    if "unproven" in record:
+        longer = f"{LONGER * record['cpu_limit_s']:g}"
+        command = [str(argument) for argument in record["command"]]
+        if "--cpu-limit" in command:
+            place = command.index("--cpu-limit")
+            del command[place : place + 2]
+        return [*command, "--cpu-limit", longer]
     model, engine = Path(record["model"]).stem, record["engine"]
     names = (str(argument) for argument in record.get("command") or ())
     target = next((name for name in names if Path(name).stem == model), str(record["model"]))
@@ -105,6 +129,8 @@ def sections(rows: pd.DataFrame, record: Mapping[str, Any]) -> Iterator[Section]
     """
     columns, lines = before_and_after(rows, record)
     blocks: list[Block] = [record["answer"], Table(columns, [[Cell(cell) for cell in line] for line in lines])]
+    if record.get("bandwidths"):
+        blocks.append(f"Bandwidth of the controller within the accuracy: {_controller(record)}.")
     if record["notes"]:
         blocks.append(f"Note: {'; '.join(record['notes'])}")
     if record.get("difference"):
@@ -188,7 +214,8 @@ def before_and_after(rows: pd.DataFrame, record: Mapping[str, Any]) -> tuple[lis
     before = rows[rows["phase"] == "as it is"]
     own = before["purpose"].iloc[0] if len(before) else ""
     proof = rows[(rows["phase"] == "proof") & rows["chosen"]]
-    after = proof[proof["purpose"] == own]
+    chosen = rows[rows["chosen"]] if "unproven" in record else proof
+    after = chosen[chosen["purpose"] == own]
     lines = [
         [label, *(_figure(side[column]) for side in (before, after))]
         for label, column in {
@@ -200,7 +227,7 @@ def before_and_after(rows: pd.DataFrame, record: Mapping[str, Any]) -> tuple[lis
     ]
     worst = (
         [[f"worst of {len(proof)} runs of the proof [-]", "", digits(float(proof["error"].max()))]]
-        if len(proof)
+        if len(proof) and "unproven" not in record
         else []
     )
     times = [record.get(side, {}).get("seconds_per_simulated_second") for side in ("before", "after")]

@@ -9,15 +9,18 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from loopcheck import engines
 from loopcheck.analytic.dynamics.powers import effort_scale
 from loopcheck.analytic.kinematics.mobility import open_start
+from loopcheck.analytic.motion.laws import AUTOMATIC, RECORDED
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.tuning import Settings
 from loopcheck.robots.errors import NotFoundError, ToleranceError
 from loopcheck.robots.model_file import ModelFile, files_of
-from loopcheck.robots.robot import Case
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case, MotionSpec
 from loopcheck.validation.comparison import sources
 from loopcheck.validation.comparison.verdicts import verdict_of_figure
 from loopcheck.validation.execution.environments import engine_versions
@@ -25,19 +28,33 @@ from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, flag, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerPool
 from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult, cpu_model
+from loopcheck.validation.studies.tune.bandwidths import Bandwidths, bandwidths
 from loopcheck.validation.studies.tune.budget import budget, missing
 from loopcheck.validation.studies.tune.certificate import FILE, Certificate, Claim, MadeBy, Statement, hashes
 from loopcheck.validation.studies.tune.engine import AskedTuning, LostAnswerError, want_tunable
 from loopcheck.validation.studies.tune.obstacle import obstacle, refined
-from loopcheck.validation.studies.tune.purposes import Purpose, given_purposes, names_of, random_purposes, variations
+from loopcheck.validation.studies.tune.purposes import (
+    Purpose,
+    controlled,
+    given_purposes,
+    names_of,
+    random_purposes,
+    variations,
+)
 from loopcheck.validation.studies.tune.report import part_sections, part_summary, sections, summary
 from loopcheck.validation.studies.tune.search import Scored, choice
 from loopcheck.validation.studies.tune.trial import Trial
-from loopcheck.validation.studies.tune.trials import FINER, Trials
+from loopcheck.validation.studies.tune.trials import FINER, STEP, Trials
 from loopcheck.validation.studies.tune.writing import write_tuned
 
 TABLE, BUDGET = "tune", "budget"
-AS_IS, PROOF = "as it is", "proof"
+AS_IS, PROOF, CONTROLLER = "as it is", "proof", "controller"
+UNSTABLE = 2.0
+"""Highest tried bandwidth of the controller times the step; runs diverged from 1 on [-]."""
+UNPROVEN = "unproven"
+"""Folder of the best settings so far, in the folder of the study."""
+CPU_PER_BODY, FEWEST_BODIES = 12.0, 10
+"""Largest CPU time of the trials: for each body, and the smallest number of bodies that it is computed for [s, -]."""
 ROUNDS = 4
 """Largest number of searches, if motions outside of the search exceed the accuracy."""
 MARGIN = 0.9
@@ -90,6 +107,8 @@ class Tune(Study):
     """Largest wall time of a simulated second [s]."""
     kept: tuple[str, ...] = ()
     """Names of settings that remain as the user has them."""
+    cpu_limit: float | None = None
+    """Largest CPU time of all trials [s], by default 12 s for each body, at least 120 s."""
     seed: int = 0
     """First seed of the random motions."""
 
@@ -151,6 +170,7 @@ class Tune(Study):
             include_start=self.include_start,
             rows=rows,
             kept=self.kept,
+            cpu_limit=self.cpu_limit or CPU_PER_BODY * max(len(self.case.mechanism.bodies), FEWEST_BODIES),
         )
         base = trials.on(AS_IS, shown[:1], {})[0] if shown else Trial(purpose="", settings={}, reason=notes[0])
         about = {
@@ -167,7 +187,23 @@ class Tune(Study):
                 "verdict": "not comparable",
                 "answer": f"no settings remove the cause, {words}: {base.reason}; {SLOWER}",
             }
-        return {**about, **self._tuned(trials, base, shown, pool, folder)}
+        study = self._with_motion_file(shown[0].motion, folder)
+        return {**about, **study._tuned(trials, base, shown, pool, folder)}
+
+    def _with_motion_file(self, motion: Motion, folder: Path) -> "Tune":
+        """The same with the motion of a law in a file, as a certificate has no `robot.toml`."""
+        if self.case.robot.motion.law == AUTOMATIC or self.case.robot.motion_file:
+            return self
+        path, at = folder.absolute() / MOTION, motion.law(motion.t)
+        rates = {"q": at.q, "qd": at.qd, "qdd": at.qdd}
+        columns = {
+            f"{drive.name}.{rate}": values[:, k]
+            for k, drive in enumerate(self.case.mechanism.drives)
+            for rate, values in rates.items()
+        }
+        pd.DataFrame({"t": motion.t, **columns}).to_csv(path, index=False, float_format="%.17g")
+        spec = MotionSpec(law=RECORDED, parameters={"file": str(path)})
+        return replace(self, case=replace(self.case, robot=self.case.robot.model_copy(update={"motion": spec})))
 
     def _tuned(
         self, trials: Trials, base: Trial, shown: Sequence[Purpose], pool: WorkerPool, folder: Path
@@ -181,6 +217,8 @@ class Tune(Study):
             if best is None and not np.isfinite([one.error for one in tried]).any():
                 words = f"no settings can be judged; unmodified: {base.reason}"
                 return {"verdict": "not comparable", "answer": words}
+            if trials.is_over:
+                return self._unproven(trials, best or min(tried, key=lambda one: one.error), {}, folder)
             if best is None:
                 return obstacle(trials, searched, tried, self._wish())
             settings = best.candidate.family.settings(best.candidate.step)
@@ -196,7 +234,9 @@ class Tune(Study):
             if not missed:
                 trials.choose(settings)
                 unseen = [name for name in names_of(held_out) if name not in names_of(searched)]
-                return self._certified(trials, base, best, (proof, unseen), folder)
+                return self._certified(trials, base, best, (proof, unseen), (shown[-1], folder))
+            if trials.is_over:
+                return self._unproven(trials, best, missed, folder)
             names = set(names_of(searched))  # on motions that are new the search itself looks now
             searched = [*(one for one in others if one.name in missed), *searched]
             if (attempt or missed.keys() & names) and np.isfinite(worst := max(bounds.values())):
@@ -233,13 +273,56 @@ class Tune(Study):
             for name, family in firsts.items()
         }
 
-    def _certified(
-        self, trials: Trials, base: Trial, best: Scored, proven: tuple[Sequence[Trial], list[str]], folder: Path
-    ) -> Mapping[str, Any]:
-        """Write the tuned files and their certificate."""
-        proof, held_out = proven
+    def _unproven(self, trials: Trials, best: Scored, missed: Mapping[str, str], folder: Path) -> Mapping[str, Any]:
+        """Write the files of the best settings so far, without a certificate."""
         tuning = AskedTuning(engine=self.engine, pool=trials.pool)
         settings = best.candidate.family.settings(best.candidate.step)
+        main, lines = write_tuned(self.case, tuning.files(self.case.mechanism, settings), folder / UNPROVEN)
+        trials.choose(settings)
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in missed.items())
+        failed = f"; the last proof failed ({reasons})" if missed else ""
+        return {
+            "verdict": "not comparable",
+            "answer": f"unproven: the trials took {trials.cpu:.0f} s of CPU time, the limit is {trials.cpu_limit:g} s; "
+            f"the best settings so far have an error of {best.error:.2g} on the motions of the search{failed}",
+            "settings": dict(settings),
+            "after": {**settings, **_times(self, tuning, settings)},
+            "difference": lines,
+            "unproven": main.relative_to(folder).as_posix(),
+            "cpu_limit_s": trials.cpu_limit,
+        }
+
+    def _bandwidths(
+        self, trials: Trials, settings: Settings, purpose: Purpose
+    ) -> tuple[Bandwidths | None, list[Trial]]:
+        """Range of bandwidths within the accuracy on a motion, and the runs at its ends; None if no time is left."""
+        usual, known = trials.given.bandwidth, dict[float, Trial]()
+
+        def holds(widths: Sequence[float]) -> list[bool]:
+            results = trials.on(CONTROLLER, [controlled(purpose, width, usual) for width in widths], settings)
+            known.update(zip(widths, results, strict=True))
+            return [trial.bound(start=self.include_start) <= self.accuracy for trial in results]
+
+        if trials.is_over:
+            return None, []
+        t, step = purpose.motion.t, float(settings.get(STEP, trials.given.step))
+        found = bandwidths(holds, usual, (1 / float(t[-1] - t[0]), UNSTABLE / step))
+        return found, [known[end] for end in dict.fromkeys(found[:2])] if found else []
+
+    def _certified(
+        self,
+        trials: Trials,
+        base: Trial,
+        best: Scored,
+        proven: tuple[Sequence[Trial], list[str]],
+        place: tuple[Purpose, Path],
+    ) -> Mapping[str, Any]:
+        """Write the tuned files and their certificate."""
+        (proof, held_out), (made, folder) = proven, place
+        tuning = AskedTuning(engine=self.engine, pool=trials.pool)
+        settings = best.candidate.family.settings(best.candidate.step)
+        is_controlled = not any(trial.by_servos for trial in proof)
+        widths, at_ends = self._bandwidths(trials, settings, made) if is_controlled else (None, list[Trial]())
         main, lines = write_tuned(self.case, tuning.files(self.case.mechanism, settings), folder)
         model = self.case.mechanism.model.path
         tuned = tuned_case(self.case, main if main.suffix == ".xml" else model)
@@ -255,7 +338,8 @@ class Tune(Study):
             files=hashes(files_of(certified), certified.parent),
             script={} if main.suffix == ".xml" else hashes([main], main.parent),
             bandwidth=trials.given.bandwidth,
-            claims=[Claim.from_trial(trial) for trial in proof],
+            bandwidths=widths[:2] if widths else None,
+            claims=[Claim.from_trial(trial) for trial in (*proof, *at_ends)],
             made_by=MadeBy(
                 loopcheck=importlib.metadata.version("loopcheck"),
                 date=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -280,6 +364,7 @@ class Tune(Study):
             "difference": lines,
             "inertial": difference,
             "held_out": held_out,
+            "bandwidths": widths._asdict() | {"motion": made.name} if widths else None,
             "files": [main.relative_to(folder).as_posix(), path.relative_to(folder).as_posix()],
             "checked": main.name if main.suffix == ".xml" else model.name,
         }

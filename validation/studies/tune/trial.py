@@ -1,6 +1,7 @@
 """A judged run with other settings: effort error, and cost of a simulated second."""
 
 import pickle
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -51,6 +52,10 @@ class Trial:
     """Whether the run completed its motion."""
     too_weak: bool = False
     """Whether the motion is not followed, with actuators at the limits of their ranges."""
+    by_servos: bool = False
+    """Whether servos of the file hold the drives, so that the bandwidth of the controller has no effect."""
+    cpu: float = 0.0
+    """CPU time of the trial [s]."""
 
     def bound(self, *, start: bool) -> float:
         """Error with its noise floor: at most the accuracy if the efforts agree [-]; infinite without a verdict.
@@ -90,13 +95,16 @@ def try_settings(
         extent: Limits of the trials; after a motion without a judgement no further motion is tried.
     """
     trials: list[Trial] = []
+    begin = time.process_time()
     try:
         prepared = tuning_of(engine).prepared(case.mechanism, settings)
     except HarnessError as error:
         return [Trial(purpose=purposes[0].name, settings=settings, reason=str(error))]
     simulation = _Simulation(case=case, engine=engine, given=given, settings=settings, prepared=prepared)
     for purpose in purposes:
-        trials.append(simulation.tried(purpose, extent.most))
+        trial = simulation.tried(purpose, extent.most)
+        begin, before = time.process_time(), begin
+        trials.append(replace(trial, cpu=begin - before))
         if trials[-1].reason or trials[-1].bound(start=extent.start) > extent.limit:
             break
     return trials
@@ -120,7 +128,8 @@ class _Simulation:
             whole, as_is = self._run(purpose)
         except HarnessError as error:
             return trial(reason=str(error))
-        trial = partial(trial, ended=True, too_weak=bool(as_is.at_limits) and not follows(as_is))
+        too_weak = bool(as_is.at_limits) and not follows(as_is)
+        trial = partial(trial, ended=True, too_weak=too_weak, by_servos=whole.holds_itself)
         start = -np.inf if purpose.pose is None or whole.holds_itself else _caught_up(whole)
         left = settled(self.case.mechanism, as_is, most=most, start=start)
         if left.reason:

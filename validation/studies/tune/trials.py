@@ -44,8 +44,17 @@ class Trials:
     """Settings offered by the engine, requested once."""
     kept: tuple[str, ...] = ()
     """Names of settings that remain as the user has them."""
+    cpu_limit: float = np.inf
+    """Largest CPU time of all trials, after which no search or proof begins [s]."""
+    cpu: float = 0.0
+    """CPU time of the trials so far, stored results included [s]."""
     _known: dict[tuple[str, str], Trial] = field(default_factory=dict)
     """Trials of the search, by settings and motion."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the trials have used their CPU time."""
+        return self.cpu >= self.cpu_limit
 
     def on(self, phase: str, purposes: Sequence[Purpose], settings: Settings) -> list[Trial]:
         """Results of some settings on some motions, with a task for each motion.
@@ -120,7 +129,9 @@ class Trials:
     def search(
         self, purposes: Sequence[Purpose], target: float, finest: Mapping[str, float] = MappingProxyType({})
     ) -> list[Scored]:
-        """All that is tried until the cheapest settings are found that stay below an error; first is the file as it is.
+        """All that is tried until the cheapest settings below an error are found, or the CPU time is over.
+
+        The first is the file as it is.
 
         Args:
             target: Error to stay below [-].
@@ -132,8 +143,11 @@ class Trials:
         own = [Candidate(family=same, step=self.given.step)] if self.given.step >= finest.get(same.method, 0.0) else []
         tried = self.scored(purposes, own)
         most = min((one.cost for one in tried if one.error <= target), default=np.inf)
-        ask = partial(self.scored, purposes)
-        return [*tried, *cheapest(self.families, reach._replace(most=most), target, ask)]
+        for scored in cheapest(self.families, reach._replace(most=most), target, partial(self.scored, purposes)):
+            tried.append(scored)
+            if self.is_over:
+                break
+        return tried
 
     def reach(self, purposes: Sequence[Purpose], finest: Mapping[str, float]) -> Reach:
         """Limits of a search on some motions.
@@ -186,6 +200,7 @@ class Trials:
             for purposes, settings in asked
         ]
         results: list[list[Trial]] = self.pool.results(tasks, what)
+        self.cpu += sum(trial.cpu for trials in results for trial in trials)
         return results
 
     def _note(self, phase: str, trials: Sequence[Trial], method: str = "") -> None:

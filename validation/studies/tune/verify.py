@@ -27,6 +27,7 @@ from loopcheck.validation.studies.tune.engine import AskedTuning, LostAnswerErro
 from loopcheck.validation.studies.tune.purposes import (
     RANDOM,
     Purpose,
+    controlled,
     given_purposes,
     names_of,
     random_purposes,
@@ -157,7 +158,8 @@ class VerifiedCertificate(Study):
             return []
         seeds = [] if certificate.schema_name == FIRST_SCHEMA else certificate.held_out_seeds
         held_out = random_purposes(case, certificate.engine, pool, shown[0].motion, seeds)[0]
-        return [*shown, *variations(shown[0]), *held_out]
+        ends = [controlled(shown[-1], end, certificate.bandwidth) for end in certificate.bandwidths or ()]
+        return [*shown, *variations(shown[0]), *held_out, *ends]
 
     def _of_claim(self, claim: Mapping[str, Any], trial: Trial | None) -> Iterator[dict[str, Any]]:
         """Figures of a run: each within a tenth and the measured floor; the error with its floor below the accuracy."""
@@ -184,7 +186,9 @@ class VerifiedCertificate(Study):
         if any(row["verdict"] != "agree" for row in rows):
             return "loopcheck: certificate refused"
         engine = f"{certificate.engine} {certificate.engine_version}"
-        return f"loopcheck: efforts within {100 * certificate.accuracy:g} % in {engine}"
+        ends = certificate.bandwidths
+        controller = f", controller of {ends[0]:g} to {ends[1]:g} rad/s" if ends else ""
+        return f"loopcheck: efforts within {100 * certificate.accuracy:g} % in {engine}{controller}"
 
     @staticmethod
     def conclude(result: StudyResult) -> Conclusion:
