@@ -57,8 +57,12 @@ def fields(twin: Twin, x: Array) -> tuple[Array, Array]:
     return np.concatenate(values, axis=1), np.concatenate(sizes)
 
 
-def sound_box(twin: Twin) -> Array:
+def sound_box(twin: Twin, widest: Array | None = None) -> Array:
     """A box about the start in which both mechanisms reach every pose of a grid, or random poses for many joints.
+
+    Args:
+        twin: The mechanisms.
+        widest: The box that is tried first, by default that of the joint ranges [m or rad], shape (n, 2).
 
     Returns:
         Lowest and highest value of each shared coordinate [m or rad], shape (n, 2).
@@ -67,7 +71,7 @@ def sound_box(twin: Twin) -> Array:
         MechanismError: If there is no such box.
     """
     start = twin.closed.coordinates(twin.closed.start[None])[0]
-    box, n = twin.ranges, len(start)
+    box, n = twin.ranges if widest is None else widest, len(start)
     if n in DEGREES:
         grid = np.array(list(product(*[np.linspace(0, 1, 5 if n > 1 else 17)] * n)))
     else:
