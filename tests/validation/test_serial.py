@@ -123,7 +123,7 @@ def test_the_repaired_file_has_the_error_that_was_foretold(ankle: Comparison, tm
         assert measured["plain_rms"].to_numpy() == pytest.approx(foretold["constant_rms"].to_numpy(), rel=1e-6)
         assert (measured["plain_rms"].to_numpy() < foretold["plain_rms"].to_numpy()).all()
     broken = rows_of(after["serial_limits"], kind="motor at the serial file's limits")
-    assert broken["ratio"].max() == pytest.approx(1, abs=1e-6)
+    assert 0.95 < broken["ratio"].max() <= 1  # proven for all poses, not for those of the table alone
     old, new = (path.read_text(encoding="utf-8").splitlines() for path in (ANKLE[1], repaired))
     changed = [line for line, other in zip(old, new, strict=True) if line != other]
     assert len(changed) == 4
@@ -193,7 +193,7 @@ def test_motor_limits_at_the_joint_are_those_of_a_search(knee: Comparison) -> No
     torques, speeds = np.linspace(0, 100, 4001), np.linspace(0, 30, 1201)
     limits = tables["serial_limits"]
     safe = [torques[np.abs(torques / T) <= 60].max() for T in ratio]
-    assert rows_of(limits, quantity="effort", kind="safe box")["high"].item() == pytest.approx(min(safe), abs=0.03)
+    assert 0.99 * min(safe) < rows_of(limits, quantity="effort", kind="safe box")["high"].item() <= min(safe)
     fastest = [speeds[np.abs(T * speeds) <= 12].max() for T in ratio]
     assert rows_of(limits, quantity="speed", kind="safe box")["high"].item() == pytest.approx(min(fastest), abs=0.03)
     effort, speed = (

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 def test_a_stand_in_is_the_tree_that_carries_most(tmp_path: Path) -> None:
     """The knee's has shank and half of the rod at its joint, with an inertia computed by hand, and all masses."""
-    path, notes = write_stand_in(case_of(KNEE[0]), (), (), tmp_path)
+    path, notes, _ = write_stand_in(case_of(KNEE[0]), (), (), tmp_path)
     made, closed = read(path), read(KNEE[0])
     assert [joint.name for joint in made.joints] == ["knee"]
     assert not made.closures
@@ -42,7 +42,7 @@ def test_a_joint_that_carries_a_kept_one_follows(tmp_path: Path) -> None:
         .replace('name="crank" axis="0 1 0"', 'name="crank" axis="0 1 0" range="-.3 .3"'),
         encoding="utf-8",
     )
-    path, notes = write_stand_in(case_of(walking), ("crank", "ankle"), (), tmp_path / "made")
+    path, notes, _ = write_stand_in(case_of(walking), ("crank", "ankle"), (), tmp_path / "made")
     made = read(path)
     assert {joint.name for joint in made.joints} == {"knee", "crank", "ankle"}
     assert [closure.name for closure in made.closures] == ["knee follows crank"]

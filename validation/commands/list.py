@@ -1,7 +1,7 @@
 """`loopcheck list`."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -15,27 +15,39 @@ from loopcheck.validation.studies.options import Command, format_option, targets
 def command(targets: tuple[str, ...], format: str) -> int:
     """List robots with their variants, modes, configurations, actuators and sources, and the installed engines.
 
-    Without a TARGET: all catalogue robots.
+    Without a TARGET: all catalogue robots, and the published transmissions that `loopcheck serial` takes.
 
     \b
     Examples:
       loopcheck list
       loopcheck list my_robot.xml
     """
+    from loopcheck.robots.catalogue import transmission_names
+    from loopcheck.robots.transmission import load_transmission
+
     robots, engines = dict(_robots(targets)), dict(_engines())
+    transmissions = {name: load_transmission(name).title for name in transmission_names() if not targets}
     if format == "json":
-        click.echo(json.dumps({"schema": "loopcheck.list/1", "robots": robots, "engines": engines}))
+        tables = {"robots": robots, "transmissions": transmissions, "engines": engines}
+        click.echo(json.dumps({"schema": "loopcheck.list/1", **tables}))
         return 0
-    for name, entries in robots.items():
-        click.echo(f"{name}: {entries['title']}")
-        for kind, values in entries.items():
-            if kind != "title":
-                click.echo(f"  {kind + ':':16}{', '.join(values)}")
-    click.echo("engines:")
-    for name, lines in engines.items():
-        for k, line in enumerate(lines):
-            click.echo(f"  {name + ':' if k == 0 else '':16}{line}")
+    click.echo("\n".join(_lines(robots, transmissions, engines)))
     return 0
+
+
+def _lines(
+    robots: Mapping[str, Any], transmissions: Mapping[str, str], engines: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    """The lists as text."""
+    for name, entries in robots.items():
+        yield f"{name}: {entries['title']}"
+        yield from (f"  {kind + ':':16}{', '.join(values)}" for kind, values in entries.items() if kind != "title")
+    if transmissions:
+        yield "transmissions:"
+        yield from (f"  {name + ':':26}{title}" for name, title in transmissions.items())
+    yield "engines:"
+    for name, lines in engines.items():
+        yield from (f"  {name + ':' if k == 0 else '':16}{line}" for k, line in enumerate(lines))
 
 
 def _robots(targets: tuple[str, ...]) -> Iterator[tuple[str, Mapping[str, Any]]]:

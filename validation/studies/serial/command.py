@@ -1,6 +1,7 @@
 """`loopcheck serial`."""
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,9 +20,12 @@ from loopcheck.validation.studies.options import (
     seed_option,
 )
 
+if TYPE_CHECKING:
+    from loopcheck.validation.studies.serial.audit import Audit
+
 
 @click.command(cls=Command, short_help="What does my serial model need?")
-@click.argument("closed", metavar="CLOSED")
+@click.argument("closed", metavar="CLOSED", required=False, default="")
 @click.argument("serial", metavar="[SERIAL]", required=False)
 @mode_option
 @actuated_option
@@ -32,10 +36,17 @@ from loopcheck.validation.studies.options import (
     metavar="J1,J2",
     default="",
     group=TARGET,
-    help="Joints of the derived model.  [default: the joints that carry most]",
+    help="Joints of the derived model; joints outside their loops are held.  [default: the joints that carry most]",
 )
 @option("--map", "pairs", metavar="J=J", multiple=True, group=TARGET, help="Equal joints CLOSED=SERIAL; may repeat.")
 @option("--hold", metavar="J1,J2", default="", group=TARGET, help="Joints held at their positions; free joints are.")
+@option(
+    "--audit",
+    metavar="FILE",
+    default="",
+    group=TARGET,
+    help="Audit a transmission: FILE.py:NAME, LIB.so:NAME or FILE.csv. CLOSED may be missing.",
+)
 @option("--samples", metavar="N", type=click.IntRange(min=1), default=256, show_default=True, help="Sampled poses.")
 @seed_option
 @option("--speed", "speeds", metavar="MOTOR=SPEED", multiple=True, help="Largest speed of a motor; may repeat.")
@@ -50,48 +61,99 @@ def command(
     make: bool,
     mode: str,
     actuated: str,
+    audit: str,
     **options: Any,
 ) -> int:
     """Compare a serial model with the closed mechanism that it simplifies: effort errors, limits, and a repair.
 
-    CLOSED and SERIAL are TARGETs. Compares efforts, inertia, damping, springs and weights at the common joints, over
-    the workspace and along motions. Without --accuracy the errors are measured only, exit status 0.
+    CLOSED and SERIAL are TARGETs, or CLOSED is a published transmission by its name (loopcheck list). Compares efforts,
+    inertia, damping, springs and weights at the common joints, over the workspace and along motions. Without
+    --accuracy the errors are measured only, exit status 0.
 
     \b Writes:
       serial_repaired.xml          SERIAL with armature, damping, springs, limits and inertias that fit CLOSED
-      joint_map.py, joint_map.c    the transmission, as functions of the pose for NumPy or C alone
+      transmission.py, .h          cranks and rods in closed form, for NumPy, PyTorch, JAX and C
+      joint_map.py, joint_map.c    other transmissions, as functions of the pose for NumPy or C alone
       serial.html, serial*.csv     errors over the workspace, and motor limits at the joints
 
     \b
     Examples:
+      loopcheck serial limx_hu_d04_ankle_left
       loopcheck serial leg.xml leg_serial.xml
       loopcheck serial leg.xml --make --keep-joint knee,pitch,roll
       loopcheck serial leg.xml leg_serial.xml --map knee_pin=knee --hold toe --accuracy 5% --out leg
     """
-    from loopcheck.robots.catalogue import want_targets
+    from loopcheck.robots.catalogue import is_transmission, want_targets
     from loopcheck.validation.comparison.targets import case_of, passive_case_of
 
+    published = None
+    if is_transmission(closed):
+        from loopcheck.validation.studies.serial.making import write_closed
+
+        published, closed = write_closed(closed, execution.out)
+        make = make or serial is None
+    if audit:
+        joints = published.joint_names if published else names_of(options["keep"])
+        return execution.run(_audit(audit, closed, joints, (mode, actuated), options))
     if make == (serial is not None):
         raise click.UsageError("Either SERIAL or --make must be given: a serial model, or the option that derives it.")
     want_targets([closed, *([serial] if serial else [])])
     limits = numbers_of(speeds, "--speed")
     same = _pairs(pairs)
     case = case_of(closed, mode=mode, actuated=actuated)
-    from loopcheck.validation.studies.serial.making import write_stand_in
+    from loopcheck.validation.studies.serial.making import outside_loops, write_stand_in
     from loopcheck.validation.studies.serial.study import Serial
 
     keep, hold = (names_of(options.pop(name)) for name in ("keep", "hold"))
-    simplified, notes = (serial, []) if serial else write_stand_in(case, keep, hold, execution.out)
+    if published:
+        keep, limits = keep or published.joint_names, {**published.speed_limits, **limits}
+    if make and keep:
+        hold = tuple(dict.fromkeys((*hold, *outside_loops(case.mechanism, keep))))
+    made = None if serial else write_stand_in(case, keep, hold, execution.out)
     return execution.run(
         Serial(
             closed=case,
-            serial=passive_case_of(simplified),
+            serial=passive_case_of(made.path if made else str(serial)),
             given=same,
             speeds=limits,
             hold=hold,
-            notes=tuple(notes),
+            carried=made.carried if made else None,
+            usual=published.usual_factor if published else (),
+            notes=(*(made.notes if made else ()), *(published.notes if published else ())),
             **options,
         )
+    )
+
+
+def _audit(
+    text: str, closed: str, joints: Sequence[str], target: tuple[str, str], options: Mapping[str, Any]
+) -> "Audit":
+    """The study of an audit; without CLOSED the transmission is held against itself."""
+    from loopcheck.robots.catalogue import want_targets
+    from loopcheck.validation.comparison.targets import case_of
+    from loopcheck.validation.studies.serial.audit import Audit
+    from loopcheck.validation.studies.serial.audited import read_audited
+    from loopcheck.validation.studies.serial.making import outside_loops
+
+    case, hold = None, names_of(options["hold"])
+    motors: tuple[str, ...] = ()
+    if closed:
+        if not joints:
+            raise click.UsageError(
+                "--keep-joint must name the joints of the transmission, in the order of its function."
+            )
+        want_targets([closed])
+        case = case_of(closed, mode=target[0], actuated=target[1])
+        hold = tuple(dict.fromkeys((*hold, *outside_loops(case.mechanism, joints))))
+        motors = tuple(actuator.name for actuator in case.mechanism.actuators)
+    audited = read_audited(text, joints, motors, len(joints) or 2)
+    return Audit(
+        audited=audited,
+        closed=case,
+        joints=tuple(joints),
+        hold=hold,
+        accuracy=options["accuracy"],
+        seed=options["seed"],
     )
 
 

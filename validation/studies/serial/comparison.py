@@ -9,7 +9,9 @@ from scipy.stats import qmc
 from loopcheck.analytic.dynamics.powers import scale_of
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.automatic import automatic_motion
+from loopcheck.analytic.transmission.bounds import Domain
 from loopcheck.analytic.transmission.constants import Constants, Pace, at_motors, least_error
+from loopcheck.analytic.transmission.crank_rod import CrankRod
 from loopcheck.analytic.transmission.fit import fitted_map, sound_box
 from loopcheck.analytic.transmission.joint_map import JointMap
 from loopcheck.analytic.transmission.joint_space import joint_efforts, moved
@@ -74,7 +76,7 @@ class MotionEfforts:
         """
         return self.serial + self.regressor @ constants.change
 
-    def with_functions(self, functions: JointMap | None) -> Array:
+    def with_functions(self, functions: CrankRod | JointMap | None) -> Array:
         """Efforts of the serial model with its missing terms as functions of the pose; NaN outside their box.
 
         Args:
@@ -83,33 +85,45 @@ class MotionEfforts:
         Returns:
             Efforts [N or N m], shape (nt, n).
         """
+        if isinstance(functions, CrankRod):
+            motors = functions.motor_state(self.x, self.xd, self.xdd, self.serial)
+            return np.einsum("tan,ta->tn", motors.transmission, motors.efforts)
         efforts = np.full_like(self.serial, np.nan)
         if functions is not None and (self.x >= functions.low).all() and (self.x <= functions.high).all():
             efforts = self.serial + functions.missing_efforts(self.x, self.xd, self.xdd)
         return efforts
 
 
-def sampled_workspace(twin: Twin, count: int, seed: int) -> Workspace | str:
+def sampled_workspace(twin: Twin, count: int, seed: int, domain: Domain | None = None) -> Workspace | str:
     """Both mechanisms over the workspace, at the start and at points of a Sobol sequence, or the reason for a failure.
 
     Args:
         count: Number of samples.
         seed: Seed of the sequence.
+        domain: Poses that count, of a transmission by cranks and rods; by default all that are well away from singular
+            ones.
     """
     low, high = twin.ranges.T
     power = max(1, int(np.ceil(np.log2(count))))
     points = qmc.Sobol(len(low), rng=np.random.default_rng(seed)).random_base2(power)[:count]
-    x = np.concatenate([twin.closed.coordinates(twin.closed.start[None]), low + points * (high - low)])
+    x = low + points * (high - low)
+    x = np.concatenate(
+        [twin.closed.coordinates(twin.closed.start[None]), x if domain is None else x[domain.contains(x)]]
+    )
     try:
         return workspace(twin, x)
     except HarnessError as error:
         return str(error)
 
 
-def found_box(twin: Twin) -> Array | str:
-    """The box of regular poses, or the reason for its absence."""
+def found_box(twin: Twin, domain: Domain | None = None) -> Array | str:
+    """The box of regular poses, or the reason for its absence.
+
+    Args:
+        domain: See `sampled_workspace`.
+    """
     try:
-        return sound_box(twin)
+        return sound_box(twin, None if domain is None else domain.inner_box())
     except HarnessError as error:
         return str(error)
 

@@ -12,17 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from loopcheck.analytic.transmission import joint_map
+from loopcheck.analytic.transmission import crank_rod, joint_map
+from loopcheck.analytic.transmission.crank_rod import CrankRod
+from loopcheck.analytic.transmission.crank_rod_in_c import c_header
 from loopcheck.analytic.transmission.fit import FIELDS, fields
 from loopcheck.analytic.transmission.joint_map import JointMap
 from loopcheck.analytic.transmission.joint_map_in_c import c_source
 from loopcheck.analytic.transmission.joint_space import joint_efforts, moved
-from loopcheck.analytic.transmission.twin import Twin, sound_poses
+from loopcheck.analytic.transmission.twin import Twin, Workspace, sound_poses
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import OutputError
 from loopcheck.validation.studies.serial.writing import write_text
 
 MODULE, SOURCE = "joint_map.py", "joint_map.c"
+CLOSED_FORM, HEADER = "transmission.py", "transmission.h"
 POSES = 256
 """Number of poses for the measurement of the functions."""
 PACE = 5.0
@@ -41,6 +44,85 @@ assert not unknown, unknown
 np.save(sys.argv[1] + "/values.npy", values)
 """
 """A program that evaluates the module without loopcheck."""
+
+
+ASK_TRANSMISSION = """
+import sys
+import numpy as np
+sys.path.insert(0, sys.argv[1])
+from transmission import TRANSMISSION
+x = np.load(sys.argv[1] + "/x.npy")
+unknown = {name.split(".")[0] for name in sys.modules} & {"loopcheck", "scipy"}
+assert not unknown, unknown
+np.save(sys.argv[1] + "/values.npy", TRANSMISSION.motor_state(x).transmission)
+"""
+WRAPPER = """#include "transmission.h"
+int transmission_at(const double *x, const double *zero, double *y, double *yd, double *ydd, double *tau, double *T)
+{ return transmission_motors(x, zero, zero, zero, y, yd, ydd, tau, T); }
+"""
+
+
+def write_transmission(
+    transmission: CrankRod, twin: Twin, samples: Workspace, folder: Path
+) -> tuple[dict[str, float], list[str]]:
+    """Write a transmission by cranks and rods as a module and as a header, run both, and compare T at all samples.
+
+    Returns:
+        Largest error of T over its peak by file [-], and notes.
+
+    Raises:
+        OutputError: If a file cannot be written, or does not run.
+    """
+    x, exact = samples.x[samples.common], samples.closed.transmission[:, list(twin.motors)]
+    module = f"{inspect.getsource(crank_rod)}\n\nTRANSMISSION = {transmission!r}  # noqa: E501\n"
+    header = c_header(transmission, twin.closed.coordinates(twin.closed.start[None])[0])
+    write_text(folder / CLOSED_FORM, module)
+    write_text(folder / HEADER, header)
+    found = {CLOSED_FORM: _run_module(CLOSED_FORM, module, ASK_TRANSMISSION, x)}
+    compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
+    if compiler:
+        found[HEADER] = _run_header(compiler, header, x)
+    peak = np.abs(exact).max()
+    errors = {name: float(np.abs(T.reshape(exact.shape) - exact).max() / peak) for name, T in found.items()}
+    measured = {name: f"{error:.1e} of the peak" for name, error in errors.items()}
+    unmeasured = f"not measured, no compiler is installed ({', '.join(COMPILERS)})"
+    return errors, [f"wrote {name}: error of T {measured.get(name, unmeasured)}" for name in (CLOSED_FORM, HEADER)]
+
+
+def _run_module(name: str, text: str, program: str, x: Array) -> Array:
+    """Values of a module at some poses, in an interpreter without loopcheck."""
+    with TemporaryDirectory() as place:
+        Path(place, name).write_text(text, encoding="utf-8")
+        np.save(Path(place, "x.npy"), x)
+        done = subprocess.run([sys.executable, "-I", "-c", program, place], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise OutputError(f"{name}: must run without loopcheck: {done.stderr.strip().splitlines()[-1]}")
+        return np.asarray(np.load(Path(place, "values.npy")))
+
+
+def _run_header(compiler: str, header: str, x: Array) -> Array:
+    """T at some poses, by compiled C."""
+    n = x.shape[1]
+    with TemporaryDirectory() as place:
+        Path(place, HEADER).write_text(header, encoding="utf-8")
+        transmission_at = _compiled(compiler, WRAPPER, Path(place, "transmission.c"))["transmission_at"]
+        zero, y, yd, ydd, tau, T = *np.zeros((5, n)), np.zeros((len(x), n * n))
+        for own, row in zip(np.ascontiguousarray(x), T, strict=True):
+            arrays = (own, zero, y, yd, ydd, tau, row)
+            if transmission_at(*(ctypes.c_void_p(array.ctypes.data) for array in arrays)):
+                raise OutputError(f"{HEADER}: must reach every pose of the workspace, refused a pose")
+    return T
+
+
+def _compiled(compiler: str, source: str, path: Path) -> ctypes.CDLL:
+    """A library made of a C source."""
+    path.write_text(source, encoding="utf-8")
+    library = path.with_suffix(".so")
+    program = [compiler, "-std=c99", "-O1", "-shared", "-fPIC", "-o", str(library), str(path), "-lm"]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise OutputError(f"{path.name}: must compile: {(done.stderr.strip().splitlines() or ['no reason'])[0]}")
+    return ctypes.CDLL(str(library))
 
 
 def write_functions(twin: Twin, functions: JointMap, seed: int, folder: Path) -> tuple[dict[str, float], list[str]]:
@@ -104,14 +186,7 @@ def accuracy_of_module(text: str, twin: Twin, functions: JointMap, seed: int) ->
     """
     x = _positions(functions, seed)
     exact, sizes = fields(twin, x)
-    with TemporaryDirectory() as place:
-        Path(place, MODULE).write_text(text, encoding="utf-8")
-        np.save(Path(place, "x.npy"), x)
-        program = [sys.executable, "-I", "-c", ASK, place]
-        done = subprocess.run(program, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise OutputError(f"{MODULE}: must run without loopcheck: {done.stderr.strip().splitlines()[-1]}")
-        values: Array = np.load(Path(place, "values.npy"))
+    values = _run_module(MODULE, text, ASK, x)
     error = np.abs(values - exact).max(axis=0) / np.where(sizes > 0, sizes, 1.0)
     na, n = len(functions.motors), len(functions.joints)
     ends = np.cumsum([0, na, na * n, n * n, n * n, n])
@@ -166,13 +241,7 @@ def _run(
     compiler: str, source: str, folder: Path, motion: tuple[Array, Array, Array], na: int
 ) -> Iterator[tuple[Array, Array, Array]]:
     """Motor positions, transmission and missing efforts at each sample, by compiled C."""
-    text, library = folder / SOURCE, folder / "joint_map.so"
-    text.write_text(source, encoding="utf-8")
-    program = [compiler, "-std=c99", "-O1", "-shared", "-fPIC", "-o", str(library), str(text), "-lm"]
-    done = subprocess.run(program, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise OutputError(f"{SOURCE}: must compile: {(done.stderr.strip().splitlines() or ['no reason'])[0]}")
-    functions, pointer = ctypes.CDLL(str(library)), ctypes.c_void_p
+    functions, pointer = _compiled(compiler, source, folder / SOURCE), ctypes.c_void_p
     functions.joint_map.argtypes = [pointer] * 3
     functions.joint_map_missing_efforts.argtypes = [pointer] * 4
     n = motion[0].shape[1]

@@ -25,11 +25,12 @@ EFFORT, SPEED = "effort", "speed"
 TOGETHER = "all motors together"
 
 
-def limit_rows(twin: Twin, samples: Workspace, speeds: Mapping[str, float]) -> Iterator[Row]:
+def limit_rows(twin: Twin, samples: Workspace, speeds: Mapping[str, float], safe: Box | None = None) -> Iterator[Row]:
     """Limits of motors transformed to the joints, and joint limits of the serial model transformed to the motors.
 
     Args:
         speeds: Largest speed of motors by name [m/s or rad/s].
+        safe: Limits of the efforts at the joints, if better known than from the samples.
     """
     units, efforts, _ = units_of(twin)
     T = _transmission(twin, samples)
@@ -38,8 +39,9 @@ def limit_rows(twin: Twin, samples: Workspace, speeds: Mapping[str, float]) -> I
     fastest = np.array([speeds.get(name, np.inf) for name in twin.motor_names])
     per_joint = {EFFORT: efforts, SPEED: [f"{unit}/s" for unit in units]}
     for quantity, kind, box in _boxes(T, effort_ranges(twin.closed, twin.motors), Box(low=-fastest, high=fastest)):
+        known = safe if safe is not None and (quantity, kind) == (EFFORT, SAFE) else box
         for k, name in enumerate(twin.names):
-            yield _limit(quantity, kind, name, per_joint[quantity][k], box, k)
+            yield _limit(quantity, kind, name, per_joint[quantity][k], known, k)
     given = joint_ranges(twin.serial)
     for k, name in enumerate(twin.names):
         if np.isfinite([given.low[k], given.high[k]]).all():

@@ -1,8 +1,9 @@
 """Derives a serial stand-in from a closed mechanism: joints that carry most stay, the rest stands still."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import Polynomial
@@ -24,6 +25,7 @@ from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.mechanism import DOFS, WORLD, Mechanism
 from loopcheck.robots.mjcf_serial import POINT, SAME_POSE, Cut, Follower, RelativePose, Split, serial_text
 from loopcheck.robots.robot import Case
+from loopcheck.robots.transmission import Transmission, load_transmission, mjcf_of
 from loopcheck.validation.studies.serial.writing import write_text
 
 STAND_IN = "stand_in.xml"
@@ -35,7 +37,63 @@ DEGREE = 4
 """Degree of the joint polynomials of MuJoCo."""
 
 
-def write_stand_in(case: Case, keep: Sequence[str], hold: Sequence[str], folder: Path) -> tuple[Path, list[str]]:
+def write_closed(target: str, folder: Path) -> tuple[Transmission, str]:
+    """Write the closed mechanism of a published transmission, and return both.
+
+    Args:
+        target: Its name, or the path of a file of the same form.
+
+    Raises:
+        MechanismError: If the file is bad.
+        OutputError: If the mechanism cannot be written.
+    """
+    transmission = load_transmission(target)
+    path = folder / f"{transmission.name}.xml"
+    write_text(path, mjcf_of(transmission))
+    return transmission, str(path)
+
+
+def outside_loops(mechanism: Mechanism, keep: Sequence[str]) -> tuple[str, ...]:
+    """Hinges and slides that no loop ties to some joints, in the order of the mechanism.
+
+    Args:
+        keep: Names of those joints.
+    """
+    ways = [_way(mechanism, body) for body in range(len(mechanism.bodies))]
+    ties = [
+        (set() if closure.body1 == WORLD else ways[closure.body1])
+        ^ (set() if closure.body2 == WORLD else ways[closure.body2])
+        for closure in mechanism.rigid_closures
+    ]
+    for closure in mechanism.coordinate_closures:
+        ties.append({*closure.follower.joints, *(closure.leader.joints if closure.leader else ())})
+    tied = {j for j, joint in enumerate(mechanism.joints) if joint.name in keep}
+    while any(tie & tied and not tie <= tied for tie in ties):
+        tied |= set().union(*(tie for tie in ties if tie & tied))
+    return tuple(
+        joint.name for j, joint in enumerate(mechanism.joints) if j not in tied and joint.kind in ("hinge", "slide")
+    )
+
+
+def _way(mechanism: Mechanism, body: int) -> set[int]:
+    """Joints between the world and a body."""
+    joints = set[int]()
+    while body != WORLD:
+        joints |= set(mechanism.joints_of[body])
+        body = mechanism.bodies[body].parent
+    return joints
+
+
+class StandIn(NamedTuple):
+    """A derived serial model."""
+
+    path: Path
+    notes: list[str]
+    carried: Mapping[int, float]
+    """Mass of each rod that its other end's body carries, by index of the rod [kg]."""
+
+
+def write_stand_in(case: Case, keep: Sequence[str], hold: Sequence[str], folder: Path) -> StandIn:
     """Write the serial model of a closed mechanism: its spanning tree with the kept joints, a motor on each.
 
     Bodies behind dropped joints are fixed in their initial pose, with their weight. If the loop of a rod closes on a
@@ -45,9 +103,6 @@ def write_stand_in(case: Case, keep: Sequence[str], hold: Sequence[str], folder:
     Args:
         keep: Names of the kept joints; by default those that carry most of the independent joints.
         hold: Names of joints that are fixed in both models.
-
-    Returns:
-        The file, and notes.
 
     Raises:
         NotFoundError: If a joint is unknown.
@@ -78,7 +133,8 @@ def write_stand_in(case: Case, keep: Sequence[str], hold: Sequence[str], folder:
     if path.resolve() == mechanism.model.path.resolve():
         raise MechanismError(f"{folder}: contains the input {STAND_IN}; name another folder with --out")
     write_text(path, text)
-    return path, [f"wrote {STAND_IN}: moves by {', '.join(kept)}", *notes]
+    notes = [f"wrote {STAND_IN}: moves by {', '.join(kept)}", *notes]
+    return StandIn(path=path, notes=notes, carried={split.rod: split.end_mass for split in splits})
 
 
 def _splits(mechanism: Mechanism, left: set[str]) -> list[Split]:

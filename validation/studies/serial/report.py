@@ -15,14 +15,24 @@ WAYS = ("plain", "constant", "function")
 EFFORTS = ("effort at joint", "effort at motor")
 SETTINGS = ("armature", "damping", "stiffness")
 INTRODUCTION = (
-    "Both models have the same motion at their shared joints. D contains the joint velocities of the closed mechanism "
-    "per unit rate of each shared joint. Inertia, damping, springs and weights at these joints are Dᵀ M D, Dᵀ C D and "
-    "Dᵀ f. Motors turn with T = S D, so efforts at the joints are Tᵀ times motor efforts. Errors are errors of the "
-    "serial model over the peak of the closed mechanism, as largest and root mean square. Constants are the armature, "
-    "damping and springs of joints, and mass centres and inertias of links, with the smallest error over the "
-    "workspace, as in serial_repaired.xml. Functions are in joint_map.py. A safe box contains limits of the "
-    "joints, each independent of the other joints, that overload no motor at any sample. 'Alone' means zero effort at "
-    "the other joints."
+    "Both models have the same motion at their shared joints. The motions of the closed mechanism per unit rate of "
+    "each shared joint turn its mass matrix, damping, springs and weights into those at these joints. The "
+    "transmission holds the rate of each motor per rate of each joint; its transpose turns efforts of the motors into "
+    "efforts at the joints. Errors are errors of the serial model over the peak of the closed mechanism, as largest "
+    "and root mean square. Constants are the armature, damping and springs of joints, and mass centres and inertias of "
+    "links, with the smallest error over the workspace, as in serial_repaired.xml. Functions are in transmission.py "
+    "or joint_map.py. A safe box contains limits of the joints, each independent of the other joints, that overload "
+    "no motor at any sample. 'Alone' means zero effort at the other joints."
+)
+TRANSMISSION = (
+    "Figures of the cranks and rods alone, over all poses within the joint ranges where each rod reaches and stands at "
+    "least 18° from the line of its crank. The armature factor of a joint is the inertia that it feels per inertia of "
+    "a motor's rotor (equal motors), the coupling factor the inertia that couples two joints. An effort limit 'alone' "
+    "holds while the other joints need no effort; limits 'all together' hold in any combination. `low`, `median` and "
+    "`high` are over the poses; `bound` is proven by interval arithmetic: no pose has a larger factor, and none asks a "
+    "motor for more than its limit while the joints keep within this one. 'Per unit' means per unit of motor effort, "
+    "of motors without a published limit. Errors of constant factors are those of the rotors' efforts along random "
+    "motions, over their peak: `median` is the root mean square, `high` the largest."
 )
 
 
@@ -43,12 +53,21 @@ def summary(tables: Mapping[str, pd.DataFrame], record: Mapping[str, Any]) -> It
     if worst:
         columns = ["effort", "peak", "unmodified", "constants", "functions"]
         yield shown_table(columns, map(_line, worst), title="Effort error, rms over the peak, worst motion")
-        yield _answer(worst)
+        yield _answer(worst, record.get("functions", ""))
     if broken := _broken_limits(limits):
         yield broken
     unjudged = errors[errors["verdict"].isin(["not comparable", "informational"])]["note"].dropna().unique()
     if reasons := [str(note) for note in unjudged if note]:
         yield f"Not compared: {'; '.join(dict.fromkeys(reasons))}"
+
+
+def transmission(rows: pd.DataFrame) -> Section:
+    """Figures of a transmission by cranks and rods.
+
+    Args:
+        rows: Of the table of the transmission.
+    """
+    return Section(title="Transmission", anchor="transmission", blocks=[TRANSMISSION, table(rows)])
 
 
 def _settings(pairs: pd.DataFrame, constants: Mapping[str, str], limits: pd.DataFrame) -> Iterator[list[str]]:
@@ -60,13 +79,13 @@ def _settings(pairs: pd.DataFrame, constants: Mapping[str, str], limits: pd.Data
         yield [escape(joint), *(constants.get(f"{name} of {joint}", "") for name in SETTINGS), limit]
 
 
-def _answer(worst: list[Mapping[str, Any]]) -> str:
+def _answer(worst: list[Mapping[str, Any]], functions: str) -> str:
     """Largest effort error of the motors, or of the joints, before and after each repair."""
     rows = [row for row in worst if row["quantity"] == "effort at motor"] or worst
     largest = max(rows, key=lambda row: float(row["plain_rms"]))
     repairs = {
         "serial_repaired.xml": max(float(row["constant_rms"]) for row in rows),
-        "joint_map.py": max(float(row["function_rms"]) for row in rows),
+        functions: max(float(row["function_rms"]) for row in rows),
     }
     after = ", ".join(f"{_percent(error)} with {name}" for name, error in repairs.items() if not pd.isna(error))
     return (
@@ -101,6 +120,8 @@ def sections(tables: Mapping[str, pd.DataFrame], record: Mapping[str, Any]) -> I
             Picture(svg=svg, alt="errors of efforts, plain and repaired", caption="Root mean square over peak.")
         )
     yield Section(title="Errors of the serial model", anchor="serial", blocks=blocks)
+    if len(tables["serial_transmission"]):
+        yield transmission(tables["serial_transmission"])
     yield Section(title="Shared joints", anchor="pairs", blocks=[table(tables["serial_pairs"])])
     yield Section(title="Errors", anchor="errors", blocks=folded_if_long("Errors", "all-errors", table(errors)))
     if pictures := list(_pictures(samples)):
@@ -109,8 +130,8 @@ def sections(tables: Mapping[str, pd.DataFrame], record: Mapping[str, Any]) -> I
         yield Section(title="Limits", anchor="limits", blocks=[table(tables["serial_limits"])])
     if "accuracy" in record:
         accuracy = {name: f"{error:.1e} of the peak" for name, error in record["accuracy"].items()}
-        box = {f"{name} from, to": ends for name, ends in record["box"].items()}
-        yield Section(title="joint_map.py and joint_map.c", anchor="map", blocks=[facts({**accuracy, **box})])
+        box = {f"{name} from, to": ends for name, ends in record.get("box", {}).items()}
+        yield Section(title="The transmission as code", anchor="map", blocks=[facts({**accuracy, **box})])
     if "constants" in record:
         yield Section(title="Constants in serial_repaired.xml", anchor="constants", blocks=[facts(record["constants"])])
 

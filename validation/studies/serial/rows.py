@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from loopcheck.analytic.transmission.constants import Constants, Pace
+from loopcheck.analytic.transmission.crank_rod import CrankRod
 from loopcheck.analytic.transmission.joint_map import JointMap
 from loopcheck.analytic.transmission.regressor import links
 from loopcheck.analytic.transmission.terms import JointTerms
@@ -36,7 +37,11 @@ def units_of(twin: Twin) -> tuple[list[str], list[str], list[str]]:
 
 
 def effort_rows(
-    twin: Twin, motion: MotionEfforts, constants: Constants, functions: JointMap | None, accuracy: float | None
+    twin: Twin,
+    motion: MotionEfforts,
+    constants: Constants,
+    functions: CrankRod | JointMap | None,
+    accuracy: float | None,
 ) -> Iterator[Row]:
     """Errors of efforts along a motion, at every joint and every motor, over its peak.
 
@@ -115,6 +120,7 @@ def constant_facts(twin: Twin, constants: Constants) -> Iterator[tuple[str, str]
     for j in twin.serial.joints:
         for name in ("armature", "damping", "stiffness"):
             after, before = (getattr(mechanism.joints[j], name) for mechanism in (new, old))
+            after = after if after > IDLE else 0.0  # the search ends next to its limit of zero
             yield f"{name} of {old.joints[j].name}", f"{after:.6g} ({before:.6g})"
         reference = float(new.joints[j].spring_reference[0])
         yield f"{old.joints[j].name}, rest position of its spring", f"{reference:.6g} {old.joints[j].unit}"

@@ -3,15 +3,19 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from loopcheck.analytic.transmission.constants import Pace
+from loopcheck.analytic.transmission.bounds import Domain
+from loopcheck.analytic.transmission.crank_rod import CrankRod
 from loopcheck.analytic.transmission.joint_map import JointMap
+from loopcheck.analytic.transmission.limits import Box, effort_ranges
+from loopcheck.analytic.transmission.recognition import crank_rod_of
 from loopcheck.analytic.transmission.terms import joint_terms
 from loopcheck.analytic.transmission.twin import Twin, Workspace, make_twin, want_driven
-from loopcheck.robots.errors import NotFoundError, ToleranceError
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import MechanismError, NotFoundError, ToleranceError
 from loopcheck.robots.robot import Case
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, integer, number, table_of, text
@@ -26,26 +30,48 @@ from loopcheck.validation.studies.serial.comparison import (
     random_efforts,
     sampled_workspace,
 )
-from loopcheck.validation.studies.serial.exporting import MODULE, SOURCE, write_functions
+from loopcheck.validation.studies.serial.exporting import (
+    CLOSED_FORM,
+    HEADER,
+    MODULE,
+    SOURCE,
+    write_functions,
+    write_transmission,
+)
 from loopcheck.validation.studies.serial.limit_rows import limit_rows, safe_box, safe_series
 from loopcheck.validation.studies.serial.report import sections, summary
 from loopcheck.validation.studies.serial.rows import (
+    AT_MOTOR,
     CONSTANT,
     FUNCTION,
     PLAIN,
+    Row,
     constant_facts,
     effort_rows,
     pair_rows,
     term_rows,
     workspace_rows,
 )
-from loopcheck.validation.studies.serial.writing import REPAIRED, repair
+from loopcheck.validation.studies.serial.transmission_rows import COLUMNS, PROVEN, found_rows
+from loopcheck.validation.studies.serial.writing import REPAIRED, SETTINGS, repair, write_settings
 from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
 
 TABLE, WORKSPACE, LIMITS, PAIRS = "serial", "serial_workspace", "serial_limits", "serial_pairs"
+TRANSMISSION = "serial_transmission"
 RANDOM = 2
 """Random motions."""
 ITSELF = "that of the row"
+
+
+class Code(NamedTuple):
+    """What the transmission is written from."""
+
+    transmission: CrankRod | str
+    """Cranks and rods, or the reason for their absence."""
+    figures: Sequence[Row] | str
+    """Of the cranks and rods, or the reason for their absence."""
+    fit: Any
+    """Functions of the pose, the reason for their absence, or None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +105,7 @@ class Serial(Study):
                 "note": text(),
             }
         ),
+        TRANSMISSION: COLUMNS,
         PAIRS: table_of(
             {
                 **{name: text() for name in ("closed", "serial", "by")},
@@ -99,6 +126,10 @@ class Serial(Study):
     """Names of joints of the serial model by names in the closed mechanism."""
     hold: tuple[str, ...] = ()
     """Fixed joints of either model."""
+    carried: Mapping[int, float] | None = None
+    """Of a serial model that was derived, the mass of each rod at its far end, by index of the rod [kg]."""
+    usual: tuple[float, ...] = ()
+    """Armature factors of public configurations [-]."""
     notes: tuple[str, ...] = ()
     """Notes on the serial model."""
     samples: int = 256
@@ -125,24 +156,50 @@ class Serial(Study):
             if name not in twin.motor_names:
                 raise NotFoundError("motor", name, twin.motor_names)
         self._remove_old(folder)
+        transmission = self._transmission(twin)
+        domain = None
+        if isinstance(transmission, CrankRod):
+            domain = Domain(transmission=transmission, low=twin.ranges[:, 0], high=twin.ranges[:, 1])
         samples, box = pool.results(
-            [Task(sampled_workspace, (twin, self.samples, self.seed), str), Task(found_box, (twin,), str)], "workspace"
+            [
+                Task(sampled_workspace, (twin, self.samples, self.seed, domain), str),
+                Task(found_box, (twin, domain), str),
+            ],
+            "workspace",
         )
         if isinstance(samples, str) or isinstance(box, str):
             reason = samples if isinstance(samples, str) else str(box)
             return self._without(reason)
-        tasks = [
+        motions = [
             *(Task(random_efforts, (twin, box, self.seed + k), str) for k in range(RANDOM)),
             *([] if twin.closed.spare else [Task(automatic_efforts, (twin,), str)]),
-            Task(fitted, (twin, box, self.seed), str),
         ]
-        *motions, fit = pool.results(tasks, "motions")
-        return self._written(twin, samples, motions, fit, pace_of(box), folder)
+        fits = [] if self._is_complete(transmission) else [Task(fitted, (twin, box, self.seed), str)]
+        figures = []
+        if domain is not None:
+            fastest = np.array([self.speeds.get(name, np.inf) for name in twin.motor_names])
+            given = (domain, effort_ranges(twin.closed, twin.motors), Box(low=-fastest, high=fastest), self.usual)
+            figures = [Task(found_rows, given, str)]
+        results = pool.results([*motions, *fits, *figures], "motions")
+        moved, others = results[: len(motions)], results[len(motions) :]
+        fit, found = others[0] if fits else None, others[-1] if figures else []
+        return self._written(twin, samples, moved, Code(transmission, found, fit), box, folder)
+
+    def _is_complete(self, transmission: CrankRod | str) -> bool:
+        """Whether a transmission with the serial model is the closed mechanism."""
+        return self.carried is not None and isinstance(transmission, CrankRod)
+
+    def _transmission(self, twin: Twin) -> CrankRod | str:
+        """The cranks and rods of the closed mechanism, or the reason for their absence."""
+        try:
+            return crank_rod_of(twin.closed, twin.motors, self.carried)
+        except MechanismError as error:
+            return str(error)
 
     def _remove_old(self, folder: Path) -> None:
         """Remove files of an earlier command."""
         models = {case.mechanism.model.path.resolve() for case in (self.closed, self.serial)}
-        for path in (folder / REPAIRED, folder / MODULE, folder / SOURCE):
+        for path in (folder / name for name in (REPAIRED, SETTINGS, MODULE, SOURCE, CLOSED_FORM, HEADER)):
             if path.resolve() not in models:
                 path.unlink(missing_ok=True)
 
@@ -151,14 +208,15 @@ class Serial(Study):
         twin: Twin,
         samples: Workspace,
         motions: Sequence[MotionEfforts | str],
-        fit: Any,
-        pace: Pace,
+        code: Code,
+        box: Array,
         folder: Path,
     ) -> Computed:
         """The tables, and the files that repair the stand-in."""
-        constants, written = repair(twin, samples, pace, safe_box(twin, samples), folder)
-        functions, reasons = _functions(fit)
-        notes = [*twin.notes, *reasons]
+        pace = pace_of(box)
+        limits = _safe(safe_box(twin, samples), code.figures)
+        constants, written = repair(twin, samples, pace, limits, folder)
+        functions, facts, further = self._functions(twin, samples, code, folder)
         record: dict[str, Any] = {
             "closed": self.closed.mechanism.model.path.name,
             "serial": self.serial.mechanism.model.path.name,
@@ -168,32 +226,54 @@ class Serial(Study):
             "spare": twin.closed.spare,
             "left_out": [*twin.closed.mechanism.left_out, *twin.serial.mechanism.left_out],
             "constants": dict(constant_facts(twin, constants)),
+            **facts,
         }
-        notes.append(written)
+        notes = [*twin.notes, written]
         if moved := [motion for motion in motions if isinstance(motion, MotionEfforts)]:
             record["least"] = least_of_constants(moved)
             notes.append(f"smallest error with constants: {100 * record['least']:.2g} % rms of the worst motor's peak")
-        if functions is not None:
-            record["accuracy"], written_functions = write_functions(twin, functions, self.seed + 1, folder)
-            record["box"] = {
-                name: [float(low), float(high)]
-                for name, low, high in zip(functions.joints, functions.low, functions.high, strict=True)
-            }
-            notes += written_functions
+        notes += further
         repaired = joint_terms(constants.space(twin.serial), samples.serial_q)
         rows = [dict(row) for motion in motions for row in self._rows(twin, motion, constants, functions)]
+        error = max((row["constant_rms"] for row in rows if row["quantity"] == AT_MOTOR), default=np.nan)
+        notes.append(write_settings(twin, constants, limits, error, folder))
         frames = {
             TABLE: [*rows, *term_rows(twin, samples, repaired)],
             WORKSPACE: list(workspace_rows(twin, samples, repaired, pace, safe_series(twin, samples))),
-            LIMITS: list(limit_rows(twin, samples, self.speeds)),
+            LIMITS: list(limit_rows(twin, samples, self.speeds, limits)),
+            TRANSMISSION: [] if isinstance(code.figures, str) else code.figures,
             PAIRS: list(pair_rows(twin, samples)),
         }
         return Computed(
             {name: self.tables[name].frame(frames[name]) for name in frames}, {**record, "notes": [*self.notes, *notes]}
         )
 
+    def _functions(
+        self, twin: Twin, samples: Workspace, code: Code, folder: Path
+    ) -> tuple[CrankRod | JointMap | None, dict[str, Any], list[str]]:
+        """Write the transmission as code: in closed form, as functions that were fitted, or both.
+
+        Returns:
+            What completes the serial model, entries of the record, and notes.
+        """
+        errors, notes = dict[str, float](), list[str]()
+        if isinstance(code.transmission, CrankRod):
+            errors, notes = write_transmission(code.transmission, twin, samples, folder)
+            notes += [f"no figures of the transmission: {code.figures}"] if isinstance(code.figures, str) else []
+            if self._is_complete(code.transmission):
+                return code.transmission, {"accuracy": errors, "functions": CLOSED_FORM}, notes
+        if isinstance(code.fit, str):
+            return None, {"accuracy": errors}, [*notes, f"no functions: {code.fit}"]
+        functions, _ = code.fit
+        accuracy, written = write_functions(twin, functions, self.seed + 1, folder)
+        box = {
+            name: [float(low), float(high)]
+            for name, low, high in zip(functions.joints, functions.low, functions.high, strict=True)
+        }
+        return functions, {"accuracy": errors | accuracy, "box": box, "functions": MODULE}, [*notes, *written]
+
     def _rows(
-        self, twin: Twin, motion: MotionEfforts | str, constants: Any, functions: JointMap | None
+        self, twin: Twin, motion: MotionEfforts | str, constants: Any, functions: CrankRod | JointMap | None
     ) -> Iterator[Any]:
         if isinstance(motion, str):
             yield _missing(motion, "informational")
@@ -223,12 +303,12 @@ class Serial(Study):
 STUDY = Serial
 
 
-def _functions(fit: Any) -> tuple[JointMap | None, list[str]]:
-    """The functions, and notes on them."""
-    if isinstance(fit, str):
-        return None, [f"no functions: {fit}"]
-    functions, _ = fit
-    return functions, []
+def _safe(box: Box | None, figures: Sequence[Row] | str) -> Box | None:
+    """Limits of the joints that keep within those of the samples, and within the proven ones."""
+    proven = [row["bound"] for row in figures if isinstance(row, Mapping) and row["quantity"] == PROVEN]
+    if box is None or not proven:
+        return box
+    return Box(low=np.maximum(box.low, -np.array(proven)), high=np.minimum(box.high, np.array(proven)))
 
 
 def _missing(reason: str, verdict: str) -> Mapping[str, Any]:

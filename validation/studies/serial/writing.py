@@ -14,7 +14,7 @@ from loopcheck.robots.mjcf import is_in_degrees, read_mechanism
 from loopcheck.robots.mjcf_patch import Patch, patched
 from loopcheck.robots.model_file import ModelFile
 
-REPAIRED = "serial_repaired.xml"
+REPAIRED, SETTINGS = "serial_repaired.xml", "serial_settings.py"
 SAME, LIKE = 1e-9, 1e-6
 """Relative difference between a written value and the same value after reading [-]; MuJoCo rotates inertias to
 their principal axes and back."""
@@ -40,6 +40,53 @@ def repair(twin: Twin, samples: Workspace, pace: Pace, limits: Box | None, folde
         except HarnessError as error:
             reason = reason or str(error)
     return best_constants(twin, samples, pace), f"no repaired file: {reason}"
+
+
+def write_settings(twin: Twin, constants: Constants, limits: Box | None, error: float, folder: Path) -> str:
+    """Write the settings of the serial joints for Isaac Lab, and for URDF as far as it can hold them.
+
+    Args:
+        constants: Of the repair; armature and damping are written.
+        limits: See `repair`.
+        error: Largest error of a motor's effort with the repaired model, rms over the peak [-].
+
+    Returns:
+        A description of the file.
+
+    Raises:
+        OutputError: If it cannot be written.
+    """
+    names, places = [pair.serial for pair in twin.pairs], twin.serial.joints
+    joints = [constants.mechanism.joints[j] for j in places]
+    own = dict(zip(names, joints, strict=True))
+    settings: dict[str, object] = {"joint_names_expr": names}
+    settings["armature"] = {name: _rounded(joint.armature) for name, joint in own.items()}
+    efforts = {}
+    if limits is not None:
+        ends = zip(names, limits.low, limits.high, strict=True)
+        efforts = {name: _rounded(min(-low, high)) for name, low, high in ends}
+        settings["effort_limit_sim"] = efforts
+    lines = [
+        f'<joint name="{name}"><dynamics damping="{_rounded(joint.damping)}"/>'
+        + (f'<limit effort="{efforts[name]}"/></joint>' if efforts else "</joint>")
+        for name, joint in own.items()
+    ]
+    text = f"""# Settings of the serial joints of {twin.serial.mechanism.model.path.name}, SI units.
+# They leave an error of the motors' efforts of {100 * error:.2g} % rms of the peak; the functions in
+# transmission.py or joint_map.py leave less.
+
+# isaaclab.actuators.ImplicitActuatorCfg(**ISAAC_LAB, stiffness=..., damping=...)
+ISAAC_LAB = {settings!r}
+
+# URDF has no armature: give it to the engine, or the joints move as if the motors had no rotors.
+URDF = {chr(10).join(lines)!r}
+"""
+    write_text(folder / SETTINGS, text)
+    return f"wrote {SETTINGS}: armature and limits for Isaac Lab and URDF"
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.6g}") if abs(value) > SAME**2 else 0.0
 
 
 def write_repaired(twin: Twin, constants: Constants, limits: Box | None, folder: Path) -> str:
