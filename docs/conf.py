@@ -43,6 +43,7 @@ CONTENTS = {
     "How-to guides": HOW_TO,
     "Reference": ["docs/reference/commands", "docs/reference/python", *STUDIES, "docs/errata", "CHANGELOG"],
     "Background": ["docs/background", *BACKGROUND],
+    "Transmissions": ["docs/pages/transmissions"],
     "Atlas": ["docs/pages/atlas", "docs/pages/gallery", "docs/pages/engines", "validation/studies/atlas/FINDINGS"],
     "Robots": [page for page in READMES if page.startswith("robots/")],
     "Reports for engine developers": REPORTS,

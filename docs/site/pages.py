@@ -14,6 +14,8 @@ from docs.site import figures, machine, texts
 from docs.site.badges import badge, badge_text, percent
 from docs.site.engine_entries import EngineEntry, engine_entries
 from docs.site.entries import CATALOGUE, Entry
+from docs.site.transmissions import context as context_of
+from docs.site.transmissions import factor_map, transmission_entries
 from loopcheck import engines
 from loopcheck.validation.comparison.verdicts import WORST_FIRST
 from loopcheck.validation.report.blocks import digits
@@ -47,7 +49,12 @@ def write_site(entries: Sequence[Entry], root: Path, version: str) -> None:
     each_engine = list(engine_entries(entries))
     common = {"entries": entries, "root": "../../", "drawings": drawings, "engines": each_engine}
     verdicts = Counter(entry.model["verdict"] for entry in entries)
-    pages = {
+    transmissions = transmission_entries(root)
+    maps = {f"transmission-{entry.name}.svg": entry.name for entry in transmissions}
+    for file, name in maps.items():
+        _write(folder / file, factor_map(name) or "")
+    pages: Mapping[str, Mapping[str, Any]] = {
+        **({"transmissions": {"transmissions": transmissions}} if transmissions else {}),
         "atlas": {
             "repositories": len({entry.model["repository"] for entry in entries if entry.model["repository"]}),
             "verdicts": {name: verdicts[name] for name in (*WORST_FIRST, "copy")},
@@ -64,8 +71,19 @@ def write_site(entries: Sequence[Entry], root: Path, version: str) -> None:
     for each in each_engine:
         text = environment.get_template("engine.md").render(**_of_engine(each, root), table=_table(environment))
         _write(root / PAGES / "engines" / f"{each.name}.md", text)
+    for transmission in transmissions:
+        text = environment.get_template("transmission.md").render(**context_of(transmission))
+        _write(root / PAGES / "transmissions" / f"{transmission.name}.md", text)
     _remove_others(root / PAGES / "robots", {f"{entry.name}.md" for entry in entries})
-    _remove_others(folder, {"index.json", "as-is.svg", *_file_names(entries)})
+    _remove_others(
+        folder,
+        {
+            "index.json",
+            "as-is.svg",
+            *_file_names(entries),
+            *(f"transmission-{each.name}.svg" for each in transmissions),
+        },
+    )
 
 
 def _environment() -> jinja2.Environment:

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from subprocess import run
 
+import pandas as pd
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 pytest.importorskip("itables")
 
+from docs.transmission_tables import FILE
 from tests.docs.collections import write_atlas
 from tests.site_links import broken_links, foreign_resources
 from tests.validation.test_browser import CHROMIUM, CONTRAST
@@ -19,11 +21,15 @@ ROOT = Path(__file__).parent.parent.parent
 CONF = """
 extensions = ["myst_parser", "docs.site.extension"]
 root_doc, project, html_title = "README", "loopcheck", "loopcheck"
-include_patterns = ["README.md", "docs/pages/**.md"]
+include_patterns = ["README.md", "docs/pages/**.md", "robots/transmissions/README.md"]
 html_theme = "furo"
 """
-FRONT = "# Front\n\n```{toctree}\ndocs/pages/atlas\ndocs/pages/gallery\ndocs/pages/engines\n```\n"
-PAGES = ("atlas", "gallery", "engines", "robots/leg", "robots/leg-copy", "robots/hand", "engines/mujoco")
+LINKED = ("docs/pages/atlas", "docs/pages/gallery", "docs/pages/engines", "docs/pages/transmissions")
+SOURCES = "robots/transmissions/README"
+FRONT = "\n".join(["# Front", "", "```{toctree}", *LINKED, SOURCES, "```", ""])
+ANKLE = "unitree_g1_ankle_left"
+PAGES: tuple[str, ...] = ("atlas", "gallery", "engines", "transmissions", f"transmissions/{ANKLE}")
+PAGES += ("robots/leg", "robots/leg-copy", "robots/hand", "engines/mujoco")
 PHONE, DESK = 390, 1400
 in_a_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 
@@ -35,6 +41,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_atlas(root)
     (root / "conf.py").write_text(CONF, encoding="utf-8")
     (root / "README.md").write_text(FRONT, encoding="utf-8")
+    (root / SOURCES).parent.mkdir(parents=True)
+    (root / f"{SOURCES}.md").write_text("# Sources\n", encoding="utf-8")
+    figures = pd.read_csv(FILE)
+    (root / "docs" / "transmissions").mkdir()
+    figures[figures["transmission"] == ANKLE].to_csv(root / FILE.relative_to(ROOT), index=False)
     command = [sys.executable, "-m", "sphinx", "-q", "--fail-on-warning", "--keep-going", str(root), str(folder)]
     made = run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (made.returncode, made.stderr) == (0, "")
