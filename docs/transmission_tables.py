@@ -16,7 +16,7 @@ import pandas as pd
 from docs.kept_tables import ROOT
 from loopcheck.analytic.transmission.bounds import Domain
 from loopcheck.analytic.transmission.joint_space import joint_efforts, moved
-from loopcheck.analytic.transmission.limits import Box, effort_ranges
+from loopcheck.analytic.transmission.limits import Box
 from loopcheck.analytic.transmission.recognition import crank_rod_of
 from loopcheck.analytic.transmission.terms import joint_terms, motor_efforts
 from loopcheck.analytic.transmission.twin import Twin, make_twin, sound_poses
@@ -54,8 +54,7 @@ def figures(name: str) -> list[Row]:
     n = len(transmission.joint)
     turning = all(leg.kind == "hinge" for leg in transmission.leg)
     usual = transmission.usual_factor or ((COMMON[n],) * n if turning else ())
-    efforts = effort_ranges(twin.closed, twin.motors)
-    rows = found_rows(domain, efforts, Box(low=-speeds, high=speeds), usual)
+    rows = found_rows(twin, domain, Box(low=-speeds, high=speeds), usual)
     if isinstance(rows, str):
         raise SystemExit(f"{name}: {rows}")
     return [{"transmission": name, **row} for row in (*rows, *_errors(twin, domain))]

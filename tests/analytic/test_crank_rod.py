@@ -205,7 +205,12 @@ def test_other_mechanisms_are_refused_with_the_reason(tmp_path: Path) -> None:
 
 def test_jax_differentiates_the_equations(state: Seen) -> None:
     jax = pytest.importorskip("jax")
-    jax.config.update("jax_enable_x64", True)
+    with jax.enable_x64(True):
+        check_slopes(state, jax)
+
+
+def check_slopes(state: Seen, jax: Any) -> None:
+    """Derivatives of motors by joints against differences, of joints by motors against the transmission."""
     own, x, h = state.transmission, state.x[0], 1e-6
 
     def motors(x: Any) -> Any:

@@ -17,6 +17,7 @@ from loopcheck.analytic.transmission.twin import Twin, make_twin, sound_poses, w
 from loopcheck.robots.arrays import AnyArray, Array
 from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.robot import Case
+from loopcheck.validation.comparison.verdicts import within
 from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerPool
 from loopcheck.validation.report.blocks import Block, Section, digits, table
@@ -87,7 +88,7 @@ class Audit(Study):
     def _judged(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
         if self.accuracy is None:
             return {**row, "verdict": MEASURED}
-        return {**row, "verdict": "agree" if row["largest"] <= self.accuracy else "disagree"}
+        return {**row, "verdict": "agree" if within(row["largest"], self.accuracy) else "disagree"}
 
     @staticmethod
     def conclude(result: StudyResult) -> Conclusion:

@@ -10,7 +10,7 @@ import numpy as np
 from loopcheck.analytic.transmission.bounds import Domain
 from loopcheck.analytic.transmission.crank_rod import CrankRod
 from loopcheck.analytic.transmission.joint_map import JointMap
-from loopcheck.analytic.transmission.limits import Box, effort_ranges
+from loopcheck.analytic.transmission.limits import Box
 from loopcheck.analytic.transmission.recognition import crank_rod_of
 from loopcheck.analytic.transmission.terms import joint_terms
 from loopcheck.analytic.transmission.twin import Twin, Workspace, make_twin, want_driven
@@ -178,7 +178,7 @@ class Serial(Study):
         figures = []
         if domain is not None:
             fastest = np.array([self.speeds.get(name, np.inf) for name in twin.motor_names])
-            given = (domain, effort_ranges(twin.closed, twin.motors), Box(low=-fastest, high=fastest), self.usual)
+            given = (twin, domain, Box(low=-fastest, high=fastest), self.usual)
             figures = [Task(found_rows, given, str)]
         results = pool.results([*motions, *fits, *figures], "motions")
         moved, others = results[: len(motions)], results[len(motions) :]

@@ -9,7 +9,8 @@ import numpy as np
 
 from loopcheck.analytic.transmission.bounds import POINTS, Domain
 from loopcheck.analytic.transmission.crank_rod import solved
-from loopcheck.analytic.transmission.limits import Box, effort_facets, largest_box
+from loopcheck.analytic.transmission.limits import Box, effort_facets, effort_ranges, largest_box
+from loopcheck.analytic.transmission.twin import Twin
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import MechanismError
 from loopcheck.validation.execution.tables import number, table_of, text
@@ -34,15 +35,16 @@ ROUND_OFF = 1e-12
 """Errors below this part of the peak count as zero [-]."""
 
 
-def found_rows(domain: Domain, efforts: Box, speeds: Box, usual: Sequence[float]) -> list[Row] | str:
+def found_rows(twin: Twin, domain: Domain, speeds: Box, usual: Sequence[float]) -> list[Row] | str:
     """Rows of the table of a transmission, or the reason for their absence.
 
     Args:
+        twin: Its motors; for those without limits on both sides of zero, all limits are 1 [N m or N].
         domain: See `transmission_rows`.
-        efforts: Limits of the motors; of others than both sides of zero, 1 takes their place [N m or N].
         speeds: See `transmission_rows`.
         usual: See `transmission_rows`.
     """
+    efforts = effort_ranges(twin.closed, twin.motors)
     most = np.minimum(-efforts.low, efforts.high)
     has_limits = bool((np.isfinite(most) & (most > 0)).all())
     most = most if has_limits else np.ones_like(most)

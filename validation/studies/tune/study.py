@@ -25,7 +25,7 @@ from loopcheck.validation.comparison import sources
 from loopcheck.validation.comparison.verdicts import verdict_of_figure
 from loopcheck.validation.execution.environments import engine_versions
 from loopcheck.validation.execution.journal import Task
-from loopcheck.validation.execution.tables import TableSpec, flag, number, table_of, text
+from loopcheck.validation.execution.tables import TableSpec, flag, number, table_of, text, to_csv
 from loopcheck.validation.execution.workers import WorkerPool
 from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult, cpu_model
 from loopcheck.validation.studies.tune.bandwidths import Bandwidths, bandwidths
@@ -201,7 +201,7 @@ class Tune(Study):
             for k, drive in enumerate(self.case.mechanism.drives)
             for rate, values in rates.items()
         }
-        pd.DataFrame({"t": motion.t, **columns}).to_csv(path, index=False, float_format="%.17g")
+        to_csv(pd.DataFrame({"t": motion.t, **columns}), path)
         spec = MotionSpec(law=RECORDED, parameters={"file": str(path)})
         return replace(self, case=replace(self.case, robot=self.case.robot.model_copy(update={"motion": spec})))
 
