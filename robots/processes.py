@@ -1,11 +1,13 @@
 """Processes of loopcheck: how they start, and end with the process that started them."""
 
 import ctypes
+import math
 import multiprocessing
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing import spawn
@@ -14,6 +16,8 @@ from unittest.mock import patch
 
 DEATH_SIGNAL = 1
 """Linux's `PR_SET_PDEATHSIG`."""
+OUT_OF_TIME = "CPU time limit exceeded"
+"""Reason of an end by SIGXCPU."""
 _ONE_AT_A_TIME = threading.Lock()
 
 
@@ -55,9 +59,29 @@ def main_left_out() -> Iterator[None]:
             yield
 
 
+def within_cpu_time(seconds: float, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """Result of a function; this process ends with SIGXCPU when the function has used its CPU time.
+
+    Args:
+        seconds: CPU time of all threads of this process [s]; without effect on Windows.
+    """
+    if sys.platform == "win32":
+        return function(*args)
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + seconds), before[1]))
+    try:
+        return function(*args)
+    finally:
+        resource.setrlimit(resource.RLIMIT_CPU, before)
+
+
 def exit_reason(exitcode: int | None) -> str:
     """Description of a process's end by its exit status [-]; a negative status is the signal that ended it."""
     if exitcode is None or exitcode >= 0:
         return f"exit status {exitcode}"
+    if sys.platform != "win32" and exitcode == -signal.SIGXCPU:
+        return OUT_OF_TIME
     memory = ", possibly out of memory" if exitcode == -signal.SIGKILL else ""
     return f"{signal.strsignal(-exitcode)} ({signal.Signals(-exitcode).name}){memory}"

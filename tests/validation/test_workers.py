@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from loopcheck.validation.execution.journal import Task, journal_in
-from loopcheck.validation.execution.workers import Workers, worker_pool
+from loopcheck.validation.execution.workers import WorkerFailure, Workers, worker_pool
 from tests.validation.conftest import in_this_process
 
 ROOT = Path(__file__).parents[2]
@@ -61,6 +61,22 @@ def test_a_module_that_cannot_be_imported_harms_no_task(tmp_path: Path) -> None:
         assert pool.results([Task(awaited, (tmp_path / "file",))] * 2, "files") == [True, True]
 
 
+def spent(seconds: float) -> float:
+    """CPU time of a task of this duration [s]; runs in a worker."""
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+    return seconds
+
+
+def test_a_limit_of_cpu_time_stops_work_but_not_waiting(tmp_path: Path) -> None:
+    """On a loaded machine a task waits; a worker after one that was stopped has a limit of its own."""
+    with worker_pool(Workers(jobs=1)) as pool:
+        tasks = [Task(spent, (0.1,)), Task(spent, (60.0,)), Task(time.sleep, (2.5,)), Task(spent, (0.1,))]
+        results = pool.with_cpu_limit(1.0).results(tasks, "tasks")
+    assert results == [0.1, WorkerFailure("no result within 1 s of CPU time"), None, 0.1]
+
+
 def test_ctrl_c_is_for_the_command_alone(tmp_path: Path) -> None:
     """Whoever presses it while workers import gets the command's line, and no traceback of theirs."""
     (tmp_path / "slowly.py").write_text(IMPORTING, encoding="utf-8")
@@ -89,7 +105,7 @@ from pathlib import Path
 from loopcheck import __main__
 from loopcheck.validation import cli
 from loopcheck.validation.execution.journal import Task
-from loopcheck.validation.execution.workers import Workers, worker_pool
+from loopcheck.validation.execution.workers import WorkerFailure, Workers, worker_pool
 from tests.validation.test_workers import begun
 
 def command():

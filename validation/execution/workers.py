@@ -3,6 +3,7 @@
 Results are kept in a journal, so that the same command resumes after a kill; failures are not kept.
 """
 
+import math
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from pebble import ProcessExpired, ProcessPool
 from threadpoolctl import threadpool_limits
 
 from loopcheck.robots.errors import HarnessError
-from loopcheck.robots.processes import end_with_parent, exit_reason, main_left_out
+from loopcheck.robots.processes import OUT_OF_TIME, end_with_parent, exit_reason, main_left_out, within_cpu_time
 from loopcheck.validation.execution.environments import Environment, environment_of
 from loopcheck.validation.execution.errors import internal_error
 from loopcheck.validation.execution.forkserver import worker_context
@@ -27,6 +28,8 @@ from loopcheck.validation.execution.remote_calls import ENDING, LostCallError, c
 
 TIME_LIMIT = 1800.0
 """Default time limit of a task [s]; the slowest task of the catalogue needs two minutes."""
+LOADED = 10
+"""Longest duration of a task with a limit of its CPU time, over that time [-]."""
 INTERRUPTED = "interrupted"
 
 
@@ -91,6 +94,8 @@ class WorkerPool:
     progress: Display
     time_limit: float
     """Longest duration of a task [s]."""
+    cpu_limit: float = math.inf
+    """Longest CPU time of a task [s]; another load of the machine does not matter."""
     journal: Journal | None = None
     count: int = 1
     """Number of workers."""
@@ -145,6 +150,10 @@ class WorkerPool:
         """The same workers, with at most that time for a task [s]."""
         return replace(self, time_limit=min(time_limit, self.time_limit))
 
+    def with_cpu_limit(self, cpu_limit: float) -> "WorkerPool":
+        """The same workers, with at most that CPU time for a task [s], and more on the clock for a loaded machine."""
+        return replace(self.limited(LOADED * cpu_limit), cpu_limit=cpu_limit)
+
     def afresh(self) -> "WorkerPool":
         """The same workers without a journal, usable also after an interruption."""
         return replace(self, journal=None, log=TaskLog())
@@ -165,10 +174,17 @@ class WorkerPool:
         if self.log.interrupted or not tasks:
             return
         numbers = list(tasks)
-        outcomes = self.executor.outcomes(list(tasks.values()), self.time_limit)
+        outcomes = self.executor.outcomes([self._within_limit(task) for task in tasks.values()], self.time_limit)
         meanwhile()
         for k, result in self.progress.track(outcomes, total=len(tasks), description=description):
-            yield numbers[k], result
+            is_late = isinstance(result, WorkerFailure) and result.reason.endswith(OUT_OF_TIME)
+            late = WorkerFailure(f"no result within {self.cpu_limit:g} s of CPU time")
+            yield numbers[k], late if is_late else result
+
+    def _within_limit(self, task: Task) -> Task:
+        if math.isinf(self.cpu_limit):
+            return task
+        return task._replace(function=within_cpu_time, args=(self.cpu_limit, task.function, task.args))
 
     def _replaced(self, task: Task, failure: WorkerFailure) -> Any:
         if task.on_failure is None:

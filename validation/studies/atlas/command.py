@@ -33,8 +33,9 @@ def command(execution: Execution, patterns: tuple[str, ...], **options: Any) -> 
     """Fetch public models at pinned commits and check the engines on each.
 
     A PATTERN matches names or repositories of models, as '*cassie*' or 'OWNER/*'; by default all models are checked.
-    The default time limit is 240 s per task. A model that fails does not stop the others. --scheduler needs
-    `pip install 'loopcheck[dask]'` here and on the cluster; its workers must share the cache of this machine.
+    The time limit, by default 60 s per task, is of CPU time. A model that fails does not stop the others.
+    --scheduler needs `pip install 'loopcheck[dask]'` here and on the cluster; its workers must share the cache of
+    this machine.
 
     \b
     Examples:

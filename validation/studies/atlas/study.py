@@ -38,8 +38,8 @@ TABLE = "atlas"
 EXACT = ("analytic/noc", "analytic/lagrange")
 AT_ONCE = 16
 """Number of models with histories in memory at the same time."""
-CAP = 240.0
-"""Default time limit of a task [s]: twice the slowest result, so that a loaded machine decides no row."""
+CAP = 60.0
+"""Default limit of the CPU time of a task [s]: a loaded machine decides no row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class Atlas(Study):
     sources: tuple[str, ...] = ()
     """Names of models; by default all installed models."""
     cap: float = CAP
-    """Time limit of a task [s]."""
+    """Limit of the CPU time of a task [s]."""
     tunes: bool = True
     """Whether to search for settings."""
     scheduler: str | None = None
@@ -82,7 +82,7 @@ class Atlas(Study):
         sources.want_known(self.sources)
         want_remote(self.remote)
         pages = [Page(entry=entry) for entry in self.entries]
-        with on_cluster(pool.limited(self.cap), self.scheduler) as workers:
+        with on_cluster(pool.with_cpu_limit(self.cap), self.scheduler) as workers:
             self._read(pages, workers)
             tables, record = self._judged([page for page in pages if page.case is not None], workers, folder)
         rows = self.tables[TABLE].frame([page.row() for page in pages])
