@@ -115,19 +115,17 @@ class Atlas(Study):
                 computed = self._run(moving, motions, pool, folder)
                 tables.append({name: computed.tables[name] for name in ("summary", "audit")})
                 record = _merged(record, computed.record)
+        if self.tunes:  # last, as it takes the most time and decides no verdict
+            _tune(pages, pool)
         return tables, record
 
     def _run(self, pages: Sequence[Page], motions: Mapping[Key, Motion], pool: WorkerPool, folder: Path) -> Computed:
-        """Check and tune some models, and release their cases."""
+        """Check some models."""
         cases = [page.case for page in pages if page.case is not None]
         run = Check(cases=cases, sources=self.sources, motions=motions, writes_logs=False, draws=False)
         computed = run.compute(pool, folder)
         for page in pages:
             page.judge(computed.tables["summary"], computed.record)
-        if self.tunes:
-            _tune(pages, pool)
-        for page in pages:
-            page.case = None
         return computed
 
     @staticmethod

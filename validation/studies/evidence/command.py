@@ -8,6 +8,8 @@ import click
 from loopcheck.validation.studies.options import RESULTS, Command, Execution, execution_options, option
 
 PARTS = ("catalogue", "atlas", "logs", "known-issues")
+ATLAS_SOURCES = tuple(f"{engine}/kkt" for engine in ("pinocchio", "pybullet", "dart", "drake", "simbody"))
+"""Sources for the atlas besides those of MuJoCo: the exact route of every engine that reads most of its models."""
 
 
 @click.command(cls=Command, short_help="All figures of the documents, computed again from one commit.")
@@ -34,7 +36,7 @@ def command(parts: tuple[str, ...], only: str, draws: int, remote: str | None, e
     from loopcheck.validation.comparison.targets import cases_of
     from loopcheck.validation.studies.atlas.fetching import PUBLIC
     from loopcheck.validation.studies.atlas.manifest import entries
-    from loopcheck.validation.studies.atlas.study import Atlas
+    from loopcheck.validation.studies.atlas.study import Atlas, sources_of
     from loopcheck.validation.studies.check.study import Check
     from loopcheck.validation.studies.evidence.study import Evidence
 
@@ -43,7 +45,11 @@ def command(parts: tuple[str, ...], only: str, draws: int, remote: str | None, e
     issues = [issue for issue in known_issues() if fnmatch(issue.key, only)]
     models = [entry for entry in entries() if fnmatch(entry.model.id, only)] if "atlas" in selected else []
     catalogue = {"catalogue": Check(cases=cases_of(robots, variants=["default"]), draws=False)} if robots else {}
-    atlas = {"atlas": Atlas(entries=models, remote=remote or PUBLIC)} if models else {}
+    atlas = (
+        {"atlas": Atlas(entries=models, remote=remote or PUBLIC, sources=sources_of(["mujoco"], ATLAS_SOURCES))}
+        if models
+        else {}
+    )
     return execution.run(
         Evidence(
             studies={**(catalogue if "catalogue" in selected else {}), **atlas},
