@@ -12,8 +12,8 @@ from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.mjcf import add_polynomial, compile_model
 from loopcheck.robots.model_file import ModelFile
 
-POINT = 1e-9
-"""Moment of inertia of a point mass [kg m²]; MuJoCo requires a value above zero."""
+POINT = 1e-12
+"""Moment of inertia of a point mass [kg m²]; MuJoCo requires more than 1e-15."""
 SAME_POSE = 1e-12
 """Largest pose difference for which the written pose is kept [m or -]."""
 

@@ -335,6 +335,25 @@ class CrankRod:
             columns.append((still.transmission * own[..., None]).sum(-2))
         return xp.stack(columns, -1)
 
+    def effort_corners(self, x: Any, limits: Sequence[float], xp: Any = np) -> Any:
+        """Corners of the joint efforts that motors within limits can exert: of two joints a polygon, in order.
+
+        Rotors, cranks and rods count as massless.
+
+        Args:
+            x: Joint positions [rad or m], shape (..., n).
+            limits: Largest effort of each motor [N m or N].
+            xp: Module of the arrays.
+
+        Returns:
+            [N m or N], shape (..., 2^n, n).
+        """
+        T = self.motor_state(x, xp=xp).transmission
+        corners: list[tuple[float, ...]] = [()]
+        for limit in limits:
+            corners = [(*corner, limit) for corner in corners] + [(*corner, -limit) for corner in reversed(corners)]
+        return xp.stack([sum(effort * T[..., k, :] for k, effort in enumerate(corner)) for corner in corners], -2)
+
     def equations(
         self, x: Sequence[Any], xd: Sequence[Any], xdd: Sequence[Any], efforts: Sequence[Any], xp: Any
     ) -> tuple[list[LegState], list[Any]]:

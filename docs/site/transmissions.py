@@ -1,4 +1,4 @@
-"""Pages of the published transmissions: one table of all, and figures with a map of the armature factors for each."""
+"""Pages of the published transmissions: one table of all, and a page each with figures, factors and efforts by pose."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -92,18 +92,22 @@ def context(entry: TransmissionEntry) -> Mapping[str, Any]:
 
 @as_svg
 def factor_map(name: str) -> Figure | None:
-    """Armature factor of each joint over the pose.
+    """Armature factor of each joint over the pose, and of two joints the efforts that the motors can exert.
 
     Args:
         name: Of a transmission.
     """
     domain = domain_of(name)
     joints = domain.transmission.joints
-    figure = Figure(figsize=(4.6 * len(joints), 3.4), layout="constrained")
-    panels = figure.subplots(1, len(joints), squeeze=False)[0]
+    has_polygons = len(joints) == 2
+    number = len(joints) + has_polygons
+    figure = Figure(figsize=(4.6 * number + 0.8 * has_polygons, 3.4), layout="constrained")
+    panels = figure.subplots(1, number, squeeze=False)[0]
+    if has_polygons:
+        _draw_efforts(panels[-1], domain, load_transmission(name))
     labels = [f"{joint.name} [{'m' if joint.slides else 'rad'}]" for joint in joints]
     axes_of = [np.linspace(low, high, POINTS) for low, high in zip(domain.low, domain.high, strict=True)]
-    for k, axes in enumerate(panels):
+    for k, axes in enumerate(panels[: len(joints)]):
         factors = _factors(domain, axes_of, k)
         if len(joints) == 1:
             axes.plot(axes_of[0], factors, color=COLORS[0])
@@ -121,6 +125,25 @@ def factor_map(name: str) -> Figure | None:
         axes.set(title=joints[k].name, xlabel=labels[0], ylabel=labels[1])
         axes.grid(visible=False)
     return figure
+
+
+def _draw_efforts(axes: Any, domain: Domain, transmission: Transmission) -> None:
+    """Joint efforts that motors within their limits can exert, at zero and far from it."""
+    limits = [leg.effort_limit for leg in transmission.leg]
+    most = [limit or 1.0 for limit in limits] if all(limits) else [1.0] * len(limits)
+    unit = "N m" if all(limits) else "N m per N m of the motors"
+    box = domain.inner_box()
+    poses = np.array([np.zeros(2), *(np.array([x, y]) for x in box[0] for y in box[1])])
+    polygons = domain.transmission.effort_corners(poses, most)
+    for k, (pose, corners) in enumerate(zip(poses, polygons, strict=True)):
+        closed = np.vstack([corners, corners[:1]])
+        label = ", ".join(f"{value:.2g}" for value in pose)
+        axes.plot(*closed.T, color=COLORS[k % len(COLORS)], linewidth=2.2 if k == 0 else 1.2, label=label)
+    names = [joint.name for joint in domain.transmission.joints]
+    axes.set(title="joint efforts within the motors' limits")
+    axes.set(xlabel=f"{names[0]} [{unit}]", ylabel=f"{names[1]} [{unit}]")
+    beside = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "frameon": False}
+    axes.legend(title=f"{names[0]},\n{names[1]} [rad]", fontsize="x-small", title_fontsize="x-small", **beside)
 
 
 def _factors(domain: Domain, axes_of: Sequence[Any], k: int) -> Any:

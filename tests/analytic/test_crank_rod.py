@@ -228,6 +228,17 @@ def differences(values: Callable[[Any], Any], x: Array, h: float) -> Array:
     return np.stack([np.asarray(values(x + h * e) - values(x - h * e)) / (2 * h) for e in np.eye(len(x))], axis=1)
 
 
+def test_corners_of_efforts_ask_each_motor_for_its_limit(state: Seen) -> None:
+    own, x = state.transmission, state.x[:5]
+    limits = np.arange(3.0, 3.0 + len(own.legs))
+    corners = own.effort_corners(x, limits.tolist())
+    assert corners.shape == (5, 2 ** len(limits), len(limits))
+    motors = np.linalg.solve(own.motor_state(x).transmission.swapaxes(1, 2)[:, None], corners[..., None])[..., 0]
+    assert np.abs(motors) == pytest.approx(np.broadcast_to(limits, motors.shape), rel=1e-9)
+    turns = (np.diff(np.sign(motors), axis=1) != 0).sum(axis=2)
+    assert (turns == 1).all(), "neighbours share an edge"
+
+
 def test_single_precision_keeps_five_digits(state: Seen) -> None:
     exact = state.transmission.motor_state(state.x, state.xd, state.xdd)
     single = state.transmission.motor_state(*(part.astype(np.float32) for part in (state.x, state.xd, state.xdd)))

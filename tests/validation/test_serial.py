@@ -195,7 +195,8 @@ def test_motor_limits_at_the_joint_are_those_of_a_search(knee: Comparison) -> No
     safe = [torques[np.abs(torques / T) <= 60].max() for T in ratio]
     assert 0.99 * min(safe) < rows_of(limits, quantity="effort", kind="safe box")["high"].item() <= min(safe)
     fastest = [speeds[np.abs(T * speeds) <= 12].max() for T in ratio]
-    assert rows_of(limits, quantity="speed", kind="safe box")["high"].item() == pytest.approx(min(fastest), abs=0.03)
+    speed = rows_of(limits, quantity="speed", kind="safe box")["high"].item()
+    assert 0.99 * min(fastest) - 0.03 < speed < min(fastest) + 0.03
     effort, speed = (
         rows_of(limits, quantity=q, kind="safe box, torque–speed line")["high"].item() for q in ("effort", "speed")
     )

@@ -1,6 +1,6 @@
 """Rows of limits: limits of motors at the joints, and joint limits of the serial model at the motors."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,19 +18,23 @@ from loopcheck.analytic.transmission.limits import (
 from loopcheck.analytic.transmission.twin import Twin, Workspace
 from loopcheck.robots.arrays import Array
 from loopcheck.validation.studies.serial.rows import Row, Series, units_of
+from loopcheck.validation.studies.serial.transmission_rows import ALL, EFFORT, ONE, SPEED, within_bounds
 
 SAFE, ALONE, GIVEN, BROKEN = "safe box", "alone", "serial file", "motor at the serial file's limits"
 LINE = "safe box, torque–speed line"
-EFFORT, SPEED = "effort", "speed"
+BOUNDS = {SAFE: ALL, ALONE: ONE}
+"""Rows of a transmission with bounds of these limits."""
 TOGETHER = "all motors together"
 
 
-def limit_rows(twin: Twin, samples: Workspace, speeds: Mapping[str, float], safe: Box | None = None) -> Iterator[Row]:
+def limit_rows(
+    twin: Twin, samples: Workspace, speeds: Mapping[str, float], figures: Sequence[Row] | str = ()
+) -> Iterator[Row]:
     """Limits of motors transformed to the joints, and joint limits of the serial model transformed to the motors.
 
     Args:
         speeds: Largest speed of motors by name [m/s or rad/s].
-        safe: Limits of the efforts at the joints, if better known than from the samples.
+        figures: Rows of the transmission, whose bounds no pose exceeds, or the reason for their absence.
     """
     units, efforts, _ = units_of(twin)
     T = _transmission(twin, samples)
@@ -39,7 +43,7 @@ def limit_rows(twin: Twin, samples: Workspace, speeds: Mapping[str, float], safe
     fastest = np.array([speeds.get(name, np.inf) for name in twin.motor_names])
     per_joint = {EFFORT: efforts, SPEED: [f"{unit}/s" for unit in units]}
     for quantity, kind, box in _boxes(T, effort_ranges(twin.closed, twin.motors), Box(low=-fastest, high=fastest)):
-        known = safe if safe is not None and (quantity, kind) == (EFFORT, SAFE) else box
+        known = within_bounds(box, figures, f"{quantity} {BOUNDS[kind]}") if kind in BOUNDS else box
         for k, name in enumerate(twin.names):
             yield _limit(quantity, kind, name, per_joint[quantity][k], known, k)
     given = joint_ranges(twin.serial)
@@ -49,12 +53,16 @@ def limit_rows(twin: Twin, samples: Workspace, speeds: Mapping[str, float], safe
     yield from _broken(twin, T, samples.x[samples.common], given)
 
 
-def safe_box(twin: Twin, samples: Workspace) -> Box | None:
-    """Limits of efforts at the joints that break no motor at any sample; None without limits of all motors."""
+def safe_box(twin: Twin, samples: Workspace, figures: Sequence[Row] | str = ()) -> Box | None:
+    """Limits of efforts at the joints that break no motor; None without limits of all motors.
+
+    Args:
+        figures: See `limit_rows`.
+    """
     T, limits = _transmission(twin, samples), effort_ranges(twin.closed, twin.motors)
     if T.shape[1] < T.shape[2] or not _are_limits(limits):
         return None
-    return _box_of_all(effort_facets(T, limits))
+    return within_bounds(_box_of_all(effort_facets(T, limits)), figures, f"{EFFORT} {ALL}")
 
 
 def safe_series(twin: Twin, samples: Workspace) -> Iterator[Series]:

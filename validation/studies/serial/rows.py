@@ -1,6 +1,6 @@
 """The rows of the tables: errors of the stand-in plain and repaired, and both over the workspace."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,6 +21,8 @@ Series: TypeAlias = tuple[str, str, str, Array, Array, Array]
 """Quantity, part and unit, with values of the closed, the serial and the repaired model."""
 PLAIN, CONSTANT, FUNCTION = "plain", "constant", "function"
 EFFORT_ERROR = "effort error"
+REACH = "reached"
+"""Rows of a transmission with the ends of its joints."""
 AT_JOINT, AT_MOTOR = "effort at joint", "effort at motor"
 TERMS = {"inertia": "mass", "damping": "damping", "spring": "spring", "weight": "weight", "effort at rest": "still"}
 IDLE = 1e-12
@@ -131,17 +133,23 @@ def constant_facts(twin: Twin, constants: Constants) -> Iterator[tuple[str, str]
         yield f"inertia of {old.bodies[b].name} about its axes", f"{after} kg m² ({before})"
 
 
-def pair_rows(twin: Twin, samples: Workspace) -> Iterator[Row]:
-    """The pairs of joints with their ranges, and the reached part of the ranges."""
+def pair_rows(twin: Twin, samples: Workspace, figures: Sequence[Row] | str = ()) -> Iterator[Row]:
+    """The pairs of joints with their ranges, and the reached part of the ranges.
+
+    Args:
+        figures: Rows of the transmission, with the ends that a search finds, or the reason for their absence.
+    """
+    found = {row["part"]: row for row in figures if isinstance(row, Mapping) and row["quantity"] == REACH}
     for k, pair in enumerate(twin.pairs):
-        reached = samples.x[samples.closed_reaches, k]
+        x = samples.x[samples.closed_reaches, k]
+        reached = found.get(pair.closed, {"low": x.min(), "high": x.max()})
         row: dict[str, Any] = {"closed": pair.closed, "serial": pair.serial, "by": pair.by, "sign": pair.sign}
         for name, space in (("closed", twin.closed), ("serial", twin.serial)):
             joint = space.mechanism.joints[space.joints[k]]
             row[f"{name}_body"] = space.mechanism.bodies[joint.body].name
             ends = sorted(space.signs[k] * end for end in joint.limits or (np.nan, np.nan))
             row |= {f"{name}_low": ends[0], f"{name}_high": ends[1], "unit": joint.unit}
-        yield {**row, "reached_low": float(reached.min()), "reached_high": float(reached.max())}
+        yield {**row, "reached_low": float(reached["low"]), "reached_high": float(reached["high"])}
 
 
 def workspace_rows(

@@ -52,7 +52,7 @@ from loopcheck.validation.studies.serial.rows import (
     term_rows,
     workspace_rows,
 )
-from loopcheck.validation.studies.serial.transmission_rows import COLUMNS, PROVEN, found_rows
+from loopcheck.validation.studies.serial.transmission_rows import COLUMNS, found_rows
 from loopcheck.validation.studies.serial.writing import REPAIRED, SETTINGS, repair, write_settings
 from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
 
@@ -214,7 +214,7 @@ class Serial(Study):
     ) -> Computed:
         """The tables, and the files that repair the stand-in."""
         pace = pace_of(box)
-        limits = _safe(safe_box(twin, samples), code.figures)
+        limits = safe_box(twin, samples, code.figures)
         constants, written = repair(twin, samples, pace, limits, folder)
         functions, facts, further = self._functions(twin, samples, code, folder)
         record: dict[str, Any] = {
@@ -240,9 +240,9 @@ class Serial(Study):
         frames = {
             TABLE: [*rows, *term_rows(twin, samples, repaired)],
             WORKSPACE: list(workspace_rows(twin, samples, repaired, pace, safe_series(twin, samples))),
-            LIMITS: list(limit_rows(twin, samples, self.speeds, limits)),
+            LIMITS: list(limit_rows(twin, samples, self.speeds, code.figures)),
             TRANSMISSION: [] if isinstance(code.figures, str) else code.figures,
-            PAIRS: list(pair_rows(twin, samples)),
+            PAIRS: list(pair_rows(twin, samples, code.figures)),
         }
         return Computed(
             {name: self.tables[name].frame(frames[name]) for name in frames}, {**record, "notes": [*self.notes, *notes]}
@@ -301,14 +301,6 @@ class Serial(Study):
 
 
 STUDY = Serial
-
-
-def _safe(box: Box | None, figures: Sequence[Row] | str) -> Box | None:
-    """Limits of the joints that keep within those of the samples, and within the proven ones."""
-    proven = [row["bound"] for row in figures if isinstance(row, Mapping) and row["quantity"] == PROVEN]
-    if box is None or not proven:
-        return box
-    return Box(low=np.maximum(box.low, -np.array(proven)), high=np.minimum(box.high, np.array(proven)))
 
 
 def _missing(reason: str, verdict: str) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import MechanismError
 from loopcheck.validation.execution.tables import number, table_of, text
 from loopcheck.validation.studies.serial.comparison import COURSES, random_course
-from loopcheck.validation.studies.serial.rows import Row
+from loopcheck.validation.studies.serial.rows import REACH, Row
 
 COLUMNS = table_of(
     {
@@ -24,9 +24,9 @@ COLUMNS = table_of(
         "note": text(),
     }
 )
-REACH, SHARE, FACTOR, COUPLING = "reached", "share of the joint ranges", "armature factor", "coupling factor"
+SHARE, FACTOR, COUPLING = "share of the joint ranges", "armature factor", "coupling factor"
 EFFORT, SPEED = "effort", "speed"
-PROVEN = f"{EFFORT} limit, all together"
+ALL, ONE = "limit, all together", "limit, alone"
 UNITS = (("N m", "N"), ("rad/s", "m/s"))
 """Of efforts and of rates, at hinges and at slides."""
 BEST, BEST_ERROR, GIVEN_ERROR = "best constant factor", "error of the best constants", "error of the usual constants"
@@ -52,6 +52,18 @@ def found_rows(twin: Twin, domain: Domain, speeds: Box, usual: Sequence[float]) 
         return list(transmission_rows(domain, Box(low=-most, high=most), speeds, usual, has_limits))
     except MechanismError as error:
         return str(error)
+
+
+def within_bounds(box: Box, figures: Sequence[Row] | str, quantity: str) -> Box:
+    """Limits at the joints, as far as no pose exceeds them.
+
+    Args:
+        box: Limits from samples of the poses.
+        figures: Rows of the transmission, or the reason for their absence.
+        quantity: Of the rows with the bounds.
+    """
+    most = np.array([row["bound"] for row in figures if isinstance(row, Mapping) and row["quantity"] == quantity])
+    return Box(low=np.maximum(box.low, -most), high=np.minimum(box.high, most)) if len(most) else box
 
 
 def transmission_rows(
@@ -127,7 +139,7 @@ def _limits(domain: Domain, x: Array, T: Array, limits: Mapping[str, tuple[Array
             demand = partial(_demand, asked, np.eye(len(joints))[k], most)
             bound, values = domain.largest(demand, x), 1 / domain.values(demand, x)
             at_zero = float(1 / domain.values(demand, np.zeros((1, len(joints))))[0])
-            row = _spread(f"{quantity} limit, alone", joint.name, unit, at_zero, values)
+            row = _spread(f"{quantity} {ONE}", joint.name, unit, at_zero, values)
             yield {**row, "low": 1 / bound.found, "bound": 1 / bound.certified}
         facets = effort_facets(T, Box(low=-most, high=most)) if quantity == EFFORT else None
         rows = facets.rows if facets else T
@@ -136,7 +148,7 @@ def _limits(domain: Domain, x: Array, T: Array, limits: Mapping[str, tuple[Array
         bound = domain.largest(partial(_demand, asked, sizes, most), x)
         for joint, size, unit in zip(joints, sizes, units, strict=True):
             low, proven = size / bound.found, size / bound.certified
-            yield _row(f"{quantity} limit, all together", joint.name, unit, low=low, bound=proven)
+            yield _row(f"{quantity} {ALL}", joint.name, unit, low=low, bound=proven)
 
 
 def _efforts_asked(k: int, _: Any, levers: Sequence[Any], rows: Sequence[Sequence[Any]]) -> list[Any]:
