@@ -69,7 +69,10 @@ class Leg:
     """Mass of the crank times its centre from `anchor` [kg m]."""
     rod: Vector = (0.0, 0.0, 0.0)
     """∫(1 − s)² dm, ∫s(1 − s) dm and ∫s² dm of the rod, s from 0 at the crank to 1 at the chain: the mass matrix of a
-    thin rod at its two ends [kg]."""
+    thin rod at its two ends [kg]. Of a rod that stays in a plane, the mass matrix with its width: less ∫ε² dm in the
+    second, more in the others, ε from its line in units of its length."""
+    skew: Vector = (0.0, 0.0, 0.0)
+    """Of a rod that stays in a plane, ∫ε dm along the normal: a mass centre beside its line [kg]."""
 
     @property
     def arms(self) -> tuple[Point, Point, Point]:
@@ -376,10 +379,12 @@ class CrankRod:
             near, shared, far = leg.rod
             pin, end = minus(state.pin, self.gravity), minus(state.end, self.gravity)
             at_end = plus(times(shared, pin), times(far, end))
+            at_pin = plus(times(near, pin), times(shared, end))
+            if any(leg.skew):
+                at_end, at_pin = minus(at_end, cross(leg.skew, pin)), plus(at_pin, cross(leg.skew, end))
             total = [force + dot(column, at_end) for force, column in zip(total, state.columns, strict=True)]
-            at_pin = dot(state.lever, plus(times(near, pin), times(shared, end)))
             weight = dot(state.crank, self.gravity)
-            own.append(leg.inertia * state.acceleration + leg.damping * state.rate + at_pin - weight)
+            own.append(leg.inertia * state.acceleration + leg.damping * state.rate + dot(state.lever, at_pin) - weight)
         columns = [list(column) for column in zip(*(state.row for state in legs), strict=True)]
         return legs, [force + load for force, load in zip(solved(columns, total), own, strict=True)]
 

@@ -17,12 +17,15 @@ MOST = 3
 """Joints of a chain."""
 SAME = 1e-7
 """Distance between points that count as one, over the length of the rod [-]."""
+ROUND_OFF = 1e-15
+"""Moments of mass up to this are zero [kg]."""
 
 
 def crank_rod_of(space: JointSpace, motors: Sequence[int], carried: Mapping[int, float] | None = None) -> CrankRod:
     """Geometry and loads of cranks and rods, in the axes of the body that carries the chain.
 
-    A rod counts as thin: its inertia about its own axis, and a mass centre beside it, are left out.
+    A rod that does not stay in a plane counts as thin: its inertia about its own axis, and a mass centre beside it, are
+    left out.
 
     Args:
         space: Closed mechanism and its shared joints.
@@ -98,6 +101,7 @@ class _Parts:
         for b, mass, center in zip(crank, masses, centers, strict=True):
             turning = axis @ self._zero.R[0, b] @ mechanism.bodies[b].inertia @ self._zero.R[0, b].T @ axis
             inertia += mass if self._slides(m) else turning + mass * float(np.sum(np.cross(axis, center) ** 2))
+        moments, skew = self._moments(rod, pin_now, along, m)
         y = float(self.space.start[mechanism.q_slices[m].start])
         return Leg(
             motor=actuator.name,
@@ -114,7 +118,8 @@ class _Parts:
             damping=joint.damping,
             mass=float(masses.sum()),
             moment=vector(R.T @ (masses @ centers)),
-            rod=self._second_moments(rod, pin_now, along),
+            rod=vector(moments),
+            skew=vector(R.T @ skew),
         )
 
     def _rod(self, m: int, name: str) -> _Rod:
@@ -151,18 +156,33 @@ class _Parts:
             raise self._error(f"rods on hinges or balls that meet in a point, got {names}")
         return (near, far) if rod.hangs_on_crank else (far, near)
 
-    def _second_moments(self, rod: _Rod, pin: Array, along: Array) -> Vector:
-        """Of the mass of a rod, without the part that the serial model carries [kg]."""
-        square, moments = float(along @ along), np.zeros(3)
+    def _moments(self, rod: _Rod, pin: Array, along: Array, m: int) -> tuple[Array, Array]:
+        """Of the mass of a rod, without the part that the serial model carries: see `Leg.rod` and `Leg.skew` [kg]."""
+        square, moments, skew = float(along @ along), np.zeros(3), np.zeros(3)
+        normal = self._normal(rod, m)
+        across = np.cross(normal, along) / square
         for b in rod.bodies:
             body, R = self.space.mechanism.bodies[b], self._now.R[0, b]
-            s = float((self._now.c[0, b] - pin) @ along) / square
-            inertia = R @ body.inertia @ R.T
-            turning = float(np.trace(inertia) - along @ inertia @ along / square) / 2 / square
+            center, inertia = self._now.c[0, b] - pin, R @ body.inertia @ R.T
+            s, beside = float(center @ along) / square, float(center @ across)
+            thin = float(np.trace(inertia) - along @ inertia @ along / square) / 2
+            turning = float(normal @ inertia @ normal if normal.any() else thin) / square + body.mass * beside**2
             mass = body.mass
             moments += [mass * (1 - s) ** 2 + turning, mass * s * (1 - s) - turning, mass * s**2 + turning]
             moments[2] -= self.carried.get(b, 0.0)
-        return vector(moments)
+            skew += mass * beside * normal
+        return moments, np.where(np.abs(skew) > ROUND_OFF, skew, 0.0)
+
+    def _normal(self, rod: _Rod, m: int) -> Array:
+        """Normal of the plane in which a rod stays, world axes [-]; zero without such a plane."""
+        kinds = {self.space.mechanism.joints[j].kind for j in rod.joints}
+        carriers = (m,) if rod.hangs_on_crank else self.space.joints[: rod.link + 1]
+        if kinds != {"hinge"} or len(rod.joints) > 1:
+            return np.zeros(3)
+        normal = np.asarray(self._now.axes[0, self.space.mechanism.dof_slices[rod.joints[0]].start])
+        turning = [self._axis(j) for j in carriers if not self._slides(j)]
+        is_fixed = all(float(np.linalg.norm(np.cross(normal, axis))) < SAME for axis in turning)
+        return normal if is_fixed else np.zeros(3)
 
     @cached_property
     def _routes(self) -> list[tuple[int, ...]]:
