@@ -34,6 +34,8 @@ from loopcheck.robots.mechanism import (
 from loopcheck.robots.missing_files import MissingFile, compile_without, in_words, missing_files
 from loopcheck.robots.model_file import ModelFile, Overrides, captured_warnings, in_one_line
 from loopcheck.robots.mujoco_compat import CompatibleModel
+from loopcheck.robots.spec_elements import add_motor
+from loopcheck.robots.urdf import is_urdf, left_out_of, urdf_spec
 
 KINDS: Mapping[int, JointKind] = {
     int(mujoco.mjtJoint.mjJNT_HINGE): "hinge",
@@ -65,10 +67,14 @@ def load_spec(model: ModelFile) -> Any:
         MechanismError: If the file cannot be read, is not a valid MJCF, or an override names a missing element.
     """
     if not model.path.is_file():
-        raise MechanismError(f"{model.path}: must be an existing MJCF file")
-    with captured_warnings() as messages, in_one_line(model.path):
-        spec = mujoco.MjSpec.from_file(str(model.path))
-        model.want_unchanged()
+        raise MechanismError(f"{model.path}: must be an existing model file")
+    with captured_warnings() as messages:
+        if is_urdf(model.path):
+            spec = urdf_spec(model.path)
+        else:
+            with in_one_line(model.path):
+                spec = mujoco.MjSpec.from_file(str(model.path))
+    model.want_unchanged()
     if any("NaN" in warning for warning in messages):
         raise MechanismError(f"{model.path}: numbers must be finite, got {_first_nan(model)}")
     _name_all(spec)
@@ -156,7 +162,11 @@ def read_mechanism(model: ModelFile) -> Mechanism:
             point_springs=tuple(
                 _point_spring(m, i) for i in range(m.ntendon) if _is_spatial(m, i) and not _is_idle(m, i)
             ),
-            left_out=(*_left_out(m), *([in_words(missing)] if missing else [])),
+            left_out=(
+                *_left_out(m),
+                *([in_words(missing)] if missing else []),
+                *(left_out_of(model.path) if is_urdf(model.path) else ()),
+            ),
         )
         _want_moderate(mechanism)
     except HarnessError as error:
@@ -243,23 +253,7 @@ def _actuate(model: ModelFile, spec: Any) -> None:
             raise NotFoundError(f"joint in {model.path.name}", name, joints)
         if model.actuated.count(name) > 1:
             raise MechanismError(f"{model.path}: actuated joints must be unique, got {', '.join(model.actuated)}")
-        motor = spec.add_actuator()
-        motor.name, motor.target, motor.trntype = name, name, mujoco.mjtTrn.mjTRN_JOINT
-        motor.set_to_motor()
-
-
-def add_polynomial(spec: Any, follower: str, leader: str, coefficients: Array) -> None:
-    """Add an equality to an `MjSpec` that makes a joint follow another, both from their rest positions.
-
-    Args:
-        spec: The model.
-        leader: Name of the other.
-        coefficients: From the constant up [m or rad, per powers of m or rad], shape (5,).
-    """
-    equality = spec.add_equality()
-    equality.type, equality.objtype = _EQ.mjEQ_JOINT, mujoco.mjtObj.mjOBJ_JOINT
-    equality.name, equality.name1, equality.name2 = f"{follower} follows {leader}", follower, leader
-    equality.data[:5] = coefficients
+        add_motor(spec, name)
 
 
 def _matrix(quaternion: Array) -> Array:

@@ -8,6 +8,7 @@ from xml.parsers.expat import ExpatError, ParserCreate
 
 from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.model_file import ModelFile
+from loopcheck.robots.urdf import want_mjcf
 
 EQUALITIES = frozenset({"connect", "weld", "joint", "tendon", "flex", "flexvert", "flexstrain", "distance"})
 START_TAG = re.compile(rb"<(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>")
@@ -67,8 +68,9 @@ def patched(model: ModelFile, patch: Patch, equalities: int) -> dict[Path, bytes
             changed.
 
     Raises:
-        MechanismError: If a changed equality or joint is not written in the files.
+        MechanismError: If the model is a URDF, or a changed equality or joint is not written in the files.
     """
+    want_mjcf(model.path)
     elements = list(_elements(model.path.absolute(), model.path.absolute().parent, ()))
     standing = [
         (file, element)

@@ -9,8 +9,9 @@ import numpy as np
 
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import MechanismError
-from loopcheck.robots.mjcf import add_polynomial, compile_model
+from loopcheck.robots.mjcf import compile_model
 from loopcheck.robots.model_file import ModelFile
+from loopcheck.robots.spec_elements import add_polynomial
 
 POINT = 1e-12
 """Moment of inertia of a point mass [kg m²]; MuJoCo requires more than 1e-15."""

@@ -11,6 +11,7 @@ from typing import Any, Self, TypeAlias
 import mujoco
 
 from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.urdf import files_of_urdf, is_urdf
 
 Overrides: TypeAlias = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """New values by kind of element, its name and its attribute."""
@@ -76,11 +77,13 @@ def file_hash(path: Path) -> str:
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
-    """An MJCF and the files it names: parts it includes, meshes, pictures; whether they are there or not.
+    """A model and the files it names: included parts, meshes, pictures, a loop file; whether they are there or not.
 
     Raises:
-        MechanismError: If the file is not an MJCF.
+        MechanismError: If the file is not a model.
     """
+    if is_urdf(path):
+        return files_of_urdf(path)
     with captured_warnings(), in_one_line(path):
         files = {Path(name) for name in mujoco.mju_getXMLDependencies(str(path))}
         with suppress(ValueError):  # the reader of the model reports it

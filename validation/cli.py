@@ -73,7 +73,8 @@ class Studies(Commands):
 def cli(context: click.Context) -> int:
     """Check whether a physics engine gets the actuator efforts of a closed-loop robot right.
 
-    A TARGET is the name of a catalogue robot (see `loopcheck list`), a model file (MJCF), or a folder with robot.toml.
+    A TARGET is the name of a catalogue robot (see `loopcheck list`), a model file (MJCF, or URDF with its loop file),
+    or a folder with robot.toml.
 
     \b
     Examples:

@@ -76,7 +76,7 @@ def _fill(draft: Path, robot: Robot) -> None:
     """Write the folder of a robot, and see that the copy can be read."""
     path = robot.folder / robot.mjcf
     files = [file for file in files_of(path) if file.is_file()]
-    parts = [file for file in files if file.suffix == ".xml" or file == path]
+    parts = [file for file in files if file.suffix in (".xml", ".yaml") or file == path]
     copied = robot.model_copy(update={"folder": draft})
     write_copies(places_of_copies(parts, path.parent, draft), {})
     try:

@@ -71,7 +71,7 @@ def test_a_bad_model_is_refused_in_one_line(tmp_path: Path, old: str, new: str, 
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(MechanismError, match=r"nowhere\.xml: must be an existing MJCF file"):
+    with pytest.raises(MechanismError, match=r"nowhere\.xml: must be an existing model file"):
         read_mechanism(ModelFile(path=tmp_path / "nowhere.xml"))
 
 

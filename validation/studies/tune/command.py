@@ -114,6 +114,7 @@ def command(
       loopcheck tune tuned.xml --verify certificate.json
     """
     from loopcheck.robots.catalogue import want_files, want_targets
+    from loopcheck.robots.urdf import want_mjcf
     from loopcheck.validation.comparison.targets import case_of
 
     want_targets([target])
@@ -125,6 +126,7 @@ def command(
     from loopcheck.validation.studies.tune.engine import engine_of_source
 
     engine, case = engine_of_source(source), case_of(target, **of_target)
+    want_mjcf(case.mechanism.model.path)
     execution.prepare()
     from loopcheck.validation.studies.tune.study import Tune
 

@@ -1,0 +1,87 @@
+"""Elements added to an `MjSpec`: motors, and equalities that close loops."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from loopcheck.robots.arrays import Array
+
+KINDS = {"hinge": mujoco.mjtJoint.mjJNT_HINGE, "slide": mujoco.mjtJoint.mjJNT_SLIDE, "ball": mujoco.mjtJoint.mjJNT_BALL}
+
+
+def add_motor(spec: Any, joint: str) -> Any:
+    """Add a motor of the same name to a joint, and return it."""
+    motor = spec.add_actuator()
+    motor.name, motor.target, motor.trntype = joint, joint, mujoco.mjtTrn.mjTRN_JOINT
+    motor.set_to_motor()
+    return motor
+
+
+def add_joint(body: Any, name: str, kind: str, axis: Array) -> None:
+    """Add a joint at the origin of a body.
+
+    Args:
+        kind: A key of `KINDS`.
+        axis: Axis in the body frame [-], shape (3,); unused by balls.
+    """
+    joint = body.add_joint()
+    joint.name, joint.type, joint.axis = name, KINDS[kind], axis
+
+
+def add_polynomial(spec: Any, follower: str, leader: str, coefficients: Array) -> None:
+    """Add an equality to an `MjSpec` that makes a joint follow another, both from their rest positions.
+
+    Args:
+        spec: The model.
+        leader: Name of the other.
+        coefficients: From the constant up [m or rad, per powers of m or rad], shape (5,).
+    """
+    equality = spec.add_equality()
+    equality.type, equality.objtype = mujoco.mjtEq.mjEQ_JOINT, mujoco.mjtObj.mjOBJ_JOINT
+    equality.name, equality.name1, equality.name2 = f"{follower} follows {leader}", follower, leader
+    equality.data[:5] = coefficients
+
+
+def add_closure(spec: Any, name: str, ends: Sequence[tuple[Any, Array]], *, is_weld: bool) -> None:
+    """Add a connect or a weld between sites of two bodies, which does not depend on the pose of the file.
+
+    Args:
+        ends: Both bodies with the frame that closes the loop, in the axes of the body [m and -], shape (4, 4).
+    """
+    equality = spec.add_equality()
+    equality.type = mujoco.mjtEq.mjEQ_WELD if is_weld else mujoco.mjtEq.mjEQ_CONNECT
+    equality.objtype, equality.name = mujoco.mjtObj.mjOBJ_SITE, name
+    names = [f"{name}, end {k}" for k in (1, 2)]
+    equality.name1, equality.name2 = names
+    for site_name, (body, X) in zip(names, ends, strict=True):
+        site = body.add_site()
+        site.name, site.pos, site.quat = site_name, X[:3, 3], quaternion(X)
+
+
+def pose(position: Array, quaternion: Array) -> Array:
+    """A frame as a matrix.
+
+    Args:
+        position: Origin [m], shape (3,).
+        quaternion: Rotation (w, x, y, z) [-], shape (4,).
+
+    Returns:
+        Position and axes [m and -], shape (4, 4).
+    """
+    X, R = np.eye(4), np.zeros(9)
+    mujoco.mju_quat2Mat(R, np.asarray(quaternion, dtype=float) / np.linalg.norm(quaternion))
+    X[:3, :3], X[:3, 3] = R.reshape(3, 3), position
+    return X
+
+
+def quaternion(X: Array) -> Array:
+    """Rotation of a frame (w, x, y, z) [-], shape (4,).
+
+    Args:
+        X: Position and axes [m and -], shape (4, 4).
+    """
+    from scipy.spatial.transform import Rotation
+
+    return np.asarray(Rotation.from_matrix(X[:3, :3]).as_quat(scalar_first=True))

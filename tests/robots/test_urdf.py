@@ -1,0 +1,237 @@
+"""URDF with loops in every dialect becomes the mechanism that it describes; likely mistakes get one line."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from loopcheck.analytic.dynamics.lagrange import inertia_matrix
+from loopcheck.analytic.dynamics.noc import needed_efforts
+from loopcheck.analytic.kinematics.closures import closure_jacobian_at, null_space
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.motion.assembly import assemble
+from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.mjcf_patch import Patch, patched
+from loopcheck.robots.model_file import ModelFile, files_of
+from loopcheck.robots.motion import Drive
+from loopcheck.robots.robot import load_folder
+from loopcheck.validation.new_robot import add_robot
+from tests.planar_four_bar import START, law, needed
+from tests.urdf_models import DIALECTS, TRANSMISSION, TREE, constraint, write_urdf
+
+RATE = 7.0
+"""Angular rate of the motion [rad/s]."""
+
+
+def read(path: Path) -> Mechanism:
+    return read_mechanism(ModelFile(path=path))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_efforts_of_every_dialect_are_those_of_the_closed_form(dialect: str, tmp_path: Path) -> None:
+    mechanism = read(write_urdf(tmp_path, *DIALECTS[dialect]))
+
+    def crank(t: np.ndarray) -> Drive:
+        q, qd, qdd = (np.array(column)[:, None] for column in zip(*(law(float(x), RATE) for x in t), strict=True))
+        return Drive(q=q - START, qd=qd, qdd=qdd)
+
+    t = np.linspace(0.0, 0.8, 9)
+    drives = mechanism.drives
+    motion = assemble(mechanism, crank, np.zeros(mechanism.nq), t, drives=drives, where=dialect)
+    effort = needed_efforts(State(mechanism=mechanism, q=motion.q, qd=motion.qd), motion.qdd).effort[:, 0]
+    expected = [needed(float(x), RATE) for x in t]
+    assert effort == pytest.approx(expected, abs=1e-12 * np.abs(expected).max())
+
+
+def test_weld_of_two_frames_closes_their_axes_too(tmp_path: Path) -> None:
+    elements, name, content = DIALECTS["Gepetto"]
+    mechanism = read(write_urdf(tmp_path, elements, name, content.replace("3d", "6d")))
+    state = State.at_rest(mechanism, np.zeros((1, mechanism.nq)))
+    assert np.abs(state.gap).max() < 1e-14
+    assert null_space(state.Phi[0]).shape[1] == 0  # the rigid corner locks the four-bar
+
+
+KINDS = {"fixed": 0, "revolute": 1, "prismatic": 1, "cylindrical": 2, "universal": 2, "spherical": 3}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_loop_leaves_the_motions_of_its_joint(kind: str, tmp_path: Path) -> None:
+    """A body on six joints, of which five carry massless links, closed to the base by each kind of joint."""
+    axes = ("1 0 0", "0 1 0", "0 0 1")
+    joints = [("prismatic", axis) for axis in axes] + [("continuous", axis) for axis in axes]
+    inertial = (
+        '<inertial><origin xyz="0.1 0.2 0.3" rpy="0.4 0.5 0.6"/><mass value="2"/>'
+        '<inertia ixx="0.3" iyy="0.4" izz="0.5" ixy="0.01" ixz="0.02" iyz="0.03"/></inertial>'
+    )
+    text = '<link name="l0"/>'
+    for k, (joint, axis) in enumerate(joints):
+        text += (
+            f'<link name="l{k + 1}">{inertial if k == 5 else ""}</link><joint name="j{k}" type="{joint}">'
+            f'<parent link="l{k}"/><child link="l{k + 1}"/><axis xyz="{axis}"/>'
+            f'<origin xyz="0 0 {0.02 * k}" rpy="0 {0.02 * k} 0"/><limit effort="9" velocity="1"/></joint>'
+        )
+    loop = (
+        f'<constraint name="loop" type="{kind}"><parent link="l0"/><child link="l6"/>'
+        '<parent_origin xyz="0.3 0.2 0.1" rpy="0.3 0 0"/><child_origin xyz="-0.1 0 0" rpy="0 0 0.2"/>'
+        '<parent_axis xyz="0 0 1"/><child_axis xyz="1 0 0"/></constraint>'
+    )
+    path = tmp_path / "body.urdf"
+    free, closed = (
+        (path.write_text(f'<robot name="r">{text}{more}</robot>', encoding="utf-8"), read(path))[1]
+        for more in ("", loop)
+    )
+    q = np.zeros((1, closed.nq))
+    q[:, :6] = np.random.default_rng(0).uniform(-0.2, 0.2, 6)
+    closed_q = closed_pose(closed, q)
+    N = null_space(closure_jacobian_at(closed, closed_q)[0])
+    assert N.shape[1] == KINDS[kind]
+    # the halves of the body weigh as much as the body
+    M, M_free = (inertia_matrix(State.at_rest(m, p))[0] for m, p in ((closed, closed_q), (free, closed_q[:, :6])))
+    assert pytest.approx(N[:6].T @ M_free @ N[:6], abs=1e-12) == N.T @ M @ N
+
+
+def closed_pose(mechanism: Mechanism, q: np.ndarray) -> np.ndarray:
+    from loopcheck.analytic.motion.batched_assembly import close_batch
+
+    closed, residual = close_batch(mechanism, q, np.ones(mechanism.nv, dtype=bool))
+    assert residual.max() < 1e-13
+    return closed
+
+
+def test_a_tree_says_what_is_missing(tmp_path: Path) -> None:
+    mechanism = read(write_urdf(tmp_path, TRANSMISSION))
+    assert not mechanism.closures
+    assert "loops: the URDF is a tree, without <constraint> and without a loop file" in mechanism.left_out[-1]
+
+
+def test_the_loop_file_is_a_file_of_the_model(tmp_path: Path) -> None:
+    path = write_urdf(tmp_path, *DIALECTS["Gepetto"])
+    assert files_of(path) == (path, tmp_path / "robot.yaml")
+    model = ModelFile(path=path)
+    (tmp_path / "robot.yaml").write_text("closed_loop: []\ntype: []\n", encoding="utf-8")
+    with pytest.raises(HarnessError, match=r"robot\.yaml: must not change during a command"):
+        read_mechanism(model)
+
+
+def test_a_urdf_in_an_xml_file_keeps_its_loop(tmp_path: Path) -> None:
+    path = write_urdf(tmp_path, *DIALECTS["constraint, revolute"]).rename(tmp_path / "model.xml")
+    assert len(read(path).closures) == 2
+
+
+def test_a_mimic_of_a_dependent_joint_is_no_second_constraint(tmp_path: Path) -> None:
+    elements, name, content = DIALECTS["solidworks"]
+    mimic = '<axis xyz="0 0 1"/><mimic joint="crank" multiplier="-0.5" offset="0.25"/></joint>'
+    joint = '<axis xyz="0 0 1"/></joint>'
+    path = write_urdf(tmp_path, elements, name, content)
+    text = path.read_text(encoding="utf-8")
+    place = text.rindex(joint)
+    path.write_text(text[:place] + mimic + text[place + len(joint) :], encoding="utf-8")
+    assert not read(path).coordinate_closures
+    (tmp_path / name).unlink()
+    (follows,) = read(path).coordinate_closures
+    assert (follows.follower.name, follows.coefficients[0], follows.coefficients[1]) == ("rocker", 0.25, -0.5)
+
+
+GEPETTO = DIALECTS["Gepetto"]
+
+
+@pytest.mark.parametrize(
+    ("elements", "loop_file", "content", "message"),
+    [
+        ("<xacro:bar/>", "", "", r"model.urdf:\d+: xacro must be expanded, got <xacro:bar>. Run: xacro model.urdf"),
+        ("<link", "", "", r"model.urdf: must be a readable XML file: not well-formed .*: line \d+"),
+        ('<link name="left_over"/>', "", "", "must have a single root link, got ground, left_over. Connect the others"),
+        (
+            '<joint name="close" type="revolute"><parent link="coupler"/><child link="rocker"/></joint>',
+            "",
+            "",
+            r"model.urdf:\d+: joint 'close': link 'rocker' must have a single parent joint, got another in line \d+. "
+            "A URDF is a tree: write the joint that closes the loop as <constraint> or in a loop file",
+        ),
+        (
+            '<link name="l"/><joint name="j" type="revolute"><parent link="rockr"/><child link="l"/></joint>',
+            "",
+            "",
+            r"unknown parent link at .*model.urdf:\d+: joint 'j': 'rockr'. Did you mean 'rocker'\?",
+        ),
+        (
+            '<link name="l"/><joint name="j" type="revolute"><parent link="rocker"/><child link="l"/></joint>',
+            "",
+            "",
+            "link 'l' must have a mass and an inertia, because it moves with the joint 'j'",
+        ),
+        ('<link name="crank"/>', "", "", "names of links must be unique, got 'crank' twice"),
+        (constraint("hinge"), "", "", r"unknown kind of loop joint at .*model.urdf:\d+: constraint 'loop': 'hinge'"),
+        (
+            GEPETTO[0],
+            GEPETTO[1],
+            GEPETTO[2].replace("end_rocker", "end_roker"),
+            r"unknown link at .*robot.yaml, closed_loop\[0\]: 'end_roker'. Did you mean 'end_rocker'\?",
+        ),
+        (
+            GEPETTO[0],
+            GEPETTO[1],
+            GEPETTO[2].replace("name_mot: [crank]", "name_mot: [krank]"),
+            r"unknown actuated joint of .*model.urdf: 'krank'. Did you mean 'crank'\?",
+        ),
+        (
+            GEPETTO[0],
+            GEPETTO[1],
+            GEPETTO[2].replace("['3d']", "[]"),
+            "robot.yaml: must be a complete loop file with the key 'closed_loop': 'type' must have an entry for each "
+            "of the 1 closed loops, got 0",
+        ),
+        (
+            "",
+            "loop_closures.yaml",
+            "closures: [{link_a: coupler}]\n",
+            "with the key 'closures': entry 'link_b' is missing",
+        ),
+        ("", "robot.yaml", "closed_loop: [\n", "robot.yaml: must be a readable YAML file"),
+    ],
+)
+def test_likely_mistakes_get_one_line(
+    elements: str, loop_file: str, content: str, message: str, tmp_path: Path
+) -> None:
+    path = write_urdf(tmp_path, elements, loop_file, content)
+    with pytest.raises(HarnessError) as refused:
+        read(path)
+    assert re.search(message, str(refused.value)), refused.value
+
+
+def test_two_loop_files_are_refused_unless_one_has_the_name_of_the_urdf(tmp_path: Path) -> None:
+    path = write_urdf(tmp_path, *GEPETTO)
+    (tmp_path / "robot_data.yaml").write_text("closing_joints: []\n", encoding="utf-8")
+    with pytest.raises(HarnessError, match=r"must have a single loop file, got .*robot_data\.yaml. Rename"):
+        read(path)
+    (tmp_path / "robot.yaml").rename(tmp_path / "model.yaml")
+    assert len(read(path).closures) == 1
+
+
+def test_settings_are_not_written_into_a_urdf(tmp_path: Path) -> None:
+    path = write_urdf(tmp_path, *GEPETTO)
+    with pytest.raises(HarnessError, match="settings of a simulation must be written into an MJCF, got a URDF"):
+        patched(ModelFile(path=path), Patch(option={"timestep": "0.001"}, equalities={}), 1)
+
+
+def test_a_new_robot_gets_the_loop_file_too(tmp_path: Path) -> None:
+    folder = add_robot("linkage", write_urdf(tmp_path, *GEPETTO), catalogue=tmp_path / "robots")
+    assert len(load_folder(folder).mechanism().closures) == 1
+
+
+def test_the_tree_is_that_of_pinocchio(tmp_path: Path) -> None:
+    pinocchio = pytest.importorskip("pinocchio")
+    model = pinocchio.buildModelFromXML(f'<robot name="four_bar">{TREE}</robot>')
+    mechanism = read(write_urdf(tmp_path, TRANSMISSION))
+    q = np.array([0.3, -0.8, 0.5])
+    order = [model.names[k] for k in range(1, model.njoints)]
+    here = [joint.name for joint in mechanism.joints]
+    places = [order.index(name) for name in here]
+    # hinges without limits are unit circles in Pinocchio
+    full = np.concatenate([(np.cos(q[here.index(name)]), np.sin(q[here.index(name)])) for name in order])
+    M = pinocchio.crba(model, model.createData(), full)
+    M = np.triu(M) + np.triu(M, 1).T
+    assert inertia_matrix(State.at_rest(mechanism, q[None]))[0] == pytest.approx(M[np.ix_(places, places)], abs=1e-13)

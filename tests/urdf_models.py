@@ -1,0 +1,108 @@
+"""The upright four-bar of `planar_four_bar` as a URDF, with its loop in every dialect; all joints are zero at START."""
+
+from pathlib import Path
+
+import numpy as np
+
+from tests.planar_four_bar import COUPLER, CRANK, GROUND, ROCKER, START, terms
+
+LENGTHS = {"crank": CRANK, "coupler": COUPLER, "rocker": ROCKER}
+CRANK_ANGLE, COUPLER_ANGLE, ROCKER_ANGLE = map(float, terms(START).positions)
+"""Angles of the bars at START, of the coupler relative to the crank [rad]."""
+CLOSED_AT = (
+    float(GROUND + ROCKER * np.cos(ROCKER_ANGLE)),
+    float(ROCKER * np.sin(ROCKER_ANGLE)),
+)
+"""Point of the loop at START in the frame of the base [m]."""
+
+
+def bar(name: str) -> str:
+    """A link with the inertia of a rod along X, in an inertial frame that is turned."""
+    length = LENGTHS[name]
+    thin, about = 1e-3 * length**3 / 12, length * length**2 / 12
+    return (
+        f'<link name="{name}"><inertial><origin xyz="{length / 2!r} 0 0" rpy="0 0 {np.pi / 2!r}"/>'
+        f'<mass value="{length}"/>\n'
+        f'<inertia ixx="{about!r}" iyy="{thin!r}" izz="{about!r}" ixy="0" ixz="0" iyz="0"/></inertial>'
+        '<visual><geometry><mesh filename="package://absent/bar.stl"/></geometry></visual></link>'
+    )
+
+
+def hinge(name: str, parent: str, x: float, angle: float, limit: str = "") -> str:
+    """A joint about Z."""
+    return (
+        f'<joint name="{name}" type="continuous"><parent link="{parent}"/><child link="{name}"/>'
+        f'<origin xyz="{x!r} 0 0" rpy="0 0 {angle!r}"/><axis xyz="0 0 1"/>{limit}</joint>'
+    )
+
+
+TREE = f"""
+<link name="ground"/>
+<link name="base_link"/>
+<joint name="upright" type="fixed"><parent link="ground"/><child link="base_link"/>
+  <origin xyz="0 0 0.3" rpy="{np.pi / 2!r} 0 0"/></joint>
+{bar("crank")}
+{bar("coupler")}
+{bar("rocker")}
+{hinge("crank", "base_link", 0.0, CRANK_ANGLE)}
+{hinge("coupler", "crank", CRANK, COUPLER_ANGLE)}
+{hinge("rocker", "base_link", GROUND, ROCKER_ANGLE)}
+"""
+TRANSMISSION = '<transmission name="t"><joint name="crank"/><actuator name="m"/></transmission>'
+
+
+def constraint(kind: str, more: str = "") -> str:
+    """The loop as an element of the URDF."""
+    return (
+        f'<constraint name="loop" type="{kind}"><parent link="coupler"/><child link="rocker"/>'
+        f'<parent_origin xyz="{COUPLER} 0 0"/><child_origin xyz="{ROCKER} 0 0"/>'
+        f'<parent_axis xyz="0 0 1"/><child_axis xyz="0 0 1"/>{more}</constraint>'
+    )
+
+
+FRAMES = "".join(
+    f'<link name="end_{name}"/><joint name="fix_{name}" type="fixed"><parent link="{name}"/>'
+    f'<child link="end_{name}"/><origin xyz="{LENGTHS[name]} 0 0" rpy="0 0 {angle!r}"/></joint>'
+    for name, angle in (("coupler", 0.0), ("rocker", CRANK_ANGLE + COUPLER_ANGLE - ROCKER_ANGLE))
+)
+"""Links that coincide where the loop is closed, at START with their axes too."""
+DIALECTS: dict[str, tuple[str, str, str]] = {
+    "constraint, spherical": (constraint("spherical") + TRANSMISSION, "", ""),
+    "constraint, revolute": (constraint("revolute") + TRANSMISSION, "", ""),
+    "solidworks": (
+        "",
+        "loop_closures.yaml",
+        f"closures:\n- link_a: coupler\n  link_b: rocker\n  point: [{CLOSED_AT[0]!r}, {CLOSED_AT[1]!r}, 0]\n"
+        "  axis: [0, 0, 1]\ndependent: [coupler, rocker]\nindependent: [crank]\n",
+    ),
+    "robonex": (
+        "",
+        "loop_closures.yaml",
+        f"pin_loops:\n- name: pin\n  parent: coupler\n  child: rocker\n  parent_xyz: [{COUPLER}, 0, 0]\n"
+        f"  child_xyz: [{ROCKER}, 0, 0]\n  axis: [0, 0, 1]\nactuated_joints: [crank]\n",
+    ),
+    "Gepetto": (
+        FRAMES,
+        "robot.yaml",
+        "closed_loop: [[end_coupler, end_rocker]]\ntype: ['3d']\nname_mot: [crank]\n",
+    ),
+    "fusion2URDF": (
+        "",
+        "robot_data.yaml",
+        "joints:\n  crank: {type: continuous, passive: false}\n  coupler: {type: continuous, passive: true}\n"
+        "  rocker: {type: continuous, passive: true}\n"
+        "closing_joints:\n- name: close\n  type: revolute\n  parent: coupler\n  child: rocker\n"
+        f"  origin_xyz_m: [{COUPLER}, 0, 0]\n  origin_rpy_rad: [0.3, 0, 0]\n"
+        f"  axis: [0, {float(np.sin(0.3))!r}, {float(np.cos(0.3))!r}]\n",
+    ),
+}
+"""Elements added to the tree, name of the loop file and its content, by dialect."""
+
+
+def write_urdf(folder: Path, elements: str = "", loop_file: str = "", content: str = "") -> Path:
+    """Write a URDF of the four-bar with more elements, and a loop file beside it."""
+    path = folder / "model.urdf"
+    path.write_text(f'<?xml version="1.0"?>\n<robot name="four_bar">{TREE}{elements}</robot>\n', encoding="utf-8")
+    if loop_file:
+        (folder / loop_file).write_text(content, encoding="utf-8")
+    return path
