@@ -2,16 +2,24 @@
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from docs.kept_tables import ROOT
 from docs.transmission_tables import FILE
+from loopcheck.robots.catalogue import transmission_names
 from loopcheck.robots.transmission import load_transmission
+from tests.analytic.test_transmission_bounds import domain_of
 from tests.robots.test_transmission_data import FIGURES
 
+DENSE = {1: 2001, 2: 61, 3: 25}
+"""Poses of the search along each joint, by the number of joints."""
+DIGITS = 1 + 1e-5
+"""The table has six digits."""
 Figures: TypeAlias = Mapping[tuple[str, str, str], Mapping[Any, Any]]
 """Rows by transmission, quantity and part."""
 
@@ -38,6 +46,31 @@ def test_limits_are_below_the_ones_that_were_found(figures: Figures) -> None:
     limits = [row for (_, quantity, _), row in figures.items() if " limit, " in quantity]
     assert len(limits) >= 100
     assert all(0.9 * row["low"] <= row["bound"] <= row["low"] for row in limits)
+
+
+@pytest.mark.parametrize("name", transmission_names())
+def test_no_pose_of_a_dense_search_exceeds_a_published_bound(name: str, figures: Figures, tmp_path: Path) -> None:
+    transmission = load_transmission(name)
+    domain, n = domain_of(transmission, tmp_path), len(transmission.joint)
+    T = domain.transmission.motor_state(domain.grid(DENSE[n])).transmission
+    inverse, of = np.abs(np.linalg.inv(T)), {key[1:]: row for key, row in figures.items() if key[0] == name}
+    for j, joint in enumerate(transmission.joint_names):
+        assert (T[:, :, j] ** 2).sum(axis=1).max() <= of["armature factor", joint]["bound"] * DIGITS
+    limits = [leg.effort_limit for leg in transmission.leg]
+    most = np.array(limits) if all(limits) else np.ones(n)
+    asked = {
+        "effort": (inverse.swapaxes(1, 2), most),
+        "speed": (np.abs(T), np.array([leg.speed_limit for leg in transmission.leg])),
+    }
+    for quantity, (rows, largest) in asked.items():
+        if (f"{quantity} limit, alone", transmission.joint_names[0]) in of:
+            kinds = (
+                [of[f"{quantity} limit, {kind}", joint]["bound"] for joint in transmission.joint_names]
+                for kind in ("all together", "alone")
+            )
+            together, alone = map(np.array, kinds)
+            assert (np.einsum("tkj,j->tk", rows, together) <= largest * DIGITS).all()
+            assert (rows * alone <= largest[:, None] * DIGITS).all()
 
 
 def test_the_readme_shows_these_figures(figures: Figures) -> None:

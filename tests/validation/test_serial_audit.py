@@ -11,6 +11,7 @@ from loopcheck.robots.transmission import load_transmission
 from tests.validation.conftest import Command
 
 NAME = "limx_hu_d04_ankle_left"
+KNEE = "kuavo_5_knee_left"
 WRITTEN = """
 import numpy as np
 JOINTS, LEGS = {joints!r}, {legs!r}
@@ -155,22 +156,21 @@ def test_faults_are_found_without_a_closed_mechanism(
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_our_own_header_passes_as_a_library(loopcheck: Command, tmp_path: Path) -> None:
-    status, text = both(loopcheck("serial", NAME, "--out", tmp_path / "made", "--samples", "8"))
+    status, text = both(loopcheck("serial", KNEE, "--out", tmp_path / "made", "--samples", "8"))
     assert status == 0, text
     source = tmp_path / "made" / "all.c"
     source.write_text(
         '#include "transmission.h"\n'
-        "int ankle(const double *x, const double *xd, const double *tau, double *y, double *yd, double *motor)\n"
-        "{ double zero[2] = {0, 0}, T[4], ydd[2], own[2], still[2];\n"
+        "int knee(const double *x, const double *xd, const double *tau, double *y, double *yd, double *motor)\n"
+        "{ double zero[1] = {0}, T[1], ydd[1], own[1], still[1];\n"
         "  transmission_motors(x, zero, zero, zero, y, still, ydd, own, T);\n"
         "  int status = transmission_motors(x, zero, zero, tau, y, yd, ydd, motor, T);\n"
-        "  motor[0] -= own[0]; motor[1] -= own[1];\n"
-        "  yd[0] = T[0] * xd[0] + T[1] * xd[1]; yd[1] = T[2] * xd[0] + T[3] * xd[1]; return status; }\n"
+        "  motor[0] -= own[0]; yd[0] = T[0] * xd[0]; return status; }\n"
     )
-    library = tmp_path / "ankle.so"
+    library = tmp_path / "knee.so"
     subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", str(library), str(source), "-lm"], check=True)
     status, text = both(
-        loopcheck("serial", NAME, "--audit", f"{library}:ankle", "--accuracy", "1e-8", "--out", tmp_path / "audit")
+        loopcheck("serial", KNEE, "--audit", f"{library}:knee", "--accuracy", "1e-8", "--out", tmp_path / "audit")
     )
     assert status == 0, text
 
