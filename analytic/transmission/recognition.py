@@ -159,7 +159,7 @@ class _Parts:
     def _moments(self, rod: _Rod, pin: Array, along: Array, m: int) -> tuple[Array, Array]:
         """Of the mass of a rod, without the part that the serial model carries: see `Leg.rod` and `Leg.skew` [kg]."""
         square, moments, skew = float(along @ along), np.zeros(3), np.zeros(3)
-        normal = self._normal(rod, m)
+        normal = self._normal(rod, m, along)
         across = np.cross(normal, along) / square
         for b in rod.bodies:
             body, R = self.space.mechanism.bodies[b], self._now.R[0, b]
@@ -173,16 +173,26 @@ class _Parts:
             skew += mass * beside * normal
         return moments, np.where(np.abs(skew) > ROUND_OFF, skew, 0.0)
 
-    def _normal(self, rod: _Rod, m: int) -> Array:
-        """Normal of the plane in which a rod stays, world axes [-]; zero without such a plane."""
-        kinds = {self.space.mechanism.joints[j].kind for j in rod.joints}
-        carriers = (m,) if rod.hangs_on_crank else self.space.joints[: rod.link + 1]
-        if kinds != {"hinge"} or len(rod.joints) > 1:
+    def _normal(self, rod: _Rod, m: int, along: Array) -> Array:
+        """Normal of the plane in which a rod stays, world axes [-]; zero without such a plane.
+
+        On a hinge the rod turns about an axis that its carrier keeps; on several hinges if all that moves both its ends
+        stays in the plane.
+        """
+        if {self.space.mechanism.joints[j].kind for j in rod.joints} != {"hinge"}:
             return np.zeros(3)
-        normal = np.asarray(self._now.axes[0, self.space.mechanism.dof_slices[rod.joints[0]].start])
-        turning = [self._axis(j) for j in carriers if not self._slides(j)]
-        is_fixed = all(float(np.linalg.norm(np.cross(normal, axis))) < SAME for axis in turning)
-        return normal if is_fixed else np.zeros(3)
+        chain = self.space.joints[: rod.link + 1]
+        carriers = (m, *chain) if len(rod.joints) > 1 else (m,) if rod.hangs_on_crank else chain
+        turning, sliding = ([self._axis(j) for j in carriers if self._slides(j) is slides] for slides in (False, True))
+        in_plane = [*sliding, along / np.linalg.norm(along)] if len(rod.joints) > 1 else []
+        for j in rod.joints:
+            normal = np.asarray(self._now.axes[0, self.space.mechanism.dof_slices[j].start])
+            off = [np.linalg.norm(np.cross(normal, axis)) for axis in turning] + [
+                abs(normal @ axis) for axis in in_plane
+            ]
+            if max(off, default=0.0) < SAME:
+                return normal
+        return np.zeros(3)
 
     @cached_property
     def _routes(self) -> list[tuple[int, ...]]:

@@ -113,10 +113,12 @@ def test_efforts_with_rotors_cranks_and_rods_are_those_of_the_closed_mechanism(s
     assert effort_errors(state, light).max() > 1e-3
 
 
+@pytest.mark.parametrize("second", ["", '<joint name="idle" axis="1 0 0"/>'])
 @pytest.mark.parametrize(("rod", "axis"), [("-0.02 0.01 -.1", "0 1 0"), (".03 -0.01 -.25", "0 -1 0")])
-def test_a_rod_in_a_plane_may_have_its_mass_beside_its_line(rod: str, axis: str, tmp_path: Path) -> None:
+def test_a_rod_in_a_plane_may_have_its_mass_beside_its_line(rod: str, axis: str, second: str, tmp_path: Path) -> None:
     text = Path("robots/legs/knee.xml").read_text()
-    crooked = re.sub(r'(name="crank_rod" axis=)"0 1 0"(/>\s*<inertial [^>]*pos=)"[^"]*"', rf'\1"{axis}"\2"{rod}"', text)
+    hinge = r'(name="crank_rod" axis=)"0 1 0"/>(\s*<inertial [^>]*pos=)"[^"]*"'
+    crooked = re.sub(hinge, rf'\1"{axis}"/>{second}\2"{rod}"', text)
     assert crooked != text
     (tmp_path / "knee.xml").write_text(crooked)
     state = seen(tmp_path / "knee.xml", ["knee"], 0.24)
