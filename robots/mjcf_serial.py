@@ -11,7 +11,7 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.mjcf import compile_model
 from loopcheck.robots.model_file import ModelFile
-from loopcheck.robots.spec_elements import add_polynomial
+from loopcheck.robots.spec_elements import add_polynomial, text_of
 
 POINT = 1e-12
 """Moment of inertia of a point mass [kg m²]; MuJoCo requires more than 1e-15."""
@@ -87,7 +87,7 @@ def serial_text(model: ModelFile, cut: Cut) -> str:
     specs: list[Any] = []
     compile_model(replace(model, actuated=tuple(cut.motors)), partial(_apply, model, cut, specs))
     try:
-        text: str = specs[0].to_xml()
+        text = text_of(specs[0])
     except ValueError as error:  # a model can be computed without its pictures, but not written
         reason = " ".join(str(error).split())
         raise MechanismError(

@@ -1,6 +1,8 @@
-"""Elements added to an `MjSpec`: motors, and equalities that close loops."""
+"""Elements added to an `MjSpec`, motors and equalities that close loops, and its text."""
 
+import ctypes
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import mujoco
@@ -9,6 +11,10 @@ import numpy as np
 from loopcheck.robots.arrays import Array
 
 KINDS = {"hinge": mujoco.mjtJoint.mjJNT_HINGE, "slide": mujoco.mjtJoint.mjJNT_SLIDE, "ball": mujoco.mjtJoint.mjJNT_BALL}
+
+DIGITS = 15
+"""Of the numbers in a written MJCF."""
+GET_DIGITS, SET_DIGITS = "_mjPRIVATE__get_xml_precision", "_mjPRIVATE__set_xml_precision"
 
 
 def add_motor(spec: Any, joint: str) -> Any:
@@ -58,6 +64,27 @@ def add_closure(spec: Any, name: str, ends: Sequence[tuple[Any, Array]], *, is_w
     for site_name, (body, X) in zip(names, ends, strict=True):
         site = body.add_site()
         site.name, site.pos, site.quat = site_name, X[:3, 3], quaternion(X)
+
+
+def text_of(spec: Any) -> str:
+    """The MJCF of an `MjSpec` with 15 digits: MuJoCo writes 6, which moves efforts by 1e-6.
+
+    The number of digits is set by a function of MuJoCo's library that its headers do not declare; without it, 6 remain.
+
+    Raises:
+        ValueError: If a file that it names is missing.
+    """
+    files = Path(mujoco.__file__).parent.iterdir()
+    library = next((file for file in files if file.name.startswith(("libmujoco.", "mujoco.dll"))), None)
+    loaded = ctypes.CDLL(str(library)) if library else None
+    if not hasattr(loaded, SET_DIGITS):
+        return str(spec.to_xml())
+    before = getattr(loaded, GET_DIGITS)()
+    getattr(loaded, SET_DIGITS)(DIGITS)
+    try:
+        return str(spec.to_xml())
+    finally:
+        getattr(loaded, SET_DIGITS)(before)
 
 
 def pose(position: Array, quaternion: Array) -> Array:

@@ -29,6 +29,15 @@ def test_a_stand_in_is_the_tree_that_carries_most(tmp_path: Path) -> None:
     assert inertia["serial"].to_numpy() == pytest.approx(0.02 + 2 * 0.18**2 + 0.125 * (0.05**2 + 0.015**2), rel=1e-6)
 
 
+def test_no_digit_of_a_mass_is_lost(tmp_path: Path) -> None:
+    """MuJoCo writes six digits, which is 1e-6 of an effort."""
+    text = KNEE[0].read_text(encoding="utf-8")
+    (tmp_path / "knee.xml").write_text(text.replace('mass="0.25"', 'mass="0.12345678901234"'), encoding="utf-8")
+    made = read(write_stand_in(case_of(tmp_path / "knee.xml"), (), (), tmp_path).path)
+    closed = read(tmp_path / "knee.xml")
+    assert sum(body.mass for body in made.bodies) == pytest.approx(sum(body.mass for body in closed.bodies), rel=1e-13)
+
+
 def test_a_joint_that_carries_a_kept_one_follows(tmp_path: Path) -> None:
     """A foot on the shank, with the crank kept instead of the knee: the knee goes with the crank by a polynomial."""
     foot = '''<body name="foot" pos="0 0 -0.4"><joint name="ankle" axis="0 1 0" range="-.3 .3"/>
