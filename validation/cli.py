@@ -74,7 +74,7 @@ def cli(context: click.Context) -> int:
     """Check whether a physics engine gets the actuator efforts of a closed-loop robot right.
 
     A TARGET is the name of a catalogue robot (see `loopcheck list`), a model file (MJCF, or URDF with its loop file),
-    or a folder with robot.toml.
+    a folder with robot.toml, or atlas:NAME, a public model that is fetched at its commit (names: the atlas).
 
     \b
     Examples:

@@ -4,12 +4,15 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError
+from loopcheck.validation.studies.atlas import fetching
 from loopcheck.validation.studies.atlas.fetching import FetchError, fetched
 from loopcheck.validation.studies.atlas.manifest import MANIFEST, Entry, entries, is_inside
 from tests.validation.atlas_repository import NAME, SHELL, TEXTS, make_repository, write_manifest
+from tests.validation.conftest import Command
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +43,23 @@ def test_files_lie_as_in_the_repository_and_are_fetched_once(remotes: tuple[Path
     (path.parent.parent / "parts/part.xml").write_text("spoilt")
     assert fetched(entry, f"file://{tmp_path}/mirror") == path  # from the objects that are here already
     assert (path.parent.parent / "parts/part.xml").read_text() == TEXTS["parts/part.xml"]
+
+
+def test_a_public_model_is_a_target(
+    remotes: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loopcheck: Command
+) -> None:
+    folder, commit = remotes
+    entry = _entry(tmp_path, commit, "four bar/four_bar.xml")
+    monkeypatch.setattr(fetching, "PUBLIC", f"file://{folder}")
+    monkeypatch.setattr(fetching, "entries", lambda: [entry])
+    target = f"atlas:{entry.model.id}"
+    assert loopcheck("check", target, "--source", "analytic/lagrange", "--jobs", "1", "--out", tmp_path / "out")[0] == 0
+    summary = pd.read_csv(tmp_path / "out/summary.csv")
+    assert set(summary["robot"]) == {entry.model.id}
+    assert "agree" in set(summary["verdict"])
+    status, _, err = loopcheck("check", "atlas:no-such")
+    assert (status, len(err.splitlines())) == (2, 1)
+    assert entry.model.id in err
 
 
 def test_a_server_that_knows_filters_gives_what_is_needed_alone(tmp_path: Path, cache: Path) -> None:

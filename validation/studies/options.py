@@ -21,6 +21,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 RESULTS = Path("results")
 SCHEMA = "loopcheck.result/1"
 """Version of the JSON object that `--format json` prints."""
+ATLAS = "atlas:"
+"""Beginning of the name of a public model."""
 EXECUTION, TARGET, JUDGEMENT = "Execution", "Target", "Judgement"
 """Groups of options in `--help`."""
 
@@ -125,15 +127,32 @@ def _complete_target(_: click.Context, __: click.Parameter, incomplete: str) -> 
     return [*robots, CompletionItem(incomplete, type="file")]
 
 
+class Target(click.ParamType[str]):
+    """A TARGET; `atlas:NAME` becomes the folder of a public model, which is fetched at its commit."""
+
+    name = "target"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return a name or a path; raises a `HarnessError` for a model that is unknown or cannot be fetched."""
+        text = str(value)
+        if not text.startswith(ATLAS):
+            return text
+        from loopcheck.validation.studies.atlas.fetching import fetched_robot
+
+        return str(fetched_robot(text.removeprefix(ATLAS)))
+
+
 def _complete_source(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from loopcheck.validation.comparison.sources import every_name
 
     return [CompletionItem(name) for name in every_name() if name.startswith(incomplete)]
 
 
-target_argument = click.argument("target", metavar="TARGET", shell_complete=_complete_target)
-targets_argument = click.argument("targets", metavar="[TARGET]...", nargs=-1, shell_complete=_complete_target)
-"""One target, or several: a catalogue robot, a model file, or a folder with `robot.toml`."""
+target_argument = click.argument("target", metavar="TARGET", type=Target(), shell_complete=_complete_target)
+targets_argument = click.argument(
+    "targets", metavar="[TARGET]...", nargs=-1, type=Target(), shell_complete=_complete_target
+)
+"""One target, or several: a catalogue robot, a model file, a folder with `robot.toml`, or `atlas:NAME`."""
 
 mode_option = option(
     "--mode", default="", metavar="M", group=TARGET, help="Working mode: a keyframe.  [default: the first regular mode]"

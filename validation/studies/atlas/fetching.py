@@ -1,6 +1,8 @@
 """Fetches the files of a model into the user's cache, each held against the hash that the manifest has of it."""
 
 import hashlib
+import json
+import os
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -8,15 +10,16 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.catalogue import ROBOT_FILE
+from loopcheck.robots.errors import HarnessError, NotFoundError
 from loopcheck.validation.execution.folders import user_folder
 from loopcheck.validation.studies.atlas import git
 from loopcheck.validation.studies.atlas.git import SCHEMES, Item
-from loopcheck.validation.studies.atlas.manifest import Entry
+from loopcheck.validation.studies.atlas.manifest import Entry, entries
 from loopcheck.validation.studies.atlas.patching import patched_text
 
-FOLDER = "atlas"
-"""Folder of the models in the user's cache."""
+FOLDER, ROBOTS = "atlas", "robots"
+"""Folder of the models in the user's cache, and in it the folder of those that were targets."""
 PUBLIC = "https://github.com"
 """Default address of the repositories."""
 REMOTE = re.compile(rf"({'|'.join(SCHEMES)})://[^\s\x00-\x1f-][^\s\x00-\x1f]*")
@@ -69,6 +72,35 @@ def fetched(entry: Entry, remote: str = PUBLIC) -> Path:
         if entry.model.patches:
             _patch(entry, folder)
     return folder / entry.model.patched_path
+
+
+def fetched_robot(name: str) -> Path:
+    """Folder in the user's cache with the `robot.toml` of a public model.
+
+    Args:
+        name: Of a model of the manifest. Its initial pose in the manifest, if any, is left out.
+
+    Raises:
+        NotFoundError: If there is no such model.
+        FetchError: See `fetched`.
+        GitError: See `fetched`.
+        MechanismError: See `fetched`.
+    """
+    known = {entry.model.id: entry for entry in entries()}
+    if name not in known:
+        raise NotFoundError("model of the atlas", name, tuple(known))
+    entry = known[name]
+    path, folder = fetched(entry, PUBLIC), user_folder(FOLDER) / ROBOTS / name
+    folder.mkdir(parents=True, exist_ok=True)
+    table = {
+        "title": name,
+        "mjcf": os.path.relpath(path, folder),
+        "source": f"{entry.repository.repository}, commit {entry.repository.commit}, {entry.model.path}",
+        **({"actuated": list(entry.model.actuated)} if entry.model.actuated else {}),
+    }
+    # strings and lists of JSON are TOML
+    _write(folder / ROBOT_FILE, "".join(f"{key} = {json.dumps(table[key])}\n" for key in table).encode())
+    return folder
 
 
 def _patch(entry: Entry, folder: Path) -> None:
