@@ -2,6 +2,7 @@
 
 import ctypes
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from loopcheck.analytic.batch import cache as stored
-from loopcheck.analytic.batch.kernel import function
+from loopcheck.analytic.batch.kernel import function, map_function
 from loopcheck.analytic.batch.tape import Tape
 from loopcheck.analytic.batch.tracking import WEIGHTS, Columns
 from loopcheck.robots.arrays import Array
@@ -22,17 +23,16 @@ SOURCES = ("compiled.py", "kernel.py", "llvm.py", "tape.py", "tracking.py")
 """Sources that determine the machine code."""
 KEPT = 64
 """Functions that are kept in memory [-]."""
+PAGE = 512
+"""Numbers of a page of memory; columns a whole number of pages apart would share the same lines of a cache."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """The tapes of a mechanism to be compiled; two of the same key are the same."""
+class Module:
+    """Tapes to be compiled; two of the same key are the same."""
 
     key: str
     """Hash of the tapes, the compiler, its processor and these sources."""
-    newton: Tape = field(compare=False)
-    efforts: Tape = field(compare=False)
-    columns: Columns = field(compare=False)
 
     @property
     def is_compiled(self) -> bool:
@@ -40,14 +40,40 @@ class Job:
         return stored.read(self.key) is not None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job(Module):
+    """The path tracking of a mechanism."""
+
+    newton: Tape = field(compare=False)
+    efforts: Tape = field(compare=False)
+    columns: Columns = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapJob(Module):
+    """A tape for independent samples."""
+
+    tape: Tape = field(compare=False)
+    inputs: int = field(compare=False)
+
+
 def job(newton: Tape, efforts: Tape, columns: Columns) -> Job:
     """Module to compile, for arrays with so many columns."""
+    return Job(key=_key(newton, efforts, arrays=columns), newton=newton, efforts=efforts, columns=columns)
+
+
+def map_job(tape: Tape, inputs: int) -> MapJob:
+    """Module to compile, for a tape with so many inputs."""
+    return MapJob(key=_key(tape, arrays=inputs), tape=tape, inputs=inputs)
+
+
+def _key(*tapes: Tape, arrays: object) -> str:
     content = hashlib.sha256(_surroundings())
-    for tape in (newton, efforts):
+    for tape in tapes:
         for part in (tape.code, tape.constants, tape.outputs):
             content.update(np.ascontiguousarray(part).tobytes())
-    content.update(repr((columns, lanes_of_a_vector())).encode())
-    return Job(key=content.hexdigest(), newton=newton, efforts=efforts, columns=columns)
+    content.update(repr((arrays, lanes_of_a_vector())).encode())
+    return content.hexdigest()
 
 
 @cache
@@ -100,22 +126,65 @@ class Function:
 _WEIGHTS = WEIGHTS.ctypes.data
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Map:
+    """A compiled tape."""
+
+    call: Any
+    """By its address."""
+    engine: Any
+    """Holds the machine code."""
+    outputs: int
+
+    def __call__(self, inputs: list[Array]) -> Array:
+        """Outputs of the tape.
+
+        Args:
+            inputs: Inputs of the tape, in parts [any unit], each of shape (nt, part).
+
+        Returns:
+            Outputs [any unit], shape (outputs, nt); samples lie side by side.
+        """
+        width, nt = lanes_of_a_vector(), len(inputs[0])
+        groups = -(-nt // width)
+        size = width * (groups + (width * groups % PAGE == 0))
+        given, found = np.empty((sum(x.shape[1] for x in inputs), size)), np.empty((self.outputs, size))
+        np.concatenate([x.T for x in inputs], out=given[:, :nt])
+        given[:, nt:] = given[:, nt - 1 : nt]
+        self.call(given.ctypes.data, found.ctypes.data, given.strides[0], groups)
+        return found[:, :nt]
+
+
 @lru_cache(KEPT)
 def load(job: Job) -> Function:
     """The function of a mechanism, from the cache or compiled."""
+    engine = _engine(job, lambda: function(job.newton, job.efforts, job.columns, lanes_of_a_vector()))
+    pointer, number = ctypes.c_void_p, ctypes.c_int64
+    kinds = (ctypes.c_double, *[pointer] * 4, number, number, pointer, *[number] * 4)
+    return Function(call=ctypes.CFUNCTYPE(None, *kinds)(engine.get_function_address("track")), engine=engine)
+
+
+@lru_cache(KEPT)
+def load_map(job: MapJob) -> Map:
+    """The function of a tape, from the cache or compiled."""
+    engine = _engine(job, lambda: map_function(job.tape, job.inputs, lanes_of_a_vector()))
+    kinds = (*[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2)
+    call = ctypes.CFUNCTYPE(None, *kinds)(engine.get_function_address("map"))
+    return Map(call=call, engine=engine, outputs=len(job.tape.outputs))
+
+
+def _engine(module: Module, write: Callable[[], str]) -> Any:
+    """Machine code of a module, from the cache or compiled."""
     import llvmlite.binding as llvm
 
-    code = stored.read(job.key)
+    code = stored.read(module.key)
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     name, features = _processor()
     target = llvm.Target.from_default_triple().create_target_machine(
         cpu=name, features=features, opt=OPTIMIZATION, jit=True
     )
-    text = "" if code else function(job.newton, job.efforts, job.columns, lanes_of_a_vector())
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text), target)
-    engine.set_object_cache(lambda _, compiled: stored.write(job.key, compiled), lambda _: code)
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly("" if code else write()), target)
+    engine.set_object_cache(lambda _, compiled: stored.write(module.key, compiled), lambda _: code)
     engine.finalize_object()
-    pointer, number = ctypes.c_void_p, ctypes.c_int64
-    kinds = (ctypes.c_double, *[pointer] * 4, number, number, pointer, *[number] * 4)
-    return Function(call=ctypes.CFUNCTYPE(None, *kinds)(engine.get_function_address("track")), engine=engine)
+    return engine

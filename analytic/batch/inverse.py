@@ -4,18 +4,21 @@ A mechanism is traced once; the tapes run over the samples. A sample that they c
 not close, a pivot has become small or the mechanism has something that is not traced, is left to the plain version.
 """
 
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from importlib.util import find_spec
 
 import numpy as np
 
 from loopcheck.analytic.batch import compiled, tracking
+from loopcheck.analytic.batch.derivatives import Evaluation, is_compiled, of_efforts, want_blocks
+from loopcheck.analytic.batch.gradient import BLOCKS, Gradient, gradient
 from loopcheck.analytic.batch.lanes import Equations
 from loopcheck.analytic.batch.plain import misfit, path_tracer, plain_efforts, plain_poses, redo
 from loopcheck.analytic.batch.trace import Trace, trace
 from loopcheck.analytic.batch.tracking import TRUSTED, Columns, Track, columns_of
-from loopcheck.robots.arrays import AnyArray, Array, PositionSeries
+from loopcheck.robots.arrays import AnyArray, Array, EffortSeries, PositionSeries
 from loopcheck.robots.errors import LoopClosureError, MechanismError, ShapeError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Drive
@@ -51,12 +54,23 @@ class Batch:
     """Number of samples computed by the plain version."""
     extrapolated: int = 0
     """Number of samples that extrapolation from preceding samples closes without a Newton step."""
+    derivatives: Mapping[str, Array] = field(default_factory=dict)
+    """Requested derivatives of the efforts, along motions that keep the loops closed: `q`, `qd` and `qdd` along the
+    drives, shape (nt, na, drives), zero for redundant drives, which follow from others; `parameters` along the mass,
+    the first moments and the inertia (xx, xy, xz, yy, yz, zz) of each body about its origin in its axes, shape
+    (nt, na, bodies, 10). The samples of an entry lie side by side in memory."""
 
 
 def inverse_dynamics(
-    mechanism: Mechanism, drive: Drive, guess: Array, *, traced: Trace | None = None, evaluator: str = "auto"
+    mechanism: Mechanism,
+    drive: Drive,
+    guess: Array,
+    *,
+    traced: Trace | None = None,
+    evaluator: str = "auto",
+    derivatives: Collection[str] = (),
 ) -> Batch:
-    """Efforts of a closed-loop robot with prescribed drives.
+    """Efforts of a closed-loop robot with prescribed drives, and their derivatives.
 
     Args:
         drive: Positions, velocities and accelerations of `Mechanism.drives`.
@@ -64,13 +78,19 @@ def inverse_dynamics(
             path; or near each sample, shape (nt, nq).
         traced: Trace of the mechanism, if it exists already.
         evaluator: `plain`, `numpy` or `llvm`; `auto` takes the fastest available without waiting for a compiler.
+        derivatives: Any of `q`, `qd`, `qdd` and `parameters`, see `Batch.derivatives`. They are traced and compiled
+            once for a `traced`, otherwise at each call.
 
     Raises:
         ShapeError: If an array has the wrong shape or a number that is not finite.
+        NotFoundError: If a derivative is unknown.
         LoopClosureError: If loops cannot be closed; `time` is the number of the sample.
-        SingularityError: If the path meets a singularity or leaves the workspace; `time` is the number of the sample.
-        MechanismError: If the actuators do not determine the motion.
+        SingularityError: If the path meets a singularity or leaves the workspace, or, for derivatives, comes near a
+            singularity; `time` is the number of the sample.
+        MechanismError: If the actuators do not determine the motion, or derivatives are requested of a mechanism with
+            an element that is not traced.
     """
+    want_blocks(derivatives, BLOCKS)
     columns = columns_of(mechanism) if traced is None else traced.columns
     drive, guess = _arrays(columns, drive, guess)
     if traced is None and evaluator != "plain" and len(drive.q) >= FEWEST:
@@ -85,7 +105,56 @@ def inverse_dynamics(
         _want_finite(drive, guess)
         rest = _complete(mechanism, drive, guess, columns, records)
         extrapolated = np.add.reduce(records[:, columns.marks.stop - 1])
-    return Batch(effort=records[:, columns.effort], q=records[:, columns.q], plain=rest, extrapolated=int(extrapolated))
+    effort, q = records[:, columns.effort], records[:, columns.q]
+    found: Mapping[str, Array] = {}
+    if derivatives:
+        traced = traced or trace(mechanism, q[0])
+        found = _differentiated(traced, drive, q, effort, frozenset(derivatives), evaluator)
+    return Batch(effort=effort, q=q, plain=rest, extrapolated=int(extrapolated), derivatives=found)
+
+
+def _differentiated(
+    traced: Trace, drive: Drive, q: PositionSeries, effort: EffortSeries, wanted: frozenset[str], evaluator: str
+) -> Mapping[str, Array]:
+    """Derivatives of the efforts at closed samples."""
+    mechanism, shape = traced.mechanism, traced.shape
+    slopes = _gradient(traced, "parameters" in wanted)
+    joints = mechanism.actuated_joints
+    dofs = [mechanism.dof_slices[j].start for j in joints]
+    places = [dofs.index(dof) for dof in shape.independent]
+    evaluation = Evaluation(slopes, q, is_compiled=_runs_compiled(slopes, len(q), evaluator))
+    found = of_efforts(evaluation, drive.qd[:, places], drive.qdd[:, places], effort)
+    if places == list(range(len(joints))):
+        return {name: found[name] for name in BLOCKS if name in wanted}
+    return {
+        name: found[name] if name == "parameters" else _of_drives(found[name], places, len(joints)) for name in wanted
+    }
+
+
+def _of_drives(block: Array, places: list[int], drives: int) -> Array:
+    """Derivatives along all drives, shape (nt, na, drives).
+
+    Args:
+        block: Derivatives along the independent drives [any unit], shape (nt, na, n).
+        places: Numbers of the independent drives.
+        drives: Number of the drives.
+    """
+    of_drives = np.zeros((*block.shape[:2], drives))
+    of_drives[..., places] = block
+    return of_drives
+
+
+@lru_cache(maxsize=8)
+def _gradient(traced: Trace, parameters: bool) -> Gradient:
+    """The traced derivatives of a trace."""
+    return gradient(traced.shape, ("parameters",) if parameters else ())
+
+
+def _runs_compiled(slopes: Gradient, samples: int, evaluator: str) -> bool:
+    """Whether to run the derivatives in machine code."""
+    if evaluator == "auto":
+        return find_spec("llvmlite") is not None and (is_compiled(slopes) or _saves(len(slopes.tape.code), samples))
+    return evaluator == "llvm" and slopes.tape.registers <= MOST_REGISTERS
 
 
 def _complete(mechanism: Mechanism, drive: Drive, guess: PositionSeries, columns: Columns, records: Array) -> int:
@@ -180,9 +249,12 @@ def _is_compiled(traced: Trace) -> bool:
 
 def _pays(traced: Trace, samples: int) -> bool:
     """Whether machine code is soon worth the time of its compilation."""
-    instructions = len(traced.newton.code) + len(traced.efforts.code)
-    saved = instructions * (samples * DISPATCHING - COMPILING)
-    return saved > STARTING and find_spec("llvmlite") is not None
+    return _saves(len(traced.newton.code) + len(traced.efforts.code), samples) and find_spec("llvmlite") is not None
+
+
+def _saves(instructions: int, samples: int) -> bool:
+    """Whether the run of a tape in numpy takes longer than its compilation."""
+    return instructions * (samples * DISPATCHING - COMPILING) > STARTING
 
 
 @lru_cache(maxsize=8)

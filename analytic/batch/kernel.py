@@ -113,6 +113,29 @@ ret void
 }}
 """
 
+MAP = """\
+declare {vector} @llvm.sqrt.v{width}f64({vector})
+declare {vector} @llvm.fabs.v{width}f64({vector})
+declare {vector} @llvm.maximum.v{width}f64({vector}, {vector})
+declare {vector} @llvm.minimum.v{width}f64({vector}, {vector})
+
+define void @map(ptr %inputs, ptr %outputs, i64 %column, i64 %groups) {{
+entry:
+%never = icmp slt i64 %groups, 0
+br label %work
+
+work:
+%group = phi i64 [0, %entry], [%group.next, %{end}]
+{work}
+%group.next = add i64 %group, 1
+%has.more = icmp slt i64 %group.next, %groups
+br i1 %has.more, label %work, label %done
+
+done:
+ret void
+}}
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class _Inputs:
@@ -180,6 +203,35 @@ def function(newton: Tape, efforts: Tape, columns: Columns, width: int) -> str:
         efforts="\n".join([*_phis(step.vector, z), *motion.lines]),
         judge="\n".join(judgement.lines),
     )
+
+
+def map_function(tape: Tape, inputs: int, width: int) -> str:
+    """A module with the function `map` that computes a tape for groups of samples.
+
+    Its arguments are the inputs and the outputs, with the samples of a column side by side, the bytes from a column to
+    the next, and the number of groups of `width` samples.
+
+    Args:
+        inputs: Inputs of the tape that it may read [-].
+        width: Samples of a vector [-].
+    """
+    writer = Writer(width, "m")
+    start = writer.new(f"mul i64 %group, {8 * width}")
+
+    def place(array: str, column: int) -> str:
+        offset = writer.new(f"add i64 {start}, {writer.new(f'mul i64 %column, {column}')}")
+        return writer.new(f"getelementptr i8, ptr %{array}, i64 {offset}")
+
+    read = set(tape.code[:, 2:].ravel().tolist()) | set(tape.outputs.tolist())
+    registers = {
+        c: Value(writer, writer.new(f"load {writer.vector}, ptr {place('inputs', c)}, align 8"))
+        for c in range(inputs)
+        if c in read
+    }
+    for c, value in enumerate(straight_line(writer, tape, registers)):
+        writer.lines.append(f"store {writer.vector} {value.name}, ptr {place('outputs', c)}, align 8")
+    end = _divide(writer, "work")
+    return MAP.format(vector=writer.vector, width=width, end=end, work="\n".join(writer.lines))
 
 
 def _phis(vector: str, values: Mapping[str, Mapping[str, str]]) -> list[str]:

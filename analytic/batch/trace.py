@@ -9,6 +9,7 @@ import numpy as np
 from loopcheck.analytic.batch.elimination import Factors, factorize
 from loopcheck.analytic.batch.equations import (
     Link,
+    Moving,
     Row,
     closure_bias,
     closure_rows,
@@ -38,6 +39,7 @@ class Trace:
     """
 
     mechanism: Mechanism
+    shape: "Shape"
     columns: Columns
     """Of the records of samples."""
     newton: Tape
@@ -64,24 +66,38 @@ def trace(mechanism: Mechanism, q: JointPositions) -> Trace:
             f"{mechanism.model.path}: every degree of freedom must have an actuator for the traced equations"
         )
     independent = [mechanism.dof_slices[drive.joints[0]].start for drive in independent_drives(mechanism, q)]
-    joints = mechanism.actuated_joints
-    places = [mechanism.q_slices[j].start for j in joints]
-    driven = [mechanism.dof_slices[j].start for j in joints]
-    free = {mechanism.q_slices[j].start for j in joints if mechanism.dof_slices[j].start in independent}
-    following = [place for place in range(mechanism.nq) if place not in free]
-    shape = _Shape(mechanism, q, independent, following, places, driven)
+    shape = shape_of(mechanism, q, independent)
     return Trace(
         mechanism=mechanism,
+        shape=shape,
         columns=columns_of(mechanism),
         newton=_newton_tape(shape),
         efforts=_efforts_tape(shape),
     )
 
 
+def shape_of(mechanism: Mechanism, q: JointPositions, independent: list[int]) -> "Shape":
+    """Pose and coordinates of a trace.
+
+    Args:
+        q: A pose with closed loops [m or rad], shape (nq,).
+        independent: Dofs taken as independent coordinates.
+    """
+    joints = mechanism.actuated_joints
+    places = [mechanism.q_slices[j].start for j in joints]
+    driven = [mechanism.dof_slices[j].start for j in joints]
+    free = {mechanism.q_slices[j].start for j in joints if mechanism.dof_slices[j].start in independent}
+    following = [place for place in range(mechanism.nq) if place not in free]
+    return Shape(mechanism, q, independent, following, places, driven)
+
+
 @dataclass(frozen=True, slots=True)
-class _Shape:
+class Shape:
+    """Pose and coordinates of a trace."""
+
     mechanism: Mechanism
     pose: Array
+    """Joint positions with closed loops [m or rad], shape (nq,)."""
     independent: list[int]
     """Dofs taken as independent coordinates."""
     following: list[int]
@@ -98,13 +114,11 @@ class _Shape:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _State:
+class State:
     """Symbols of a sample, and the quantities derived from the positions."""
 
     graph: Graph
     q: AnyArray
-    given: list[list[Symbol]]
-    """Positions of the actuated joints; as inputs, also velocities and accelerations."""
     bodies: list[Link]
     rows: list[Row]
     factors: Factors
@@ -114,24 +128,71 @@ class _State:
         return _largest(abs(row.residual) for row in self.rows)
 
 
-def _state(shape: _Shape, given: int) -> _State:
-    """A new graph with the inputs of a tape, run up to the factors of Φᵘ; `given` counts derivatives, q included."""
-    mechanism, graph = shape.mechanism, Graph()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dynamics:
+    """Symbols of a sample in motion."""
+
+    qd: AnyArray
+    """Joint velocities, shape (nv,)."""
+    qdd: AnyArray
+    """Joint accelerations, shape (nv,)."""
+    changes: list[Scalar]
+    """Φ̇ q̇ of each row."""
+    moving: list[Moving]
+    tau: AnyArray
+    """Efforts on the joints of the spanning tree, shape (nv,)."""
+
+
+def state_of(shape: Shape, graph: Graph, q: AnyArray) -> State:
+    """Poses, closures and factors of Φᵘ at symbolic positions.
+
+    Args:
+        q: Joint positions [m or rad], shape (nq,).
+    """
+    mechanism = shape.mechanism
+    bodies = links(mechanism, q)
+    rows = closure_rows(mechanism, bodies, q)
+    column = {dof: k for k, dof in enumerate(shape.dependent)}
+    Phi_u = [{column[dof]: a for dof, a in row.columns.items() if dof in column} for row in rows]
+    factors = factorize(Phi_u, len(column))
+    return State(graph=graph, q=q, bodies=bodies, rows=rows, factors=factors)
+
+
+def dynamics(shape: Shape, state: State, qd: AnyArray, qdd: AnyArray) -> Dynamics:
+    """Motion that keeps the loops closed, and its efforts on the tree.
+
+    Args:
+        qd: Joint velocities [m/s or rad/s], those of the dependent dofs zero, shape (nv,).
+        qdd: Joint accelerations [m/s² or rad/s²], those of the dependent dofs zero, shape (nv,).
+    """
+    mechanism, rows, solve = shape.mechanism, state.rows, state.factors.solve
+    qd, qdd = qd.copy(), qdd.copy()
+    qd[shape.dependent] = solve([-along(row, qd) for row in rows])
+    bias = motions(mechanism, state.bodies, qd, np.zeros(mechanism.nv, dtype=object))
+    changes = closure_bias(mechanism, state.bodies, bias, state.q, qd)
+    qdd[shape.dependent] = solve([-(along(row, qdd) + c) for row, c in zip(rows, changes, strict=True)])
+    moving = motions(mechanism, state.bodies, qd, qdd)
+    tau = tree_efforts(mechanism, state.bodies, moving) + joint_efforts(mechanism, state.q, qd, qdd)
+    return Dynamics(qd=qd, qdd=qdd, changes=changes, moving=moving, tau=tau)
+
+
+def _state(shape: Shape, given: int) -> tuple[State, list[list[Symbol]]]:
+    """The inputs of a tape in a new graph, run up to the factors of Φᵘ.
+
+    Returns:
+        The state, and positions of the actuated joints with `given` − 1 of their derivatives.
+    """
+    graph = Graph()
     q = np.array([graph.input(float(x)) for x in shape.pose], dtype=object)
     drive = [[graph.input(float(x)) for x in shape.pose[shape.places]]]
     drive += [[graph.input(1.0) for _ in shape.places] for _ in range(given - 1)]
     for place, x in zip(shape.places, drive[0], strict=True):
         if place not in shape.following:
             q[place] = x
-    bodies = links(mechanism, q)
-    rows = closure_rows(mechanism, bodies, q)
-    column = {dof: k for k, dof in enumerate(shape.dependent)}
-    Phi_u = [{column[dof]: a for dof, a in row.columns.items() if dof in column} for row in rows]
-    factors = factorize(Phi_u, len(column))
-    return _State(graph=graph, q=q, given=drive, bodies=bodies, rows=rows, factors=factors)
+    return state_of(shape, graph, q), drive
 
 
-def _newton_step(shape: _Shape, state: _State) -> tuple[list[Scalar], list[Scalar]]:
+def _newton_step(shape: Shape, state: State) -> tuple[list[Scalar], list[Scalar]]:
     """The positions after a Newton step on the loops; the largest residual before it, and the largest step."""
     step = np.zeros(shape.mechanism.nv, dtype=object)
     step[shape.dependent] = state.factors.solve([-row.residual for row in state.rows])
@@ -139,41 +200,34 @@ def _newton_step(shape: _Shape, state: _State) -> tuple[list[Scalar], list[Scala
     return list(_retract(shape.mechanism, state.q, step)), [state.residual(), size]
 
 
-def _newton_tape(shape: _Shape) -> Tape:
-    state = _state(shape, 1)
+def _newton_tape(shape: Shape) -> Tape:
+    state, _ = _state(shape, 1)
     moved, sizes = _newton_step(shape, state)
     return assemble_tape(state.graph, [*moved, *sizes])
 
 
-def _efforts_tape(shape: _Shape) -> Tape:
-    mechanism, dependent = shape.mechanism, shape.dependent
-    state = _state(shape, 3)
+def _efforts_tape(shape: Shape) -> Tape:
+    state, given = _state(shape, 3)
     rows, factors = state.rows, state.factors
     moved, sizes = _newton_step(shape, state)
-    qd, qdd = (_independent_rates(shape, rates) for rates in state.given[1:])
-    qd[dependent] = factors.solve([-_along(row, qd) for row in rows])
-    bias = motions(mechanism, state.bodies, qd, np.zeros(mechanism.nv, dtype=object))
-    changes = closure_bias(mechanism, state.bodies, bias, state.q, qd)
-    qdd[dependent] = factors.solve([-(_along(row, qdd) + c) for row, c in zip(rows, changes, strict=True)])
-    moving = motions(mechanism, state.bodies, qd, qdd)
-    tau = tree_efforts(mechanism, state.bodies, moving) + joint_efforts(mechanism, state.q, qd, qdd)
-    multipliers = factors.solve_transposed(list(tau[dependent]), len(rows))
-    force = [tau[i] - _across(rows, i, multipliers) for i in shape.independent]
+    motion = dynamics(shape, state, *(_independent_rates(shape, rates) for rates in given[1:]))
+    multipliers = factors.solve_transposed(list(motion.tau[shape.dependent]), len(rows))
+    force = [motion.tau[i] - across(rows, i, multipliers) for i in shape.independent]
     effort, pivots = _least_effort(shape, rows, factors, force)
     pivots += factors.relative_pivots
-    guard = (smallest(map(abs, pivots)) if pivots else 1.0) * _conditioning(shape)
+    guard = (smallest(map(abs, pivots)) if pivots else 1.0) * conditioning_at(shape)
     orientation = np.prod(np.array(factors.relative_pivots, object))
-    apart = _apart(shape, state, qd, qdd)
+    apart = _apart(shape, state.q, motion, given)
     return assemble_tape(state.graph, [*moved, *effort, *sizes, guard, orientation, apart])
 
 
-def _conditioning(shape: _Shape) -> float:
+def conditioning_at(shape: Shape) -> float:
     """Smallest singular value of Φᵘ relative to the largest at the pose of the trace [-]."""
     Phi_u = closure_jacobian_at(shape.mechanism, shape.pose[None])[..., shape.dependent]
     return float(conditioning(Phi_u)[0][0]) if shape.dependent else 1.0
 
 
-def _independent_rates(shape: _Shape, given: list[Symbol]) -> AnyArray:
+def _independent_rates(shape: Shape, given: list[Symbol]) -> AnyArray:
     """Joint rates with the rates of the dependent joints zero, shape (nv,)."""
     rates = np.zeros(shape.mechanism.nv, dtype=object)
     for dof, rate in zip(shape.driven, given, strict=True):
@@ -182,17 +236,22 @@ def _independent_rates(shape: _Shape, given: list[Symbol]) -> AnyArray:
     return rates
 
 
-def _along(row: Row, rates: AnyArray) -> Scalar:
+def along(row: Row, rates: AnyArray) -> Scalar:
+    """Rate of a row's residual.
+
+    Args:
+        rates: Joint velocities [m/s or rad/s], shape (nv,).
+    """
     return sum((a * rates[dof] for dof, a in row.columns.items()), 0.0)
 
 
-def _across(rows: list[Row], dof: int, multipliers: list[Scalar]) -> Scalar:
+def across(rows: list[Row], dof: int, multipliers: list[Scalar]) -> Scalar:
     """A row of Φᵀ times the multipliers."""
     return sum((row.columns[dof] * y for row, y in zip(rows, multipliers, strict=True) if dof in row.columns), 0.0)
 
 
 def _least_effort(
-    shape: _Shape, rows: list[Row], factors: Factors, force: list[Scalar]
+    shape: Shape, rows: list[Row], factors: Factors, force: list[Scalar]
 ) -> tuple[list[Scalar], list[Symbol]]:
     """Efforts of least norm for a force on the independent coordinates, with the relative pivots of that.
 
@@ -221,23 +280,23 @@ def _least_effort(
     return efforts, square.relative_pivots
 
 
-def _actuator_row(shape: _Shape, rows: list[Row], factors: Factors, joint: int, gear: float) -> list[Scalar]:
+def _actuator_row(shape: Shape, rows: list[Row], factors: Factors, joint: int, gear: float) -> list[Scalar]:
     """Velocity of an actuator per independent velocity."""
     dof = shape.mechanism.dof_slices[joint].start
     if dof in shape.independent:
         return [gear if other == dof else 0.0 for other in shape.independent]
     unit: list[Scalar] = [gear if other == dof else 0.0 for other in shape.dependent]
     weights = factors.solve_transposed(unit, len(rows))
-    return [-_across(rows, other, weights) for other in shape.independent]
+    return [-across(rows, other, weights) for other in shape.independent]
 
 
-def _apart(shape: _Shape, state: _State, qd: AnyArray, qdd: AnyArray) -> Scalar:
+def _apart(shape: Shape, q: AnyArray, motion: Dynamics, given: list[list[Symbol]]) -> Scalar:
     """Distance of dependent actuated joints from their prescribed motion, over 1 + its size."""
     gaps = []
     for k, (place, dof) in enumerate(zip(shape.places, shape.driven, strict=True)):
         if dof not in shape.independent:
-            for value, given in zip((state.q[place], qd[dof], qdd[dof]), state.given, strict=True):
-                gaps.append(abs(value - given[k]) / (abs(given[k]) + 1.0))
+            for value, wanted in zip((q[place], motion.qd[dof], motion.qdd[dof]), given, strict=True):
+                gaps.append(abs(value - wanted[k]) / (abs(wanted[k]) + 1.0))
     return _largest(gaps)
 
 

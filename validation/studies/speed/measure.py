@@ -40,6 +40,11 @@ FEW = (1, 3, 10, 30, 100, 300)
 ENOUGH = 300
 """Smallest number of samples in a timed call, for the resolution of the clock."""
 BATCH, SCATTERED = "batch", "batch, a guess for each sample"
+DERIVED = {
+    "batch with derivatives": ("q", "qd", "qdd"),
+    "batch with derivatives, parameters too": ("q", "qd", "qdd", "parameters"),
+}
+"""Derivatives of the efforts in a batch."""
 GUESS = 1e-3
 """Distance of the guesses from scattered samples [m or rad]."""
 SIMULATIONS = ("mujoco/forward", "pybullet/forward")
@@ -170,6 +175,17 @@ def _ways(case: Case, motion: Any, drive: Drive, traced: Trace | None) -> dict[s
     """Everything that computes the efforts, by name, with the number of samples it does."""
     count = len(motion.t)
     ways = {**_batches(case.mechanism, drive, motion.q[0], traced), **_loops(case, motion)}
+    if traced:
+        for name, wanted in DERIVED.items():
+            act = partial(
+                inverse_dynamics,
+                *(case.mechanism, drive, motion.q[0]),
+                traced=traced,
+                evaluator=_evaluator(),
+                derivatives=wanted,
+            )
+            act()  # traces and compiles
+            ways[name] = (act, len(drive.q))
     for source in (Noc(), Lagrange()):
         ways[source.name] = (lambda source=source: source.compute_efforts(case, motion), count)  # type: ignore[misc]
     for name in ("mujoco/kkt", "pybullet/kkt"):

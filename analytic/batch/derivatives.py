@@ -1,0 +1,173 @@
+"""Derivatives of efforts and accelerations from the traced forces on the independent coordinates.
+
+The equations of motion are G(q, q̇, q̈, τ) = f − Aᵀ τ = 0, A = S L the rates of the actuators. Both inverse and forward
+dynamics follow from the derivatives of G with the other quantities held.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from loopcheck.analytic.batch import compiled
+from loopcheck.analytic.batch.gradient import BLOCKS, CONSTANTS, Gradient, gradient
+from loopcheck.analytic.batch.interpreter import outputs
+from loopcheck.analytic.batch.trace import shape_of
+from loopcheck.analytic.kinematics.closures import closure_jacobian_at
+from loopcheck.analytic.kinematics.continuation import conditioning
+from loopcheck.robots.arrays import AnyArray, Array, EffortSeries, PositionSeries
+from loopcheck.robots.errors import NotFoundError, SingularityError
+
+RESOLVED = 1e-3
+"""Conditioning of Φᵘ below which derivatives are refused [-]: round-off of the state grows with its inverse square."""
+WEAK = 0.02
+"""Smallest pivot relative to that at the pose of a trace [-]; below it, the elimination loses digits."""
+BLOCK = 1024
+"""Samples that the interpreter computes at once."""
+
+
+def want_blocks(wanted: Collection[str], known: Sequence[str]) -> None:
+    """Raise if a derivative is unknown.
+
+    Raises:
+        NotFoundError: Names the known derivatives.
+    """
+    for name in wanted:
+        if name not in known:
+            raise NotFoundError("derivative", name, known)
+
+
+class Evaluation:
+    """The tape of the derivatives at closed samples; samples with weak pivots are traced again at their pose."""
+
+    def __init__(self, traced: Gradient, q: PositionSeries, *, is_compiled: bool) -> None:
+        """Positions with closed loops.
+
+        Args:
+            is_compiled: Whether to run machine code.
+        """
+        self.traced, self.q = traced, q
+        self._parts: list[tuple[Gradient, AnyArray]] = []
+        self._run = compiled.load_map(_job(traced)) if is_compiled else None
+
+    def __call__(self, rates: Array, changes: Array, *acting: Array) -> dict[str, Array]:
+        """Outputs of the tape.
+
+        Args:
+            rates: Velocities of the independent dofs [m/s or rad/s], shape (nt, n).
+            changes: Accelerations of the independent dofs [m/s² or rad/s²], shape (nt, n).
+            acting: Efforts τ of `Gradient.actuators` (nt, m) and y (nt, n) [any unit], if there are such actuators.
+
+        Raises:
+            SingularityError: If a sample is too near to a singularity; `time` is its number.
+        """
+        inputs = [self.q, rates, changes, *(acting if self.traced.actuators else ())]
+        values = self._run(inputs) if self._run else _interpreted(self.traced, inputs)
+        if not self._parts:
+            self._parts = [(self.traced, np.arange(len(self.q))), *self._again(values)]
+        for traced, samples in self._parts[1:]:
+            values[:, samples] = _interpreted(traced, [x[samples] for x in inputs])
+        return {name: values[place].T for name, place in self.traced.blocks.items()}
+
+    def _again(self, values: Array) -> list[tuple[Gradient, AnyArray]]:
+        """Traces at further poses, with their samples."""
+        guard = values[self.traced.blocks["guard"]][0]
+        left = np.flatnonzero(~((guard >= WEAK) & (guard * self.traced.conditioning >= RESOLVED)))
+        shape, parts = self.traced.shape, []
+        _refuse_unresolved(self.traced, self.q, left)
+        while left.size:
+            again = gradient(shape_of(shape.mechanism, self.q[left[0]], shape.independent), tuple(self.traced.blocks))
+            padded = np.zeros((len(left), again.inputs))
+            padded[:, : self.q.shape[1]] = self.q[left]
+            fits = _interpreted(again, [padded])[again.blocks["guard"]][0] >= WEAK
+            parts.append((again, left[fits]))
+            left = left[~fits]
+        return parts
+
+
+def _refuse_unresolved(traced: Gradient, q: PositionSeries, samples: AnyArray) -> None:
+    """Raise if samples are too near to a singularity for derivatives."""
+    shape = traced.shape
+    if not (samples.size and shape.dependent):
+        return
+    ratios = conditioning(closure_jacobian_at(shape.mechanism, q[samples])[..., shape.dependent])[0]
+    worst = int(np.argmin(ratios))
+    if ratios[worst] < RESOLVED:
+        raise SingularityError(
+            f"{shape.mechanism.model.path}: derivatives at sample {samples[worst]} are not resolved: ratio of smallest "
+            f"to largest singular value of the passive closure Jacobian must be at least {RESOLVED:g}, got "
+            f"{ratios[worst]:.3g}. Keep away from the singularity",
+            time=float(samples[worst]),
+            singular_value=float(ratios[worst]),
+        )
+
+
+def _interpreted(traced: Gradient, inputs: list[Array]) -> Array:
+    """Outputs of the tape by numpy, shape (outputs, nt)."""
+    columns = np.concatenate(inputs, axis=1).T
+    blocks = range(0, columns.shape[1], BLOCK)
+    with np.errstate(all="ignore"):  # a weak sample may hold anything
+        return np.concatenate([outputs(traced.tape, columns[:, k : k + BLOCK]) for k in blocks], axis=1)
+
+
+@lru_cache(maxsize=8)
+def _job(traced: Gradient) -> compiled.MapJob:
+    """Module to compile; cached, as tapes are long."""
+    return compiled.map_job(traced.tape, traced.inputs)
+
+
+def is_compiled(traced: Gradient) -> bool:
+    """Whether machine code of the derivatives is in the cache."""
+    return _job(traced).is_compiled
+
+
+def of_efforts(evaluation: Evaluation, rates: Array, changes: Array, effort: EffortSeries) -> Mapping[str, Array]:
+    """Derivatives of efforts of least norm along the independent coordinates and the parameters.
+
+    Args:
+        rates: Velocities of the independent dofs [m/s or rad/s], shape (nt, n).
+        changes: Accelerations of the independent dofs [m/s² or rad/s²], shape (nt, n).
+
+    Returns:
+        `q`, `qd`, `qdd` of shape (nt, na, n); `parameters` of shape (nt, na, bodies, 10) if they are traced.
+    """
+    traced = evaluation.traced
+    mechanism, n = traced.shape.mechanism, len(traced.shape.independent)
+    acting = effort[:, traced.actuators]
+    found = evaluation(rates, changes, acting, np.zeros_like(rates))
+    blocks = _blocks(traced, found)
+    if traced.is_direct:
+        return blocks
+    A, W2 = _actuator_rates(traced, found), np.diag(mechanism.effort_scales**2)
+    normal = A.swapaxes(1, 2) @ W2 @ A
+    P = W2 @ A @ np.linalg.inv(normal)
+    of_efforts = {name: _matrix(P @ _flat(block), block) for name, block in blocks.items()}
+    if traced.actuators:
+        y: Array = np.linalg.inv(normal) @ A.swapaxes(1, 2) @ effort[..., None]
+        mixed = evaluation(rates, changes, acting, y[..., 0])["mixed"].reshape(len(y), -1, n)
+        internal = W2 - P @ A.swapaxes(1, 2) @ W2
+        of_efforts["q"] += internal[..., list(traced.actuators)] @ mixed
+    return of_efforts
+
+
+def _blocks(traced: Gradient, found: Mapping[str, Array]) -> dict[str, Array]:
+    """Derivatives of the forces, each of shape (nt, n, columns) or (nt, n, bodies, 10)."""
+    n = len(traced.shape.independent)
+    shapes = dict.fromkeys(BLOCKS[:3], (n, n)) | {"parameters": (n, len(traced.shape.mechanism.bodies), CONSTANTS)}
+    return {name: found[name].reshape(-1, *shapes[name]) for name in BLOCKS if name in found}
+
+
+def _actuator_rates(traced: Gradient, found: Mapping[str, Array]) -> Array:
+    """Rates of the actuators per independent velocity A = S L [-], shape (nt, na, n)."""
+    selection = traced.shape.mechanism.selection[:, traced.shape.independent]
+    A = np.repeat(selection[None], len(found["guard"]), axis=0)
+    A[:, traced.actuators] = found["rates"].reshape(len(A), -1, A.shape[2])
+    return A
+
+
+def _flat(block: Array) -> Array:
+    return block.reshape(*block.shape[:2], -1)
+
+
+def _matrix(flat: Array, block: Array) -> Array:
+    return flat.reshape(*flat.shape[:2], *block.shape[2:])

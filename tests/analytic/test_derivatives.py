@@ -1,0 +1,198 @@
+"""Derivatives of the batch against 50-digit differences through the solved loops, and against `noc`."""
+
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from loopcheck.analytic.batch import derivatives, inverse_dynamics
+from loopcheck.analytic.batch.gradient import CONSTANTS, PAIRS
+from loopcheck.analytic.batch.trace import Shape, shape_of, trace
+from loopcheck.analytic.kinematics.closures import closure_jacobian_at
+from loopcheck.analytic.kinematics.continuation import conditioning
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.catalogue import names
+from loopcheck.robots.errors import MechanismError, NotFoundError, SingularityError
+from loopcheck.robots.mechanism import Body, Mechanism
+from loopcheck.robots.motion import Drive, Motion
+from loopcheck.robots.robot import Case, load, make_case, representative_case
+from tests import closed_chains
+from tests.analytic.test_batch import PLAIN, UNDRIVEN
+from tests.analytic.test_closed_chains import states
+from tests.conftest import CaseMaker
+from tests.fifty_digits import slopes
+
+ROUND_OFF = 1e-12
+"""Error relative to the largest derivative of its block [-], where the conditioning exceeds 0.03."""
+VANISHING = 1e-9
+"""Size of a block relative to the efforts below which all its terms cancel [1/m, s, s² or 1/rad]."""
+BLOCKS = ("q", "qd", "qdd")
+NEEDS_LLVM = pytest.mark.skipif(
+    find_spec("llvmlite") is None, reason="llvmlite is not installed: pip install 'loopcheck[fast]'"
+)
+
+
+def _agrees(mechanism: Mechanism, q: Array, drive: Drive) -> None:
+    """Compare the derivatives at closed samples; the scale of a block that vanishes is the peak of the efforts."""
+    traced = trace(mechanism, q[0])
+    batch = inverse_dynamics(mechanism, drive, q, traced=traced, evaluator="numpy", derivatives=BLOCKS)
+    for k in {len(q) // 3, len(q) - 1}:
+        reference = slopes(traced, batch.q[k], Drive(*(x[k] for x in drive)))
+        for name, block in zip(BLOCKS, reference, strict=True):
+            found, peak = batch.derivatives[name], np.abs(batch.effort).max()
+            size = np.abs(found).max()
+            scale = peak if size < VANISHING * peak else size
+            assert np.abs(found[k] - block).max() <= ROUND_OFF * scale, name
+
+
+def test_equal_50_digit_differences_on_the_zoo(zoo_name: str, zoo_case: Case, zoo_motion: Motion) -> None:
+    """Welds, ball and universal joints, coordinate closures, slides and trees."""
+    if zoo_name in UNDRIVEN | PLAIN | {"six_legs"}:
+        pytest.skip("not traced, or long")
+    _agrees(zoo_case.mechanism, zoo_motion.q, zoo_motion.law(zoo_motion.t))
+
+
+def test_equal_50_digit_differences_with_redundant_drives() -> None:
+    case = make_case(load("2pur2rpu"), variant="default", mode="home", configuration="vertical")
+    actuators = (replace(actuator, effort_scale=1.0 + k) for k, actuator in enumerate(case.mechanism.actuators))
+    mechanism, motion = replace(case.mechanism, actuators=tuple(actuators)), prescribe(case)
+    rows = slice(90, 93)
+    _agrees(mechanism, motion.q[rows], Drive(*(x[rows] for x in motion.law(motion.t))))
+
+
+def test_equal_50_digit_differences_with_gears(prr: Case, prr_motion: Motion) -> None:
+    """The reciprocal of 49 times 49 is not 1."""
+    actuators = tuple(replace(actuator, gear=49.0) for actuator in prr.mechanism.actuators[::-1])
+    rows = slice(0, 3)
+    drive = Drive(*(x[rows, ::-1] for x in prr_motion.law(prr_motion.t)))
+    _agrees(replace(prr.mechanism, actuators=actuators), prr_motion.q[rows], drive)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", names())
+def test_equal_50_digit_differences_on_every_robot(name: str) -> None:
+    case = representative_case(load(name))
+    motion = prescribe(case)
+    if name in PLAIN:
+        pytest.skip("not traced")
+    _agrees(case.mechanism, motion.q, motion.law(motion.t))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12))
+def test_equal_50_digit_differences_on_random_closed_chains(seed: int, tmp_path: Path, model_case: CaseMaker) -> None:
+    """Planar, spatial and floating mechanisms: redundant rows, all kinds of joints and closures."""
+    rng, path = np.random.default_rng(seed), tmp_path / "chain.xml"
+    floating = seed % 3 == 2
+    shape = closed_chains.Shape(planar=seed % 3 == 0, loops=3 if floating else 2, floating=floating)
+    assert closed_chains.closed_chain(shape, rng, path)
+    case = model_case(path)
+    motion, rates = states(case, rng), case.mechanism.rates_of(case.mechanism.drives).T
+    drive = Drive(case.mechanism.values_of(case.mechanism.drives, motion.q), motion.qd @ rates, motion.qdd @ rates)
+    _agrees(case.mechanism, motion.q, drive)
+
+
+def test_equal_differences_of_noc(prr: Case, prr_motion: Motion) -> None:
+    """Differences of the plain version, which shares no equation with the traces."""
+    rows, step = slice(0, 100, 20), 2e-6
+    q, drive = prr_motion.q[rows], Drive(*(x[rows] for x in prr_motion.law(prr_motion.t)))
+    traced = trace(prr.mechanism, q[0])
+    batch = inverse_dynamics(prr.mechanism, drive, q, traced=traced, evaluator="numpy", derivatives=BLOCKS)
+
+    def plain(name: str, j: int, distance: float) -> Array:
+        moved = getattr(drive, name) + distance * np.eye(3)[j]
+        return inverse_dynamics(prr.mechanism, drive._replace(**{name: moved}), q, evaluator="plain").effort
+
+    for name in BLOCKS:
+        found = batch.derivatives[name]
+        for j in range(3):
+            wanted = (plain(name, j, step) - plain(name, j, -step)) / (2 * step)
+            assert np.abs(found[..., j] - wanted).max() <= 1e-7 * np.abs(found).max()
+
+
+@pytest.mark.parametrize("name", ["3prr", "2pur2rpu"])
+def test_efforts_are_linear_in_inertial_parameters(name: str) -> None:
+    """The change of the efforts by `noc` with a changed parameter of a body is exact at any step."""
+    case = representative_case(load(name))
+    mechanism, motion = case.mechanism, prescribe(case)
+    rows = slice(0, 60, 20)
+    q, drive = motion.q[rows], Drive(*(x[rows] for x in motion.law(motion.t)))
+    traced = trace(mechanism, q[0])
+    batch = inverse_dynamics(mechanism, drive, q, traced=traced, evaluator="numpy", derivatives=["parameters"])
+    found = batch.derivatives["parameters"]
+    assert found.shape == (3, mechanism.na, len(mechanism.bodies), CONSTANTS)
+    for b in (0, len(mechanism.bodies) - 1):
+        for k in range(CONSTANTS):
+            bodies = tuple(_changed(body, k) if i == b else body for i, body in enumerate(mechanism.bodies))
+            after = inverse_dynamics(replace(mechanism, bodies=bodies), drive, q, evaluator="plain").effort
+            scale = np.abs(after).max() + np.abs(found[:, :, b]).max()
+            np.testing.assert_allclose(after - batch.effort, found[:, :, b, k], rtol=0, atol=ROUND_OFF * scale)
+
+
+def _changed(body: Body, k: int) -> Body:
+    """A body with an inertial parameter about its origin increased by 1."""
+    h, c = body.mass * body.center, body.center
+    about_origin = body.inertia + body.mass * (c @ c * np.eye(3) - np.outer(c, c))
+    mass = body.mass + (k == 0)
+    if 1 <= k < 4:
+        h = h + np.eye(3)[k - 1]
+    if k >= 4:
+        i, j = PAIRS[k - 4]
+        about_origin = about_origin.copy()
+        about_origin[i, j] += 1
+        about_origin[j, i] += i != j
+    c = h / mass
+    return replace(body, mass=mass, center=c, inertia=about_origin - mass * (c @ c * np.eye(3) - np.outer(c, c)))
+
+
+@NEEDS_LLVM
+@pytest.mark.parametrize("count", [1, 8, 13, 512])
+def test_llvm_and_numpy_give_the_same(prr: Case, prr_motion: Motion, count: int) -> None:
+    drive = prr_motion.law(np.linspace(prr_motion.t[0], prr_motion.t[-1], count))
+    traced = trace(prr.mechanism, prr_motion.q[0])
+    found = [
+        inverse_dynamics(prr.mechanism, drive, prr_motion.q[0], traced=traced, evaluator=evaluator, derivatives=["qd"])
+        for evaluator in ("llvm", "numpy")
+    ]
+    llvm, numpy = (batch.derivatives["qd"] for batch in found)
+    assert llvm.shape == (count, 3, 3)
+    np.testing.assert_allclose(llvm, numpy, rtol=0, atol=ROUND_OFF * np.abs(numpy).max())
+
+
+def test_weak_pivots_are_chosen_again(prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch) -> None:
+    drive, q = prr_motion.law(prr_motion.t), prr_motion.q
+    wanted = inverse_dynamics(prr.mechanism, drive, q[0], evaluator="numpy", derivatives=["q"]).derivatives["q"]
+    poses = []
+
+    def counted(mechanism: Mechanism, q: Array, independent: list[int]) -> Shape:
+        poses.append(q)
+        return shape_of(mechanism, q, independent)
+
+    traced = trace(prr.mechanism, q[0])
+    monkeypatch.setattr(derivatives, "WEAK", 0.99)
+    monkeypatch.setattr(derivatives, "shape_of", counted)
+    found = inverse_dynamics(prr.mechanism, drive, q[0], traced=traced, evaluator="numpy", derivatives=["q"])
+    assert len(poses) > 1
+    np.testing.assert_allclose(found.derivatives["q"], wanted, rtol=0, atol=ROUND_OFF * np.abs(wanted).max())
+
+
+def test_a_sample_near_a_singularity_is_refused(prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch) -> None:
+    drive, traced = prr_motion.law(prr_motion.t), trace(prr.mechanism, prr_motion.q[0])
+    Phi_u = closure_jacobian_at(prr.mechanism, prr_motion.q)[..., traced.shape.dependent]
+    ratios = conditioning(Phi_u)[0]
+    monkeypatch.setattr(derivatives, "RESOLVED", 1.001 * ratios.min())
+    with pytest.raises(SingularityError, match=f"derivatives at sample {ratios.argmin()} are not resolved"):
+        inverse_dynamics(prr.mechanism, drive, prr_motion.q[0], traced=traced, derivatives=["q"])
+
+
+def test_what_is_unknown_or_not_traced_is_refused(prr: Case, prr_motion: Motion, model_case: CaseMaker) -> None:
+    drive = prr_motion.law(prr_motion.t)
+    with pytest.raises(NotFoundError, match=r"unknown derivative: 'qdot'.*Known: q, qd, qdd, parameters"):
+        inverse_dynamics(prr.mechanism, drive, prr_motion.q[0], derivatives=["qdot"])
+    sprung = model_case(Path(__file__).parents[1] / "models" / "strutted_four_bar.xml")
+    motion = prescribe(sprung)
+    with pytest.raises(MechanismError, match="the traced equations do not support"):
+        inverse_dynamics(sprung.mechanism, motion.law(motion.t), motion.q[0], derivatives=["q"])

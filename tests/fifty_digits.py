@@ -1,0 +1,74 @@
+"""Central differences with 50 digits through the solved loops, from the traced equations of the efforts."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from loopcheck.analytic.batch.llvm import RULES
+from loopcheck.analytic.batch.tape import Code, Tape
+from loopcheck.analytic.batch.trace import Trace
+from loopcheck.analytic.batch.tracking import CHECKS
+from loopcheck.robots.arrays import AnyArray, Array, JointPositions
+from loopcheck.robots.motion import Drive
+
+DIGITS = 50
+STEP = mpmath.mpf(10) ** -15
+"""Step of the differences [m or rad, per s, per s²]; their error is of the order of its square."""
+NUMBERS: Mapping[int, Callable[..., Any]] = {
+    **RULES,
+    Code.SQRT: lambda a, b, c, d, k: mpmath.sqrt(a),
+    Code.ABS: lambda a, b, c, d, k: abs(a),
+    Code.FILL: lambda a, b, c, d, k: k,
+    Code.MAX: lambda a, b, c, d, k: max(a, b),
+    Code.MIN: lambda a, b, c, d, k: min(a, b),
+}
+
+
+def slopes(traced: Trace, q: JointPositions, drive: Drive) -> Array:
+    """Derivatives of the efforts at a sample along positions, velocities and accelerations of the drives.
+
+    Args:
+        q: Joint positions near the sample [m or rad], shape (nq,).
+        drive: Motion of the drives [m or rad, per s, per s²], each of shape (drives,).
+
+    Returns:
+        Derivatives [any unit], shape (3, na, drives).
+    """
+    with mpmath.workdps(DIGITS):
+        values = np.array([[mpmath.mpf(float(x)) for x in row] for row in drive], dtype=object)
+        found = np.zeros((3, traced.mechanism.na, values.shape[1]))
+        for k, j in np.ndindex(*values.shape):
+            moved = [values.copy() for _ in range(2)]
+            moved[0][k, j] += STEP
+            moved[1][k, j] -= STEP
+            after, before = (efforts(traced, q, x) for x in moved)
+            found[k, :, j] = (after - before) / (2 * STEP)
+    return found
+
+
+def efforts(traced: Trace, q: JointPositions, drive: AnyArray) -> AnyArray:
+    """Efforts at a sample.
+
+    Args:
+        q: Joint positions near the sample [m or rad], shape (nq,).
+        drive: Motion of the drives [m or rad, per s, per s²], shape (3, drives).
+    """
+    nq, position = len(q), [mpmath.mpf(float(x)) for x in q]
+    for _ in range(4):  # from 16 digits, Newton's method doubles them
+        *position, _, _ = _run(traced.newton, [*position, *drive[0]])
+    values = _run(traced.efforts, [*position, *drive.ravel()])
+    assert values[1 - CHECKS] < mpmath.mpf(10) ** (10 - DIGITS), "Newton's method has not converged"
+    return np.array(values[nq:-CHECKS])
+
+
+def _run(tape: Tape, inputs: list[Any]) -> list[Any]:
+    registers = dict(enumerate(inputs))
+    for (code, target, *places), k in zip(tape.code.tolist(), tape.constants.tolist(), strict=True):
+        a, b, c, d = (registers.get(place, 0) for place in places)
+        if code == Code.SINCOS:
+            registers[target], registers[places[1]] = mpmath.sin(a), mpmath.cos(a)
+        else:
+            registers[target] = NUMBERS[code](a, b, c, d, mpmath.mpf(k))
+    return [registers[place] for place in tape.outputs.tolist()]
