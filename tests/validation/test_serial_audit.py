@@ -1,5 +1,6 @@
 """`loopcheck serial --audit`: transmissions with seeded faults, written here by plane and space trigonometry."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from loopcheck.robots.transmission import load_transmission
+from tests.robots.test_transmission_data import FIGURES
 from tests.validation.conftest import Command
 
 NAME = "limx_hu_d04_ankle_left"
@@ -158,6 +160,11 @@ def test_faults_are_found_without_a_closed_mechanism(
 def test_our_own_header_passes_as_a_library(loopcheck: Command, tmp_path: Path) -> None:
     status, text = both(loopcheck("serial", KNEE, "--out", tmp_path / "made", "--samples", "8"))
     assert status == 0, text
+    shown = re.search(
+        r"Armature over that of a motor, at zero \(at all poses\): \S+ ([\d.]+) \(", " ".join(text.split())
+    )
+    assert shown is not None, text
+    assert float(shown[1]) == pytest.approx(FIGURES[KNEE][0][0][0], abs=0.005)
     source = tmp_path / "made" / "all.c"
     source.write_text(
         '#include "transmission.h"\n'

@@ -10,6 +10,7 @@ from rich.markup import escape
 from loopcheck.validation.report.blocks import Block, Picture, Section, digits, facts, folded_if_long, table
 from loopcheck.validation.report.terminal import table as shown_table
 from loopcheck.validation.studies.serial.pictures import effort_error, error_bars, over_workspace
+from loopcheck.validation.studies.serial.transmission_rows import FACTOR
 
 WAYS = ("plain", "constant", "function")
 EFFORTS = ("effort at joint", "effort at motor")
@@ -54,6 +55,8 @@ def summary(tables: Mapping[str, pd.DataFrame], record: Mapping[str, Any]) -> It
         columns = ["effort", "peak", "unmodified", "constants", "functions"]
         yield shown_table(columns, map(_line, worst), title="Effort error, rms over the peak, worst motion")
         yield _answer(worst, record.get("functions", ""))
+    if factors := _factors(tables["serial_transmission"]):
+        yield factors
     if broken := _broken_limits(limits):
         yield broken
     unjudged = errors[errors["verdict"].isin(["not comparable", "informational"])]["note"].dropna().unique()
@@ -92,6 +95,13 @@ def _answer(worst: list[Mapping[str, Any]], functions: str) -> str:
         f"Serial model: effort error {_percent(largest['plain_rms'])} of the peak at '{largest['part']}'"
         f"{f'; {after}' if after else ''}"
     )
+
+
+def _factors(rows: pd.DataFrame) -> str:
+    """Armature factor of each joint; empty for other mechanisms than cranks and rods."""
+    factors = rows[rows["quantity"] == FACTOR].to_dict("records")
+    shown = [f"{row['part']} {row['at_zero']:.2f} ({row['low']:.1f} to {row['high']:.1f})" for row in factors]
+    return f"Armature over that of a motor, at zero (at all poses): {escape(', '.join(shown))}" if shown else ""
 
 
 def _broken_limits(limits: pd.DataFrame) -> str:
