@@ -58,6 +58,22 @@ def missing_files(spec: Any) -> tuple[MissingFile, ...]:
     return tuple(missing)
 
 
+def leave_out_meshes(spec: Any) -> None:
+    """Replace the meshes and pictures of an `MjSpec` that no inertia depends on; then no compilation reads them.
+
+    Args:
+        spec: The `MjSpec`; it is changed.
+    """
+    always = int(mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE)
+    if int(spec.compiler.inertiafromgeom) != always:
+        needed = {geom.meshname for geom in spec.geoms if geom.meshname and not geom.parent.explicitinertial}
+        for mesh in spec.meshes:
+            if mesh.file and mesh.name not in needed:
+                _stand_in_for_mesh(mesh, SMALL)
+    for texture in spec.textures:
+        _stand_in_for_texture(texture)
+
+
 def compile_without(spec: Any, missing: Sequence[MissingFile]) -> Any:
     """Compile a model without missing files, into an `MjModel`.
 
@@ -113,9 +129,7 @@ def _with_stand_ins(spec: Any, missing: Sequence[MissingFile], large: Iterable[M
             hfield = copy.hfields[file.index]
             hfield.file, hfield.nrow, hfield.ncol, hfield.userdata = "", 2, 2, np.array([0.0, 0.0, 0.0, 1.0])
         elif file.kind == "texture":
-            texture = copy.textures[file.index]
-            texture.file, texture.cubefiles = "", []
-            texture.builtin, texture.width, texture.height = mujoco.mjtBuiltin.mjBUILTIN_FLAT, 1, 1
+            _stand_in_for_texture(copy.textures[file.index])
     for index in sorted((file.index for file in missing if file.kind == "skin"), reverse=True):
         copy.delete(copy.skins[index])
     return copy.compile()
@@ -124,6 +138,11 @@ def _with_stand_ins(spec: Any, missing: Sequence[MissingFile], large: Iterable[M
 def _stand_in_for_mesh(mesh: Any, half_edges: Array) -> None:
     corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * half_edges
     mesh.file, mesh.scale, mesh.uservert = "", np.ones(3), corners.ravel()
+
+
+def _stand_in_for_texture(texture: Any) -> None:
+    texture.file, texture.cubefiles = "", []
+    texture.builtin, texture.width, texture.height = mujoco.mjtBuiltin.mjBUILTIN_FLAT, 1, 1
 
 
 def _bodies_that_differ(one: Any, other: Any) -> list[str]:

@@ -3,8 +3,8 @@
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, replace
-from functools import partial
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
 import mujoco
@@ -31,8 +31,8 @@ from loopcheck.robots.mechanism import (
     Tendon,
     WeldClosure,
 )
-from loopcheck.robots.missing_files import MissingFile, compile_without, in_words, missing_files
-from loopcheck.robots.model_file import ModelFile, Overrides, captured_warnings, in_one_line
+from loopcheck.robots.missing_files import MissingFile, compile_without, in_words, leave_out_meshes, missing_files
+from loopcheck.robots.model_file import ModelFile, Overrides, captured_warnings, file_hash, in_one_line
 from loopcheck.robots.mujoco_compat import CompatibleModel
 from loopcheck.robots.spec_elements import add_motor
 from loopcheck.robots.urdf import is_urdf, left_out_of, urdf_spec
@@ -149,31 +149,103 @@ def read_mechanism(model: ModelFile) -> Mechanism:
         if not m.njnt:
             raise MechanismError(f"must have at least 1 joint, got none on {m.nbody - 1} bodies")
         _refuse_unsupported(m)
-        mechanism = Mechanism(
-            model=model,
-            bodies=tuple(_body(m, i) for i in range(1, m.nbody)),
-            joints=tuple(_joint(m, i) for i in range(m.njnt)),
-            closures=tuple(_closure(m, i) for i in range(m.neq) if m.eq_active0[i] and equalities_enabled(m)),
-            actuators=tuple(_actuator(m, i) for i in range(_actuators(m))),
-            sites=tuple(_site(m, i) for i in range(m.nsite)),
-            keyframes={m.key(i).name or f"key{i}": m.key_qpos[i] for i in range(m.nkey)},
-            gravity=np.zeros(3) if m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY else m.opt.gravity,
-            tendons=tuple(_tendon(m, i) for i in range(m.ntendon) if not _is_spatial(m, i)),
-            point_springs=tuple(
-                _point_spring(m, i) for i in range(m.ntendon) if _is_spatial(m, i) and not _is_idle(m, i)
-            ),
-            left_out=(
-                *_left_out(m),
-                *([in_words(missing)] if missing else []),
-                *(left_out_of(model.path) if is_urdf(model.path) else ()),
-            ),
-        )
+        mechanism = _mechanism(model, m, missing)
         _want_moderate(mechanism)
     except HarnessError as error:
         raise MechanismError(f"{model.path}: {error}") from error
     except UnicodeDecodeError as error:
         raise MechanismError(f"{model.path}: names must be encoded in UTF-8, got {error.object!r}") from error
     return mechanism
+
+
+def _mechanism(model: ModelFile, m: Any, missing: tuple[MissingFile, ...], *, is_partial: bool = False) -> Mechanism:
+    """The mechanism of a compiled model; if partial, without elements that `Mechanism` cannot represent."""
+    closures, actuators, springs = list(range(m.neq)), list(range(_actuators(m))), list(range(m.ntendon))
+    if is_partial:
+        closures = [i for i in closures if _is_supported_closure(m, i)]
+        on_spatial = [
+            m.actuator_trntype[i] == ON_TENDON and _is_spatial(m, int(m.actuator_trnid[i, 0])) for i in actuators
+        ]
+        actuators = [i for i in actuators if not (on_spatial[i] or any(_unsupported_actuator(m, i)))]
+        springs = [i for i in springs if not any(_unsupported_spatial(m, i))]
+    return Mechanism(
+        model=model,
+        bodies=tuple(_body(m, i) for i in range(1, m.nbody)),
+        joints=tuple(_joint(m, i) for i in range(m.njnt)),
+        closures=tuple(_closure(m, i) for i in closures if m.eq_active0[i] and equalities_enabled(m)),
+        actuators=tuple(_actuator(m, i) for i in actuators),
+        sites=tuple(_site(m, i) for i in range(m.nsite)),
+        keyframes={m.key(i).name or f"key{i}": m.key_qpos[i] for i in range(m.nkey)},
+        gravity=np.zeros(3) if m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY else m.opt.gravity,
+        tendons=tuple(_tendon(m, i) for i in range(m.ntendon) if not _is_spatial(m, i)),
+        point_springs=tuple(_point_spring(m, i) for i in springs if _is_spatial(m, i) and not _is_idle(m, i)),
+        left_out=(
+            *_left_out(m),
+            *([in_words(missing)] if missing else []),
+            *(left_out_of(model.path) if is_urdf(model.path) else ()),
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """A compiled MJCF for checks of the file itself, with the lines of its elements."""
+
+    mechanism: Mechanism
+    """The supported part of the model."""
+    compiled: Any
+    """The `MjModel`, without meshes that no inertia depends on."""
+    in_degrees: bool
+    """Whether angles of the file are in degrees."""
+    unsupported: tuple[str, ...]
+    """Elements that are not in `mechanism`."""
+    lines: Mapping[tuple[str, str], int]
+    """Line of each element by its kind (body, joint, equality, actuator or tendon) and name."""
+
+
+def describe(path: Path) -> Description:
+    """Read the supported part of an MJCF.
+
+    Args:
+        path: The MJCF.
+
+    Raises:
+        MechanismError: If the MJCF does not compile or has a number that is not finite.
+    """
+    model = ModelFile(path=path, hashes={str(path.absolute()): file_hash(path)})  # nobody stores results of it
+    spec = load_spec(model)
+    lines = dict(_lines(spec))
+    leave_out_meshes(spec)
+    compiled, missing = _compile(model, spec)
+    m = CompatibleModel(compiled)
+    try:
+        mechanism = _mechanism(model, m, missing, is_partial=True)
+        _want_moderate(mechanism)
+    except HarnessError as error:
+        raise MechanismError(f"{path}: {error}") from error
+    return Description(
+        mechanism=mechanism,
+        compiled=m,
+        in_degrees=bool(spec.compiler.degree),
+        unsupported=tuple(dict.fromkeys(_unsupported(m))),
+        lines=lines,
+    )
+
+
+def _lines(spec: Any) -> Iterator[tuple[tuple[str, str], int]]:
+    """Lines of the elements, counted in the file or in the included file that contains them."""
+    kinds = {
+        "body": "bodies",
+        "joint": "joints",
+        "equality": "equalities",
+        "actuator": "actuators",
+        "tendon": "tendons",
+    }
+    for kind, elements in kinds.items():
+        for i, element in enumerate(getattr(spec, elements)):
+            number = re.search(r"line (\d+)", element.info)
+            if number:
+                yield (kind, element.name or f"{kind}{i}"), int(number[1])
 
 
 def is_in_degrees(model: ModelFile) -> bool:
@@ -451,21 +523,32 @@ def _unsupported(m: Any) -> Iterator[str]:
 
 
 def _unsupported_tendons(m: Any) -> Iterator[str]:
-    for i in filter(partial(_is_spatial, m), range(m.ntendon)):
-        if _is_idle(m, i):
-            continue
-        if np.any(m.wrap_type[_path(m, i)] != SITE_WRAP) or m.tendon_num[i] != 2:
-            yield f"spatial tendon '{m.tendon(i).name}' (only straight tendons between 2 sites are supported)"
-        elif _is_driven(m, i) or m.tendon_armature[i]:
-            yield (
-                f"actuator, equality or armature of spatial tendon '{m.tendon(i).name}' (only springs and dampers are "
-                "supported)"
-            )
+    for i in range(m.ntendon):
+        yield from _unsupported_spatial(m, i)
     for i in range(m.ntendon):
         if np.any(m.tendon_stiffnesspoly[i]) or np.any(m.tendon_dampingpoly[i]):
             yield f"nonlinear spring or damper of tendon '{m.tendon(i).name}'"
         elif m.tendon_plasticadr[i] >= 0:
             yield f"plastic spring of tendon '{m.tendon(i).name}'"
+
+
+def _unsupported_spatial(m: Any, i: int) -> Iterator[str]:
+    if not _is_spatial(m, i) or _is_idle(m, i):
+        return
+    if np.any(m.wrap_type[_path(m, i)] != SITE_WRAP) or m.tendon_num[i] != 2:
+        yield f"spatial tendon '{m.tendon(i).name}' (only straight tendons between 2 sites are supported)"
+    elif _is_driven(m, i) or m.tendon_armature[i]:
+        yield (
+            f"actuator, equality or armature of spatial tendon '{m.tendon(i).name}' (only springs and dampers are "
+            "supported)"
+        )
+
+
+def _is_supported_closure(m: Any, i: int) -> bool:
+    ends = [int(k) for k in (m.eq_obj1id[i], m.eq_obj2id[i]) if k >= 0]
+    return m.eq_type[i] in (CONNECT, WELD, JOINT) or (
+        m.eq_type[i] == TENDON and not any(_is_spatial(m, k) for k in ends)
+    )
 
 
 def _is_idle(m: Any, i: int) -> bool:
@@ -493,13 +576,22 @@ def _unsupported_joints(m: Any) -> Iterator[str]:
 
 def _unsupported_actuators(m: Any) -> Iterator[str]:
     for i in range(_actuators(m)):
-        on_joint = m.actuator_trntype[i] in ON_JOINT and _is_scalar(m, int(m.actuator_trnid[i, 0]))
-        if not on_joint and m.actuator_trntype[i] != ON_TENDON:
-            yield f"actuator '{m.actuator(i).name}' (only actuators on hinges, slides and fixed tendons are supported)"
-        elif not m.actuator_gear[m.actuator_outadr[i], 0]:
-            yield f"actuator '{m.actuator(i).name}' with gear 0"
-        elif np.any(m.actuator_dampingpoly[i]):
-            yield f"nonlinear damper of actuator '{m.actuator(i).name}'"
+        yield from _unsupported_actuator(m, i)
+
+
+def _unsupported_actuator(m: Any, i: int) -> Iterator[str]:
+    on_joint = m.actuator_trntype[i] in ON_JOINT and _is_scalar(m, int(m.actuator_trnid[i, 0]))
+    name = m.actuator(i).name
+    if not on_joint and m.actuator_trntype[i] != ON_TENDON:
+        yield f"actuator '{name}' (only actuators on hinges, slides and fixed tendons are supported)"
+    elif not m.actuator_gear[m.actuator_outadr[i], 0]:
+        yield f"actuator '{name}' with gear 0"
+    elif np.any(m.actuator_dampingpoly[i]):
+        yield f"nonlinear damper of actuator '{name}'"
+
+
+def _is_on_spatial(m: Any, i: int) -> bool:
+    return bool(m.actuator_trntype[i] == ON_TENDON) and _is_spatial(m, int(m.actuator_trnid[i, 0]))
 
 
 def _is_scalar(m: Any, joint: int) -> bool:

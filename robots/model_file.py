@@ -91,6 +91,15 @@ def files_of(path: Path) -> tuple[Path, ...]:
         return tuple(sorted(files))
 
 
+def xml_files(path: Path) -> tuple[Path, ...]:
+    """An MJCF and the MJCF files that it includes."""
+    with captured_warnings(), suppress(ValueError, RuntimeError, mujoco.FatalError):
+        names = mujoco.mju_getXMLDependencies(str(path))
+        others = {Path(name) for name in names if Path(name).suffix.lower() in (".xml", ".mjcf")}
+        return (path, *sorted(other for other in others if not other.exists() or not other.samefile(path)))
+    return (path,)
+
+
 def _assets(spec: Any) -> Iterator[Path]:
     """Places of the assets; MuJoCo's list of dependencies ignores `strippath`, and `meshdir` of height fields."""
     for kind, folder in FOLDERS.items():

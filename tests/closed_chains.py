@@ -8,8 +8,8 @@ from typing import TypeAlias
 import numpy as np
 from scipy.linalg import qr
 
-from loopcheck.analytic.dynamics.lagrange import inertia_matrix
 from loopcheck.analytic.kinematics.closures import closure_jacobian_at, null_space
+from loopcheck.analytic.kinematics.inertia import inertia_matrix
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import rotation_of
 from loopcheck.robots.arrays import Array

@@ -18,7 +18,7 @@ QUESTIONS = {
     "Which settings make my simulation right?": "loopcheck tune my_robot.xml --accuracy 1%",
     "What does my serial model need?": "loopcheck serial leg.xml leg_serial.xml",
     "Does my engine agree?": "loopcheck check my_robot.xml",
-    "Is this file sound?": "loopcheck check my_robot.xml --source mujoco/kkt",
+    "Is this file sound?": "loopcheck gate my_robot.xml",
 }
 """The questions that loopcheck answers, each with a command, in the order of demand."""
 
@@ -51,7 +51,7 @@ class Main(Commands):
 
     modules: ClassVar[Mapping[str, str]] = {
         **{name: study_modules()[name] for name in ("judge", "tune", "serial", "check")},
-        **{name: f"loopcheck.validation.commands.{name}" for name in ("list", "new", "report", "engines")},
+        **{name: f"loopcheck.validation.commands.{name}" for name in ("gate", "list", "new", "report", "engines")},
     }
 
 

@@ -16,6 +16,7 @@ from loopcheck.analytic.kinematics.closures import (
     pseudo_inverse,
     row_factors,
 )
+from loopcheck.analytic.kinematics.inertia import inertia_matrix, per_dof
 from loopcheck.analytic.kinematics.redundancy import independent_drives, undriven_dofs
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import Poses, point_of, retract, rotation_of, skew
@@ -160,28 +161,6 @@ def _held(mechanism: Mechanism, q: Array) -> _RateSolver:
     )
 
 
-def inertia_matrix(state: State) -> AnyArray:
-    """Inertia matrix of the spanning tree at positions, which may be complex: the kinetic energy is ½ q̇ᵀ M q̇.
-
-    Returns:
-        M [kg, kg m or kg m²], shape (nt, nv, nv).
-    """
-    mechanism, body_poses, K = state.mechanism, state.poses, state.K
-    armature = np.diag(_per_dof(mechanism, "armature"))
-    for tendon in mechanism.tendons:
-        w = mechanism.rates_of((tendon.length,))
-        armature = armature + tendon.armature * w.T @ w
-    M = np.broadcast_to(armature, (len(body_poses.p), mechanism.nv, mechanism.nv)).astype(K.dtype)
-    nt, rows = len(body_poses.p), 3 * len(mechanism.bodies)
-    masses = np.array([body.mass for body in mechanism.bodies])
-    inertias = np.array([body.inertia for body in mechanism.bodies]).reshape(-1, 3, 3)
-    J_v = K[:, :, 3:].reshape(nt, rows, mechanism.nv)
-    in_body = body_poses.R.swapaxes(2, 3) @ K[:, :, :3]
-    J_w, spin = (x.reshape(nt, rows, mechanism.nv) for x in (in_body, inertias @ in_body))
-    M = M + J_v.swapaxes(1, 2) @ (np.repeat(masses, 3)[:, None] * J_v) + J_w.swapaxes(1, 2) @ spin
-    return M
-
-
 def potential_energy(mechanism: Mechanism, q: AnyArray) -> AnyArray:
     """Potential energy of weights and springs.
 
@@ -287,18 +266,12 @@ def _joints(mechanism: Mechanism) -> Iterator[tuple[Joint, slice]]:
     return zip(mechanism.joints, mechanism.dof_slices, strict=True)
 
 
-def _per_dof(mechanism: Mechanism, attribute: str) -> Array:
-    """A property of the joints for each dof, shape (nv,)."""
-    values = [np.full(dofs.stop - dofs.start, getattr(joint, attribute)) for joint, dofs in _joints(mechanism)]
-    return np.concatenate([np.zeros(0), *values])
-
-
 def _dissipation(mechanism: Mechanism, qd: Array, slopes: Array) -> Array:
     """Gradient of Rayleigh's function ½ Σ d v² of all dampers [N or N m], shape (nt, nv).
 
     The slopes are those of the lengths between two points, (nt, springs, nv).
     """
-    D = np.diag(_per_dof(mechanism, "damping"))
+    D = np.diag(per_dof(mechanism, "damping"))
     for tendon in mechanism.tendons:
         w = mechanism.rates_of((tendon.length,))
         D = D + tendon.damping * w.T @ w

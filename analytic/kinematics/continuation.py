@@ -24,6 +24,10 @@ from loopcheck.robots.errors import LoopClosureError, SingularityError
 from loopcheck.robots.mechanism import Coordinate, CoordinateClosure, Mechanism
 from loopcheck.robots.motion import Drive, Law, Motion
 
+MOST_ITERATIONS = 20
+"""Newton steps on a closure that does not settle."""
+EXACT = 1e-14
+"""Closure residual that is not improved any more [m or rad]."""
 CLOSED = 1e-6
 """Largest closure residual of an assembled pose [m or rad]; models that close exactly reach 1e-15."""
 SOUND = 10 * RANK_TOLERANCE
@@ -334,6 +338,34 @@ def close(mechanism: Mechanism, q: Array, passive: AnyArray) -> tuple[Array, flo
         step = np.zeros((1, mechanism.nv))
         step[:, passive] = solve_dependent(state.Phi[..., passive], phi[..., None])[..., 0]
         q = retract(mechanism, q, step / max(1.0, float(np.abs(step).max())))  # at most 1 m or rad at once
+
+
+def close_batch(
+    mechanism: Mechanism, q: PositionSeries, passive: AnyArray, *, enough: float = EXACT
+) -> tuple[Array, Array]:
+    """Close the loops of many poses by Newton's method, until no residual falls.
+
+    Args:
+        passive: Mask of the dofs that may move [-], shape (nv,).
+        enough: Residual that is not improved any more [m or rad].
+
+    Returns:
+        Poses [m or rad], shape (nt, nq), and their residuals [m or rad], shape (nt,).
+    """
+    best, least = q, np.full(len(q), np.inf)
+    for _ in range(MOST_ITERATIONS):
+        state = State.at_rest(mechanism, q)
+        phi = state.gap
+        residual = np.abs(phi).max(axis=1, initial=0.0)
+        better = residual < least
+        settled = not (residual < least / 2).any()
+        best, least = np.where(better[:, None], q, best), np.where(better, residual, least)
+        if settled or least.max() <= enough:
+            break
+        step = np.zeros((len(q), mechanism.nv))
+        step[:, passive] = solve_dependent(state.Phi[..., passive], phi[..., None])[..., 0]
+        q = retract(mechanism, q, step / np.maximum(1.0, np.abs(step).max(axis=1, keepdims=True)))
+    return best, least
 
 
 def follow(tracer: Tracer, known: list[ClosedPose], t: Times) -> Motion:

@@ -70,7 +70,7 @@ def mobility(mechanism: Mechanism, q: JointPositions) -> Mobility:
         dof=N.shape[1],
         actuators=mechanism.na,
         driven=driven,
-        unactuated=tuple(_unactuated(mechanism, N)),
+        unactuated=tuple(unactuated(mechanism, N)),
         warnings=tuple(_warnings(mechanism, q, Phi, N)),
     )
 
@@ -92,8 +92,12 @@ def _counted(count: int, noun: str, many: str = "s", one: str = "") -> str:
     return f"{count} {noun}{one if count == 1 else many}"
 
 
-def _unactuated(mechanism: Mechanism, N: Array) -> Iterator[str]:
-    """A phrase for each unactuated dof; floating bases first, then dofs held by springs, then the rest."""
+def unactuated(mechanism: Mechanism, N: Array) -> Iterator[str]:
+    """A phrase for each unactuated dof; floating bases first, then dofs held by springs, then the rest.
+
+    Args:
+        N: Basis of the free motions [m or rad], shape (nv, dof).
+    """
     left = N @ null_space(unit_rates_of_drives(mechanism) @ N)
     dofs = [
         (joint, dof)
@@ -116,9 +120,9 @@ def _unactuated(mechanism: Mechanism, N: Array) -> Iterator[str]:
 
 
 def _warnings(mechanism: Mechanism, q: Array, Phi: Array, N: Array) -> Iterator[str]:
-    yield from _missing_loops(mechanism, q)
+    yield from missing_loops(mechanism, q)
     yield from _idle_closures(mechanism, Phi)
-    yield from _radians_as_degrees(mechanism)
+    yield from radians_as_degrees(mechanism)
     S = mechanism.selection * unit_rates(mechanism)
     idle = np.linalg.norm(S @ N, axis=1) <= RANK_TOLERANCE * np.linalg.norm(S, axis=1)
     for actuator, is_idle in zip(mechanism.actuators, idle, strict=True):
@@ -144,7 +148,7 @@ def open_start(mechanism: Mechanism, q: JointPositions) -> str:
     )
 
 
-def _radians_as_degrees(mechanism: Mechanism) -> Iterator[str]:
+def radians_as_degrees(mechanism: Mechanism) -> Iterator[str]:
     """Ranges so narrow, all of them, that they seem to be radians in a file that gives degrees."""
     limited = {joint.name: joint.limits for joint in mechanism.joints if joint.kind == "hinge" and joint.limits}
     widest = max((abs(limit) for limits in limited.values() for limit in limits), default=np.inf)
@@ -155,7 +159,7 @@ def _radians_as_degrees(mechanism: Mechanism) -> Iterator[str]:
         )
 
 
-def _missing_loops(mechanism: Mechanism, q: Array) -> Iterator[str]:
+def missing_loops(mechanism: Mechanism, q: JointPositions) -> Iterator[str]:
     """Loops that a file without equalities seems to be meant to have."""
     if mechanism.closures:
         return

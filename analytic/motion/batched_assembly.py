@@ -12,21 +12,16 @@ from loopcheck.analytic.kinematics.closures import (
     closure_jacobian_at,
     solve_dependent,
 )
-from loopcheck.analytic.kinematics.continuation import CLOSED, Tracer, motion_through
-from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.continuation import CLOSED, EXACT, Tracer, close_batch, motion_through
 from loopcheck.analytic.kinematics.tree import retract
 from loopcheck.analytic.motion.assembly import assemble
-from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, Times
+from loopcheck.robots.arrays import Array, Times
 from loopcheck.robots.errors import LoopClosureError, SingularityError
 from loopcheck.robots.mechanism import Coordinate, Mechanism
 from loopcheck.robots.motion import Law, Motion
 
 SHORTEST = 2.0**-6
 """Shortest step, relative to the path to a sample [-]."""
-MOST_ITERATIONS = 20
-"""Newton steps on a closure that does not settle."""
-EXACT = 1e-14
-"""Closure residual that is not improved any more [m or rad]."""
 ON_THE_WAY = 1e-8
 """The same of poses that are only passed [m or rad]."""
 
@@ -99,31 +94,3 @@ def _moved(tracer: Tracer, q: Array, targets: Array) -> Array:
                 singular_value=float("nan"),
             )
     return q
-
-
-def close_batch(
-    mechanism: Mechanism, q: PositionSeries, passive: AnyArray, *, enough: float = EXACT
-) -> tuple[Array, Array]:
-    """Close the loops of many poses by Newton's method, until no residual falls.
-
-    Args:
-        passive: Mask of the dofs that may move [-], shape (nv,).
-        enough: Residual that is not improved any more [m or rad].
-
-    Returns:
-        Poses [m or rad], shape (nt, nq), and their residuals [m or rad], shape (nt,).
-    """
-    best, least = q, np.full(len(q), np.inf)
-    for _ in range(MOST_ITERATIONS):
-        state = State.at_rest(mechanism, q)
-        phi = state.gap
-        residual = np.abs(phi).max(axis=1, initial=0.0)
-        better = residual < least
-        settled = not (residual < least / 2).any()
-        best, least = np.where(better[:, None], q, best), np.where(better, residual, least)
-        if settled or least.max() <= enough:
-            break
-        step = np.zeros((len(q), mechanism.nv))
-        step[:, passive] = solve_dependent(state.Phi[..., passive], phi[..., None])[..., 0]
-        q = retract(mechanism, q, step / np.maximum(1.0, np.abs(step).max(axis=1, keepdims=True)))
-    return best, least

@@ -19,11 +19,10 @@ from loopcheck.analytic.kinematics.closures import (
     row_factors,
     solve_dependent,
 )
-from loopcheck.analytic.kinematics.continuation import CLOSED, close
+from loopcheck.analytic.kinematics.continuation import CLOSED, close, close_batch
 from loopcheck.analytic.kinematics.redundancy import WELL_CONDITIONED, free_motions
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import poses, retract
-from loopcheck.analytic.motion.batched_assembly import close_batch
 from loopcheck.analytic.transmission.carrying import carried_masses
 from loopcheck.robots.arrays import AccelerationSeries, AnyArray, Array, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.errors import LoopClosureError, MechanismError, NotFoundError

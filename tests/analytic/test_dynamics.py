@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from loopcheck.analytic.dynamics.energy import power_imbalance, total_energy
-from loopcheck.analytic.dynamics.lagrange import Lagrange, inertia_matrix, lagrange_model
+from loopcheck.analytic.dynamics.lagrange import Lagrange, lagrange_model
 from loopcheck.analytic.dynamics.noc import Noc, noc_model
 from loopcheck.analytic.kinematics.closures import closure_jacobian, closure_residual
+from loopcheck.analytic.kinematics.inertia import inertia_matrix
 from loopcheck.analytic.kinematics.redundancy import independent_dofs
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import poses, retract, twist_matrices

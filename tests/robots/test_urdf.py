@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from loopcheck.analytic.dynamics.lagrange import inertia_matrix
 from loopcheck.analytic.dynamics.noc import needed_efforts
 from loopcheck.analytic.kinematics.closures import closure_jacobian_at, null_space
+from loopcheck.analytic.kinematics.inertia import inertia_matrix
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.assembly import assemble
 from loopcheck.robots.errors import HarnessError
@@ -94,7 +94,7 @@ def test_a_loop_leaves_the_motions_of_its_joint(kind: str, tmp_path: Path) -> No
 
 
 def closed_pose(mechanism: Mechanism, q: np.ndarray) -> np.ndarray:
-    from loopcheck.analytic.motion.batched_assembly import close_batch
+    from loopcheck.analytic.kinematics.continuation import close_batch
 
     closed, residual = close_batch(mechanism, q, np.ones(mechanism.nv, dtype=bool))
     assert residual.max() < 1e-13

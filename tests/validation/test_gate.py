@@ -1,0 +1,200 @@
+"""The gate: findings with places, formats, repairs, exit statuses, and what it imports."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import mujoco  # noqa: TID251
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from loopcheck.robots.mjcf import describe
+from loopcheck.validation.cli import cli, main
+from loopcheck.validation.gate.findings import RULES
+from loopcheck.validation.gate.gate import gate
+from tests.conftest import MODELS
+from tests.validation.gate_faults import FAULTS, models, trials
+
+ROOT = Path(__file__).parents[2]
+FOUR_BAR = """<mujoco>
+  <option timestep="0.001"/>
+  <worldbody>
+    <body name="crank">
+      <joint name="crank" axis="0 0 1"/><geom type="capsule" size=".02" fromto="0 0 0 .2 0 0"/>
+      <body name="coupler" pos=".2 0 0">
+        <joint name="coupler" axis="0 0 1"/><geom type="capsule" size=".02" fromto="0 0 0 .4 .3 0"/>
+        <site name="end" pos=".4 .3 0"/>
+      </body>
+    </body>
+    <body name="rocker" pos=".6 0 0">
+      <joint name="rocker" axis="0 0 1"/><geom type="capsule" size=".02" fromto="0 0 0 0 .3 0"/>
+      <site name="tip" pos="0 .3 0"/>
+    </body>
+  </worldbody>
+  <equality>
+    <connect name="loop" site1="end" site2="tip"/>
+  </equality>
+  <actuator>
+    <motor name="motor" joint="crank" gear="50"/>
+  </actuator>
+</mujoco>
+"""
+
+
+def _codes(path: Path) -> dict[str, str]:
+    return {finding.code: finding.element for finding in gate(str(path)).findings}
+
+
+def _written(folder: Path, text: str) -> Path:
+    path = folder / "model.xml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def _run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(cli, ["gate", *arguments], standalone_mode=False)
+    assert result.exception is None, result.exception
+    return result.return_value, result.output
+
+
+def test_models_of_the_repository_have_no_error() -> None:
+    for path in [*models(), *sorted(MODELS.glob("*.xml"))]:
+        assert not [f for f in gate(str(path)).findings if f.severity == "error"], path
+
+
+def test_seeded_faults_are_found_and_named(tmp_path: Path) -> None:
+    """The 13 kinds of faults, twice; `python -m tests.validation.gate_faults` tries 200."""
+    done = list(trials(2 * len(FAULTS), tmp_path, seed=1))
+    assert {trial.fault for trial in done} == FAULTS.keys()
+    assert not [trial for trial in done if not trial.found or trial.others]
+
+
+def test_a_finding_has_the_line_of_its_element(tmp_path: Path) -> None:
+    path = _written(tmp_path, FOUR_BAR.replace('pos=".4 .3 0"', 'pos=".4 .35 0"'))
+    lines = path.read_text(encoding="utf-8").splitlines()
+    places = {f.code: lines[f.line - 1] for f in gate(str(path)).findings}
+    assert 'name="loop"' in places["LC201"]
+    assert 'name="motor"' in places["LC206"]
+
+
+def test_a_finding_in_an_included_file_names_that_file(tmp_path: Path) -> None:
+    actuators = FOUR_BAR[FOUR_BAR.index("  <actuator>") : FOUR_BAR.index("</mujoco>")]
+    (tmp_path / "drives.xml").write_text(f"<mujocoinclude>\n{actuators}</mujocoinclude>", encoding="utf-8")
+    path = _written(tmp_path, FOUR_BAR.replace(actuators, '  <include file="drives.xml"/>\n'))
+    (finding,) = (f for f in gate(str(path)).findings if f.code == "LC206")
+    assert (Path(finding.file).name, finding.line) == ("drives.xml", 3)
+
+
+def test_rows_of_a_planar_loop_are_not_scaled_one_by_one(tmp_path: Path) -> None:
+    """A loop turned out of the axes of the world, with the gap of a drawing: its row across the plane is round-off."""
+    turned = FOUR_BAR.replace("<worldbody>", '<worldbody><body euler="20 30 40">').replace(
+        "</worldbody>", "</body></worldbody>"
+    )
+    path = _written(tmp_path, turned.replace('pos=".4 .3 0"', 'pos=".4 .3 1e-9"'))
+    codes = _codes(path)
+    assert "LC301" in codes
+    assert not {code for code in codes if code.startswith("LC1")}
+
+
+def test_a_weld_in_place_of_a_pin_locks(tmp_path: Path) -> None:
+    moved = FOUR_BAR.replace('name="rocker" pos=".6 0 0"', 'name="rocker" pos=".6 .1 0"')  # no pivots in line
+    path = _written(tmp_path, moved.replace('pos="0 .3 0"', 'pos="-.2 .2 0"').replace("<connect", "<weld"))
+    assert "LC103" in _codes(path)
+
+
+def test_a_dead_point_is_a_warning_of_the_start(tmp_path: Path) -> None:
+    """Crank and coupler in line at the start: the drive at the rocker cannot move them, elsewhere it can."""
+    folded = FOUR_BAR.replace('name="end" pos=".4 .3 0"', 'name="end" pos=".4 0 0"').replace(
+        'name="rocker" pos=".6 0 0"', 'name="rocker" pos=".6 -.3 0"'
+    )
+    path = _written(tmp_path, folded.replace('joint="crank"', 'joint="rocker"'))
+    codes = _codes(path)
+    assert codes["LC204"] == "actuator 'motor'"
+    assert "LC104" not in codes
+
+
+def test_comments_switch_findings_off(tmp_path: Path) -> None:
+    assert "LC206" in _codes(_written(tmp_path, FOUR_BAR))
+    above = FOUR_BAR.replace("    <motor", "    <!-- loopcheck: ignore LC206, LC301 -->\n    <motor")
+    codes = _codes(_written(tmp_path, above))
+    assert "LC206" not in codes
+    assert "LC301" in codes  # it is at another line
+    assert "LC301" not in _codes(_written(tmp_path, f"{FOUR_BAR}<!-- loopcheck: ignore-file LC301 -->"))
+
+
+def test_exit_statuses(tmp_path: Path) -> None:
+    path = str(_written(tmp_path, FOUR_BAR))
+    broken = tmp_path / "broken.xml"
+    broken.write_text(FOUR_BAR.replace('joint="crank"', 'joint="krank"'), encoding="utf-8")
+    assert _run(path)[0] == 0
+    assert _run(path, "--warnings-as-errors")[0] == 1
+    assert _run(path, "--warnings-as-errors", "--ignore", "LC206")[0] == 0
+    assert _run(path, str(broken))[0] == 1
+    assert _run(path, str(broken), "--select", "LC3")[0] == 0
+
+
+@pytest.mark.parametrize("arguments", [("nowhere.xml",), ("four_bar", "--select", "XY1"), ()])
+def test_bad_input(
+    arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["loopcheck", "gate", *arguments])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert (end.value.code, capsys.readouterr().err.count("\n")) == (2, 1)
+
+
+def test_formats(tmp_path: Path) -> None:
+    path = str(_written(tmp_path, FOUR_BAR))
+    table = json.loads(_run(path, "--format", "json")[1])
+    assert (table["schema"], table["exit_status"]) == ("loopcheck.gate/1", 0)
+    (row,) = (row for row in table["targets"][0]["findings"] if row["code"] == "LC206")
+    assert row.keys() == {"code", "severity", "file", "line", "element", "message", "remedy", "page"}
+    log = json.loads(_run(path, "--format", "sarif")[1])["runs"][0]
+    known = {rule["id"] for rule in log["tool"]["driver"]["rules"]}
+    assert known == RULES.keys()
+    assert {result["ruleId"] for result in log["results"]} <= known
+    assert f"::warning file={path},line=20,title=LC206::" in _run(path, "--format", "github")[1]
+
+
+def test_a_fix_adds_a_closed_keyframe_and_nothing_else(tmp_path: Path) -> None:
+    path = _written(tmp_path, FOUR_BAR.replace('pos=".4 .3 0"', 'pos=".4 .32 0"'))
+    result = CliRunner().invoke(cli, ["gate", str(path), "--fix"], standalone_mode=False)
+    subprocess.run(
+        ["git", "apply", "--unsafe-paths", "--directory=/"], input=result.stdout, text=True, check=True, cwd="/"
+    )
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, 0)
+    mujoco.mj_forward(model, data)
+    assert np.abs(data.site("end").xpos - data.site("tip").xpos).max() < 1e-9
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_meshes_that_no_inertia_needs_are_not_read(tmp_path: Path) -> None:
+    """The file of the mesh is missing, and masses stay; a body that takes its inertia from it does not compile."""
+    inertial = '<inertial mass="2" pos="0 0 0" diaginertia="1 2 2"/>'
+    body = f'<body name="b"><joint/>{inertial}<geom type="mesh" mesh="m"/></body>'
+    text = f'<mujoco><asset><mesh name="m" file="none.stl"/></asset><worldbody>{body}</worldbody></mujoco>'
+    assert describe(_written(tmp_path, text)).mechanism.bodies[0].mass == 2
+    without = text.replace(inertial, "")
+    assert list(_codes(_written(tmp_path, without))) == ["LC101"]
+
+
+def test_every_code_has_a_section_in_the_documentation() -> None:
+    page = (ROOT / "docs/how_to/gate_a_model.md").read_text(encoding="utf-8")
+    assert [line[3:] for line in page.splitlines() if line.startswith("## ")] == list(RULES)
+
+
+@pytest.mark.slow
+def test_imports_of_the_gate() -> None:
+    program = (
+        "import sys; from loopcheck.validation.cli import cli; "
+        f"cli(['gate', {str(MODELS / 'four_bar.xml')!r}], standalone_mode=False); print(*sys.modules)"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    modules = {name.split(".")[0] for name in ended.stdout.splitlines()[-1].split()}
+    installed = {"numpy", "scipy", "mujoco", "click"}
+    assert not modules & {"pandas", "matplotlib", "pydantic", "jinja2", "diskcache", "rich", "pebble", "joblib", "PIL"}
+    assert installed <= modules

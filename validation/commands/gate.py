@@ -1,0 +1,59 @@
+"""`loopcheck gate`."""
+
+import click
+
+from loopcheck.validation.studies.options import EXECUTION, JUDGEMENT, Command, names_of, option, targets_argument
+
+
+@click.command(cls=Command, short_help="Is a model file sound? Certain errors, warnings and notes in a second.")
+@targets_argument
+@option("--select", default="", metavar="CODES", group=JUDGEMENT, help="Codes or prefixes, as LC1,LC2.  [default: all]")
+@option("--ignore", default="", metavar="CODES", group=JUDGEMENT, help="Codes or prefixes to leave out.")
+@option("--warnings-as-errors", is_flag=True, group=JUDGEMENT, help="Exit status 1 for warnings too.")
+@option("--fix", is_flag=True, group=EXECUTION, help="Print safe changes as a diff. Apply it with `git apply`.")
+@option(
+    "--format",
+    type=click.Choice(["text", "json", "github", "sarif"]),
+    default="text",
+    show_default=True,
+    group=EXECUTION,
+    help="Output on the terminal.",
+)
+def command(
+    targets: tuple[str, ...], select: str, ignore: str, warnings_as_errors: bool, fix: bool, format: str
+) -> int:
+    """Check model files without a simulation: loops, freedom, drives, start pose, inertias, time step and units.
+
+    A comment `loopcheck: ignore LC206` in the line of an element or the line before switches a finding off;
+    `loopcheck: ignore-file LC206` does so for a file. Exit status: 1 for an error, 0 for warnings and notes, 2 for bad
+    input.
+
+    \b
+    Examples:
+      loopcheck gate my_robot.xml
+      loopcheck gate models/*.xml --select LC1,LC2 --format sarif
+      loopcheck gate my_robot.xml --fix | git apply
+    """
+    from dataclasses import replace
+
+    from loopcheck.validation.gate.findings import selected
+    from loopcheck.validation.gate.fixes import closing_diff
+    from loopcheck.validation.gate.formats import FORMATS
+    from loopcheck.validation.gate.gate import gate, model_path
+
+    if not targets:
+        raise click.UsageError("at least one TARGET must be given, got none. Example: loopcheck gate my_robot.xml")
+    selected((), names_of(select), names_of(ignore))
+    for target in targets:
+        model_path(target)
+    results = [gate(target) for target in targets]
+    if fix:
+        click.echo("".join(map(closing_diff, results)), nl=False)
+    results = [
+        replace(result, findings=tuple(selected(result.findings, names_of(select), names_of(ignore))))
+        for result in results
+    ]
+    failing = ("error", "warning") if warnings_as_errors else ("error",)
+    status = int(any(finding.severity in failing for result in results for finding in result.findings))
+    click.echo(FORMATS[format](results, status), err=fix)
+    return status

@@ -1,0 +1,1 @@
+"""Checks of a model file that need no simulation: `loopcheck gate`."""

@@ -1,0 +1,195 @@
+"""Closed poses of a mechanism from seeded starts, and its rank, freedom and drives in them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from loopcheck.analytic.kinematics.continuation import close_batch
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.tree import retract
+from loopcheck.robots.arrays import AnyArray, Array, JointPositions, PositionSeries
+from loopcheck.robots.mechanism import CoordinateClosure, Mechanism, WeldClosure
+from loopcheck.robots.size import size, unit_rates
+
+STARTS = 20
+"""Starts of the search for closed poses, and closed poses that are judged."""
+OPEN = 1e-4
+"""Residual over the size of the robot above which a loop is open [-]."""
+EXACT = 1e-7
+"""The same up to which ranks are judged [-]."""
+ZERO, GAP = 1e-5, 1e3
+"""Singular values below this count as zero [-], and least ratio of the last kept to the first dropped value [-]."""
+AMPLITUDES = (0.03, 0.1, 0.3, 1.0)
+"""Distances of the starts from the pose of the file [rad, or sizes of the robot]."""
+POLISHED = 3
+"""Starts with the least residual that a minimization continues from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosedPoses:
+    """Result of the search."""
+
+    q: Array
+    """Closed poses [m or rad], shape (poses, nq); empty if no start closes."""
+    residual: Mapping[str, float]
+    """Residual of each closure over the size, in the pose with the least largest residual [-]."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Freedom:
+    """First-order motions of a mechanism in a closed pose."""
+
+    N: Array
+    """Basis of the motions, turns in rad, slides in sizes of the robot [-], shape (nv, dof)."""
+    rank: int
+    is_certain: bool
+    """Whether a gap separates the singular values that count from those that do not."""
+    drives: Array
+    """Largest motion of each actuator along a unit motion over that of its joints alone [-], shape (na,)."""
+
+
+def residual_scales(mechanism: Mechanism) -> Array:
+    """Unit of each closure row: the size for lengths, 1 rad for angles [m or rad], shape (nc,)."""
+    length = size(mechanism)
+    scales: list[float] = []
+    for closure in mechanism.closures:
+        if isinstance(closure, CoordinateClosure):
+            joints = [mechanism.joints[j] for j in closure.follower.joints]
+            scales.append(length if all(joint.kind == "slide" for joint in joints) else 1.0)
+        else:
+            scales += [length] * 3 + ([1.0] * 3 if isinstance(closure, WeldClosure) else [])
+    return np.array(scales)
+
+
+def relative_gaps(mechanism: Mechanism, q: PositionSeries) -> Array:
+    """Residual of each closure over the size [-], shape (nt, closures)."""
+    rows = np.abs(State.at_rest(mechanism, q).gap) / residual_scales(mechanism)
+    of_closure = np.array(_closure_of_rows(mechanism), dtype=int)
+    gaps = np.zeros((len(q), len(mechanism.closures)))
+    for k in range(gaps.shape[1]):
+        gaps[:, k] = rows[:, of_closure == k].max(axis=1, initial=0.0)
+    return gaps
+
+
+def closed_poses(mechanism: Mechanism) -> ClosedPoses:
+    """Close the loops from the poses of the file and from seeded starts around them and inside the limits."""
+    random = np.random.default_rng(0)
+    known = np.array([mechanism.rest_position, *mechanism.keyframes.values()])[:STARTS]
+    starts = np.concatenate([known, _starts(mechanism, known, random)])[: STARTS + len(known)]
+    if not mechanism.closures:
+        return ClosedPoses(q=starts[:STARTS], residual={})
+    every = np.ones(mechanism.nv, dtype=bool)
+    q, _ = close_batch(mechanism, starts, every)
+    worst = relative_gaps(mechanism, q).max(axis=1)
+    if worst.min() > EXACT:
+        polished = np.array([_polished(mechanism, q[k]) for k in np.argsort(worst)[:POLISHED]])
+        q = np.concatenate([q, polished])
+        worst = relative_gaps(mechanism, q).max(axis=1)
+    best = q[int(worst.argmin())]
+    residual = dict(zip(_names(mechanism), map(float, relative_gaps(mechanism, best[None])[0]), strict=True))
+    limit = max(EXACT, 2 * float(worst.min())) if worst.min() <= OPEN else 0.0
+    return ClosedPoses(q=q[worst <= limit][:STARTS], residual=residual)
+
+
+def closed_near(mechanism: Mechanism, q: JointPositions) -> Array | None:
+    """The closed pose near a pose, shape (nq,); None if Newton's method does not close the loops from there."""
+    closed, _ = close_batch(mechanism, q[None], np.ones(mechanism.nv, dtype=bool))
+    return closed[0] if relative_gaps(mechanism, closed).max(initial=0.0) <= OPEN else None
+
+
+def freedom(mechanism: Mechanism, q: PositionSeries) -> list[Freedom]:
+    """First-order motions in closed poses, one entry per pose."""
+    if not len(q):
+        return []
+    units = unit_rates(mechanism)
+    Phi = State.at_rest(mechanism, q).Phi * units
+    factors = _row_factors(mechanism, Phi)
+    S = mechanism.selection * units
+    lengths = np.linalg.norm(S, axis=1)
+    S = S / np.where(lengths, lengths, 1.0)[:, None]
+    return [_freedom(Phi_k, S) for Phi_k in factors * Phi]
+
+
+def rank_without(mechanism: Mechanism, q: JointPositions, closure: int) -> int:
+    """Rank of the closure equations without a closure, in a closed pose."""
+    Phi = State.at_rest(mechanism, q[None]).Phi * unit_rates(mechanism)
+    kept = np.array(_closure_of_rows(mechanism)) != closure
+    return _freedom((_row_factors(mechanism, Phi) * Phi)[0][kept], np.zeros((0, mechanism.nv))).rank
+
+
+def _freedom(Phi: Array, S: Array) -> Freedom:
+    nv = S.shape[1]
+    if not Phi.size:
+        return Freedom(N=np.eye(nv), rank=0, is_certain=True, drives=np.linalg.norm(S, axis=1))
+    _, values, V_T = np.linalg.svd(Phi)
+    rank = int((values > ZERO * values.max(initial=0.0)).sum())
+    kept, dropped = (values[rank - 1] if rank else 1.0), (values[rank] if rank < len(values) else ZERO * values[0])
+    is_certain = rank == 0 or bool(kept >= GAP * dropped)
+    N = V_T[rank:].T
+    return Freedom(N=N, rank=rank, is_certain=is_certain, drives=np.linalg.norm(S @ N, axis=1))
+
+
+def _row_factors(mechanism: Mechanism, Phi: Array) -> Array:
+    """One factor per closure, so that its longest row has length one, shape (nt, nc, 1).
+
+    The rows of a closure share it: a planar loop has a row near zero, which a factor of its own would turn into an
+    equation made of round-off.
+    """
+    lengths = np.linalg.norm(Phi, axis=2)
+    of_closure = np.array(_closure_of_rows(mechanism), dtype=int)
+    longest = np.zeros_like(lengths)
+    for k in range(len(mechanism.closures)):
+        longest[:, of_closure == k] = lengths[:, of_closure == k].max(axis=1, initial=0.0, keepdims=True)
+    return np.asarray(1 / np.where(longest, longest, 1.0))[..., None]
+
+
+def _closure_of_rows(mechanism: Mechanism) -> list[int]:
+    """Index of the closure of each row, shape (nc,)."""
+    rows = {True: 1, False: 3}
+    counts = [
+        6 if isinstance(closure, WeldClosure) else rows[isinstance(closure, CoordinateClosure)]
+        for closure in mechanism.closures
+    ]
+    return [k for k, count in enumerate(counts) for _ in range(count)]
+
+
+def _names(mechanism: Mechanism) -> list[str]:
+    return [closure.name for closure in mechanism.closures]
+
+
+def _starts(mechanism: Mechanism, known: Array, random: np.random.Generator) -> Array:
+    """Poses around the known poses, and poses inside the limits, alternately, shape (STARTS, nq)."""
+    amplitudes = np.resize(AMPLITUDES, STARTS)[:, None] * unit_rates(mechanism)
+    for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
+        if joint.kind == "free":
+            amplitudes[:, dofs] = 0.0  # a base floats: its pose matters for no loop inside
+    around = retract(mechanism, np.resize(known, (STARTS, mechanism.nq)), random.uniform(-amplitudes, amplitudes))
+    for joint, column in zip(mechanism.joints, mechanism.q_slices, strict=True):
+        if joint.limits is not None:
+            around[1::2, column.start] = random.uniform(min(joint.limits), max(joint.limits), STARTS // 2)
+    return around
+
+
+def _polished(mechanism: Mechanism, q: Array) -> Array:
+    """A pose with a least residual near a pose, by Levenberg and Marquardt, shape (nq,)."""
+    from scipy.optimize import least_squares  # takes as long as the checks of a file, and few files need it
+
+    scales, units = residual_scales(mechanism), unit_rates(mechanism)
+    weak = 1e-9 * np.eye(mechanism.nv)  # the method demands as many rows as unknowns
+
+    def pose(x: AnyArray) -> Array:
+        return np.asarray(retract(mechanism, q[None], (x * units)[None]), dtype=float)
+
+    def rows(x: AnyArray) -> Array:
+        return np.concatenate([State.at_rest(mechanism, pose(x)).gap[0] / scales, weak @ x])
+
+    def slopes(x: AnyArray) -> Array:
+        steps = np.repeat(x[None], 2 * mechanism.nv, axis=0)
+        steps[: mechanism.nv] += 1e-6 * np.eye(mechanism.nv)
+        steps[mechanism.nv :] -= 1e-6 * np.eye(mechanism.nv)
+        gaps = State.at_rest(mechanism, np.concatenate([pose(step) for step in steps])).gap / scales
+        return np.concatenate([(gaps[: mechanism.nv] - gaps[mechanism.nv :]).T / 2e-6, weak])
+
+    result = least_squares(rows, np.zeros(mechanism.nv), jac=slopes, method="lm", max_nfev=200)
+    return pose(result.x)[0]

@@ -1,0 +1,140 @@
+"""Findings of the gate: codes, severities, places in the file, and comments that switch findings off."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from loopcheck.robots.errors import MechanismError
+
+Severity: TypeAlias = Literal["error", "warning", "note"]
+SEVERITIES: Mapping[str, Severity] = {"1": "error", "2": "warning", "3": "note"}
+"""Severity by the first digit of a code."""
+PAGE = "docs/how_to/gate_a_model.md"
+"""Page of the documentation with a section per code."""
+IGNORE = re.compile(r"loopcheck:\s*ignore(-file)?\s+((?:LC\d+[\s,]*)+)")
+"""A comment that switches off findings of its line and of the next line, or of the whole file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A kind of finding."""
+
+    title: str
+    """What is wrong, in a few words."""
+    remedy: str
+    """What to do, in a sentence."""
+
+
+RULES: Mapping[str, Rule] = {
+    "LC101": Rule(title="does not compile", remedy="Correct the element that the message names."),
+    "LC102": Rule(
+        title="loop cannot close",
+        remedy="Compare the anchor or sites of the equality with the lengths of the links and with the units.",
+    ),
+    "LC103": Rule(
+        title="mechanism is locked",
+        remedy="Remove equalities or replace a weld by a connect; check the directions of the joint axes.",
+    ),
+    "LC104": Rule(
+        title="drive without effect",
+        remedy="Put the actuator on a joint that the loops leave free, or remove the equality that holds the joint.",
+    ),
+    "LC201": Rule(title="loop open at the start", remedy="Start from a closed keyframe; `--fix` proposes one."),
+    "LC202": Rule(title="start outside limits", remedy="Correct the range of the joint, its ref or the keyframe."),
+    "LC203": Rule(title="singular start", remedy="Start from a keyframe beside the singular pose."),
+    "LC204": Rule(title="drive without effect at the start", remedy="Start from a keyframe beside the singular pose."),
+    "LC205": Rule(
+        title="inertia out of proportion",
+        remedy="Check the units of mass (kg), length (m) and inertia (kg m²) of the body.",
+    ),
+    "LC206": Rule(
+        title="gear without armature",
+        remedy="Set the armature of the joint to the rotor's inertia times the square of the gear ratio.",
+    ),
+    "LC207": Rule(
+        title="time step too long",
+        remedy="Reduce the time step, soften the loop or servo, or use an implicit integrator for velocity gains.",
+    ),
+    "LC208": Rule(title="units suspected", remedy="Use m, kg, s and N; state the unit of angles in <compiler angle>."),
+    "LC209": Rule(title="loop missing", remedy="Add an equality (connect or weld) that closes the loop."),
+    "LC301": Rule(
+        title="redundant closure rows",
+        remedy="None for planar loops. Else remove a duplicate closure, or replace a weld by a connect.",
+    ),
+    "LC302": Rule(title="number of drives", remedy="None if it is meant: name the drives that are missing or shared."),
+    "LC303": Rule(title="motion without drive", remedy="None if it is meant; a free rod may get a little damping."),
+    "LC304": Rule(title="rank uncertain", remedy="Close the loops of the file more exactly, or state its numbers."),
+    "LC305": Rule(title="not checked", remedy="The gate ignores these elements. Use `loopcheck check` on the model."),
+}
+"""The kinds of findings, by code."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A fault or a remark about an element of a model file."""
+
+    code: str
+    message: str
+    """A sentence with the numbers."""
+    element: str = ""
+    """Kind and name of the element, as `joint 'knee'`; empty for the whole file."""
+    file: str = ""
+    line: int = 1
+
+    @property
+    def severity(self) -> Severity:
+        """Severity by the code."""
+        return SEVERITIES[self.code[2]]
+
+    @property
+    def remedy(self) -> str:
+        """What to do."""
+        return RULES[self.code].remedy
+
+    @property
+    def page(self) -> str:
+        """Section of the documentation."""
+        return f"{PAGE}#{self.code.lower()}"
+
+
+def selected(findings: Iterable[Finding], select: Sequence[str], ignore: Sequence[str]) -> list[Finding]:
+    """The findings whose codes begin with a selected and with no ignored prefix, errors first.
+
+    Args:
+        select: Prefixes of codes, as LC1; empty selects all.
+        ignore: Prefixes of codes.
+
+    Raises:
+        MechanismError: If a prefix fits no code.
+    """
+    for prefix in (*select, *ignore):
+        if not any(code.startswith(prefix) for code in RULES):
+            raise MechanismError(f"--select and --ignore must name codes ({', '.join(RULES)}), got '{prefix}'")
+    kept = [f for f in findings if f.code.startswith(tuple(select) or "LC") and not f.code.startswith(tuple(ignore))]
+    return sorted(kept, key=lambda f: (f.code, f.file, f.line))
+
+
+def without_ignored(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings that no comment of their file switches off."""
+    texts: dict[str, list[str]] = {}
+    kept = []
+    for finding in findings:
+        if finding.file not in texts:
+            path = Path(finding.file)
+            text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+            texts[finding.file] = text.splitlines()
+        if finding.code not in _ignored(texts[finding.file], finding.line):
+            kept.append(finding)
+    return kept
+
+
+def _ignored(lines: Sequence[str], line: int) -> set[str]:
+    """Codes that comments switch off at a line, counted from 1."""
+    codes: set[str] = set()
+    for number, text in enumerate(lines, start=1):
+        for of_file, names in IGNORE.findall(text) if "loopcheck:" in text else ():
+            if of_file or number in (line - 1, line):
+                codes |= {*re.findall(r"LC\d+", names)}
+    return codes

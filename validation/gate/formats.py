@@ -1,0 +1,116 @@
+"""Findings as text, JSON, commands of GitHub's workflows, and SARIF."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+from loopcheck.validation.gate.findings import PAGE, RULES, SEVERITIES, Finding
+from loopcheck.validation.gate.gate import GateResult
+
+SCHEMA = "loopcheck.gate/1"
+"""Version of the JSON object."""
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def as_text(results: Sequence[GateResult], status: int) -> str:
+    """A line per finding and its remedy, then the counts."""
+    lines = []
+    for finding in _all(results):
+        lines += [
+            f"{finding.file}:{finding.line}: {finding.code} {finding.severity}: {finding.message}",
+            f"    {finding.remedy} See {finding.page}",
+        ]
+    counts = Counter(finding.severity for finding in _all(results))
+    counted = ", ".join(f"{counts[severity]} {severity}s" for severity in SEVERITIES.values())
+    seconds = sum(result.seconds for result in results)
+    files = "1 file" if len(results) == 1 else f"{len(results)} files"
+    return "\n".join([*lines, f"{files}: {counted} ({seconds:.2f} s)"])
+
+
+def as_json(results: Sequence[GateResult], status: int) -> str:
+    """One object with a list of findings per target."""
+    return json.dumps(
+        {
+            "schema": SCHEMA,
+            "exit_status": status,
+            "targets": [
+                {
+                    "target": result.target,
+                    "file": str(result.file),
+                    "seconds": result.seconds,
+                    "findings": [_row(finding) for finding in result.findings],
+                }
+                for result in results
+            ],
+        }
+    )
+
+
+def as_github(results: Sequence[GateResult], status: int) -> str:
+    """Commands of GitHub's workflows, which annotate the lines of a pull request."""
+    kinds = {"error": "error", "warning": "warning", "note": "notice"}
+    return "\n".join(
+        f"::{kinds[finding.severity]} file={_escaped(finding.file, ':,')},line={finding.line},"
+        f"title={finding.code}::{_escaped(f'{finding.message}. {finding.remedy}')}"
+        for finding in _all(results)
+    )
+
+
+def as_sarif(results: Sequence[GateResult], status: int) -> str:
+    """A log in SARIF 2.1.0, for code scanning."""
+    rules = [
+        {
+            "id": code,
+            "name": rule.title.title().replace(" ", ""),
+            "shortDescription": {"text": rule.title},
+            "help": {"text": f"{rule.remedy} See {PAGE}#{code.lower()}."},
+            "defaultConfiguration": {"level": SEVERITIES[code[2]]},
+        }
+        for code, rule in RULES.items()
+    ]
+    driver = {"name": "loopcheck", "version": version("loopcheck"), "rules": rules}
+    run = {"tool": {"driver": driver}, "results": [_sarif_result(finding) for finding in _all(results)]}
+    return json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]})
+
+
+FORMATS: Mapping[str, Callable[[Sequence[GateResult], int], str]] = {
+    "text": as_text,
+    "json": as_json,
+    "github": as_github,
+    "sarif": as_sarif,
+}
+"""Writers by the value of `--format`."""
+
+
+def _all(results: Sequence[GateResult]) -> Iterator[Finding]:
+    for result in results:
+        yield from result.findings
+
+
+def _row(finding: Finding) -> dict[str, Any]:
+    names = ("code", "severity", "file", "line", "element", "message", "remedy", "page")
+    return {name: getattr(finding, name) for name in names}
+
+
+def _sarif_result(finding: Finding) -> dict[str, Any]:
+    place = {
+        "physicalLocation": {
+            "artifactLocation": {"uri": finding.file.replace("\\", "/")},
+            "region": {"startLine": finding.line},
+        }
+    }
+    return {
+        "ruleId": finding.code,
+        "level": finding.severity,
+        "message": {"text": f"{finding.message}. {finding.remedy}"},
+        "locations": [place],
+    }
+
+
+def _escaped(text: str, more: str = "") -> str:
+    """A text with the characters encoded that end a command of a workflow."""
+    for character in f"%\r\n{more}":
+        text = text.replace(character, f"%{ord(character):02X}")
+    return text

@@ -1,0 +1,124 @@
+"""All checks of a model file."""
+
+import re
+import time
+import tomllib
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.catalogue import CATALOGUE, ROBOT_FILE, names, want_targets
+from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.mjcf import Description, describe
+from loopcheck.robots.model_file import xml_files
+from loopcheck.validation.gate.closed_poses import closed_near
+from loopcheck.validation.gate.findings import Finding, without_ignored
+from loopcheck.validation.gate.mechanism_checks import Poses, mechanism_findings
+from loopcheck.validation.gate.parameter_checks import parameter_findings
+
+TAGS = {"body": "body", "joint": "(?:free)?joint"}
+"""Tags of elements; MuJoCo gives no line for elements of included files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateResult:
+    """Findings on a target."""
+
+    target: str
+    file: Path
+    findings: tuple[Finding, ...]
+    seconds: float
+    """Duration of the checks [s]."""
+    closed: Array | None = None
+    """A closed pose beside an open start of the file [m or rad], shape (nq,)."""
+
+
+def model_path(target: str) -> Path:
+    """The MJCF of a target: a catalogue robot, a model file or a folder with `robot.toml`.
+
+    Raises:
+        NotFoundError: If the target is unknown.
+        MechanismError: If the target has no model file.
+    """
+    want_targets([target])
+    folder = CATALOGUE / target if target in names() else Path(target)
+    if folder.is_file():
+        return folder
+    try:
+        return folder / tomllib.loads((folder / ROBOT_FILE).read_text(encoding="utf-8-sig"))["mjcf"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise MechanismError(f"{folder / ROBOT_FILE}: must name a model file as 'mjcf', got {error}") from error
+
+
+def gate(target: str) -> GateResult:
+    """Check the model file of a target.
+
+    Raises:
+        NotFoundError: If the target is unknown.
+        MechanismError: If the target has no model file.
+    """
+    began, path = time.perf_counter(), model_path(target)
+    closed = None
+    try:
+        description = describe(path)
+    except MechanismError as error:
+        findings = [_not_compiled(path, error)]
+    else:
+        findings = [_placed(finding, description) for finding in _findings(description)]
+        if any(finding.code == "LC201" for finding in findings):
+            closed = closed_near(description.mechanism, description.mechanism.rest_position)
+    kept = tuple(without_ignored(findings))
+    return GateResult(target=target, file=path, findings=kept, seconds=time.perf_counter() - began, closed=closed)
+
+
+def _findings(description: Description) -> Iterator[Finding]:
+    mechanism = description.mechanism
+    if description.unsupported:
+        listed = "; ".join(description.unsupported[:5])
+        more = f"; and {len(description.unsupported) - 5} more" if len(description.unsupported) > 5 else ""
+        yield Finding(code="LC305", message=f"not checked: {listed}{more}")
+    if not mechanism.nv:
+        return
+    poses = Poses(mechanism=mechanism)
+    yield from mechanism_findings(poses)
+    q = poses.closed.q[0] if len(poses.closed.q) else mechanism.rest_position
+    yield from parameter_findings(description, np.asarray(q))
+
+
+def _not_compiled(path: Path, error: MechanismError) -> Finding:
+    message = str(error).removeprefix(f"{path}: ")
+    number = re.search(r"\bline (\d+)", message)
+    return Finding(code="LC101", message=message, file=str(path), line=int(number[1]) if number else 1)
+
+
+def _placed(finding: Finding, description: Description) -> Finding:
+    """The finding with file and line of its element."""
+    path = description.mechanism.model.path
+    kind, _, quoted = finding.element.partition(" ")
+    name = quoted.strip("'")
+    line = description.lines.get((kind, name), 0)
+    parts = [(part, _text_lines(part)) for part in xml_files(path)] if name else []
+    for part, lines in parts if line else ():
+        if line <= len(lines) and f'"{name}"' in lines[line - 1]:
+            return replace(finding, file=str(part), line=line)
+    if line:  # without a name of its own
+        return replace(finding, file=str(path), line=line)
+    tag = TAGS.get(kind, r"\w+")
+    matches = [
+        (str(part), number)
+        for part, lines in parts
+        for number, text in enumerate(lines, start=1)
+        if re.search(rf"""<{tag}\s[^>]*\bname\s*=\s*["']{re.escape(name)}["']""", text)
+    ]
+    file, line = matches[-1] if matches else (str(path), 1)  # equalities and actuators follow the bodies
+    return replace(finding, file=file, line=line)
+
+
+def _text_lines(path: Path) -> list[str]:
+    with suppress(OSError):
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+    return []
