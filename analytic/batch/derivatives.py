@@ -150,6 +150,31 @@ def of_efforts(evaluation: Evaluation, rates: Array, changes: Array, effort: Eff
     return of_efforts
 
 
+def of_accelerations(evaluation: Evaluation, rates: Array, effort: EffortSeries) -> tuple[Array, Mapping[str, Array]]:
+    """Accelerations from efforts, with derivatives.
+
+    Args:
+        rates: Velocities of the independent dofs [m/s or rad/s], shape (nt, n).
+
+    Returns:
+        Accelerations of all dofs [m/s² or rad/s²], shape (nt, nv); derivatives of those of the independent dofs along
+        `q`, `qd`, `effort` (nt, n, n or na) and `parameters` (nt, n, bodies, 10).
+    """
+    traced = evaluation.traced
+    mechanism, independent, y = traced.shape.mechanism, traced.shape.independent, np.zeros_like(rates)
+    acting = effort[:, traced.actuators]
+    found = evaluation(rates, np.zeros_like(rates), acting, y)
+    M = _blocks(traced, found)["qdd"]
+    direct = effort @ mechanism.selection[:, independent] @ traced.directions.T  # of actuators on independent dofs
+    changes: Array = -_solved(M, (found["force"] - direct)[..., None])[..., 0]
+    found = evaluation(rates, changes, acting, y)
+    blocks = dict(_blocks(traced, found))
+    del blocks["qdd"]
+    blocks["effort"] = -traced.directions @ _actuator_rates(traced, found).swapaxes(1, 2)
+    derivatives = {name: _matrix(-_solved(M, _flat(block)), block) for name, block in blocks.items()}
+    return found["accelerations"], derivatives
+
+
 def _blocks(traced: Gradient, found: Mapping[str, Array]) -> dict[str, Array]:
     """Derivatives of the forces, each of shape (nt, n, columns) or (nt, n, bodies, 10)."""
     n = len(traced.shape.independent)
@@ -163,6 +188,10 @@ def _actuator_rates(traced: Gradient, found: Mapping[str, Array]) -> Array:
     A = np.repeat(selection[None], len(found["guard"]), axis=0)
     A[:, traced.actuators] = found["rates"].reshape(len(A), -1, A.shape[2])
     return A
+
+
+def _solved(A: Array, B: Array) -> Array:
+    return np.asarray(np.linalg.solve(A, B), dtype=np.float64)
 
 
 def _flat(block: Array) -> Array:

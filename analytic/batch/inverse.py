@@ -122,7 +122,7 @@ def _differentiated(
     joints = mechanism.actuated_joints
     dofs = [mechanism.dof_slices[j].start for j in joints]
     places = [dofs.index(dof) for dof in shape.independent]
-    evaluation = Evaluation(slopes, q, is_compiled=_runs_compiled(slopes, len(q), evaluator))
+    evaluation = Evaluation(slopes, q, is_compiled=runs_compiled(slopes, len(q), evaluator))
     found = of_efforts(evaluation, drive.qd[:, places], drive.qdd[:, places], effort)
     if places == list(range(len(joints))):
         return {name: found[name] for name in BLOCKS if name in wanted}
@@ -150,7 +150,7 @@ def _gradient(traced: Trace, parameters: bool) -> Gradient:
     return gradient(traced.shape, ("parameters",) if parameters else ())
 
 
-def _runs_compiled(slopes: Gradient, samples: int, evaluator: str) -> bool:
+def runs_compiled(slopes: Gradient, samples: int, evaluator: str) -> bool:
     """Whether to run the derivatives in machine code."""
     if evaluator == "auto":
         return find_spec("llvmlite") is not None and (is_compiled(slopes) or _saves(len(slopes.tape.code), samples))

@@ -7,15 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from loopcheck.analytic.batch import derivatives, inverse_dynamics
+from loopcheck.analytic.batch import derivatives, forward_dynamics, inverse_dynamics, trace_forward
 from loopcheck.analytic.batch.gradient import CONSTANTS, PAIRS
 from loopcheck.analytic.batch.trace import Shape, shape_of, trace
+from loopcheck.analytic.dynamics.forward import accelerations_by_noc, dependent_velocities
 from loopcheck.analytic.kinematics.closures import closure_jacobian_at
-from loopcheck.analytic.kinematics.continuation import conditioning
+from loopcheck.analytic.kinematics.continuation import close, conditioning
+from loopcheck.analytic.kinematics.tree import retract
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import AnyArray, Array
 from loopcheck.robots.catalogue import names
-from loopcheck.robots.errors import MechanismError, NotFoundError, SingularityError
+from loopcheck.robots.errors import LoopClosureError, MechanismError, NotFoundError, ShapeError, SingularityError
 from loopcheck.robots.mechanism import Body, Mechanism
 from loopcheck.robots.motion import Drive, Motion
 from loopcheck.robots.robot import Case, load, make_case, representative_case
@@ -27,6 +29,8 @@ from tests.fifty_digits import slopes
 
 ROUND_OFF = 1e-12
 """Error relative to the largest derivative of its block [-], where the conditioning exceeds 0.03."""
+STEP = 1e-6
+"""Step of differences in double precision [any unit]."""
 VANISHING = 1e-9
 """Size of a block relative to the efforts below which all its terms cancel [1/m, s, s² or 1/rad]."""
 BLOCKS = ("q", "qd", "qdd")
@@ -132,18 +136,18 @@ def test_efforts_are_linear_in_inertial_parameters(name: str) -> None:
             np.testing.assert_allclose(after - batch.effort, found[:, :, b, k], rtol=0, atol=ROUND_OFF * scale)
 
 
-def _changed(body: Body, k: int) -> Body:
-    """A body with an inertial parameter about its origin increased by 1."""
+def _changed(body: Body, k: int, step: float = 1.0) -> Body:
+    """A body with an inertial parameter about its origin increased by a step."""
     h, c = body.mass * body.center, body.center
     about_origin = body.inertia + body.mass * (c @ c * np.eye(3) - np.outer(c, c))
-    mass = body.mass + (k == 0)
+    mass = body.mass + step * (k == 0)
     if 1 <= k < 4:
-        h = h + np.eye(3)[k - 1]
+        h = h + step * np.eye(3)[k - 1]
     if k >= 4:
         i, j = PAIRS[k - 4]
         about_origin = about_origin.copy()
-        about_origin[i, j] += 1
-        about_origin[j, i] += i != j
+        about_origin[i, j] += step
+        about_origin[j, i] += step * (i != j)
     c = h / mass
     return replace(body, mass=mass, center=c, inertia=about_origin - mass * (c @ c * np.eye(3) - np.outer(c, c)))
 
@@ -196,3 +200,87 @@ def test_what_is_unknown_or_not_traced_is_refused(prr: Case, prr_motion: Motion,
     motion = prescribe(sprung)
     with pytest.raises(MechanismError, match="the traced equations do not support"):
         inverse_dynamics(sprung.mechanism, motion.law(motion.t), motion.q[0], derivatives=["q"])
+
+
+def _moved(mechanism: Mechanism, q: Array, mask: AnyArray, step: Array) -> Array:
+    """Poses after a step of the independent dofs, with the loops closed."""
+    return np.concatenate(
+        [close(mechanism, row[None], ~mask)[0] for row in retract(mechanism, q, np.tile(step, (len(q), 1)))]
+    )
+
+
+def test_forward_equals_differences_of_noc(zoo_name: str, zoo_case: Case, zoo_motion: Motion) -> None:
+    """Undriven dofs, ball and free joints: closed again by Newton's method, accelerations by `noc`."""
+    if zoo_name in PLAIN | {"six_legs"}:
+        pytest.skip("not traced, or long")
+    mechanism, rows = zoo_case.mechanism, slice(0, 12, 4)
+    if zoo_name in UNDRIVEN:  # springs of ball and free joints, and of tendons, are not traced
+        joints = tuple(replace(joint, stiffness=0.0) for joint in mechanism.joints)
+        mechanism = replace(mechanism, joints=joints, tendons=())
+        assert mechanism.na < len(trace_forward(mechanism, zoo_motion.q[0]).shape.independent)
+    _forward_agrees(mechanism, zoo_motion.q[rows], zoo_motion.qd[rows])
+
+
+def test_forward_equals_50_digit_differences(prr: Case, prr_motion: Motion) -> None:
+    """With the inverse dynamics held, the derivative of the accelerations is −M⁻¹ times that of the efforts."""
+    mechanism, rows, k = prr.mechanism, slice(30, 31), 30
+    effort = np.array([[1.0, -2.0, 0.5]])
+    batch = forward_dynamics(mechanism, prr_motion.q[rows], prr_motion.qd[rows], effort, derivatives=["q", "qd"])
+    dofs = [mechanism.dof_slices[j].start for j in mechanism.actuated_joints]
+    assert dofs == list(batch.independent)
+    law = prr_motion.law(prr_motion.t)
+    drive = Drive(law.q[k], law.qd[k], batch.qdd[0, dofs])
+    of_q, of_qd, M = slopes(trace(mechanism, prr_motion.q[k]), prr_motion.q[k], drive)
+    for name, block in (("q", of_q), ("qd", of_qd)):
+        wanted = -np.linalg.solve(M, block)
+        assert np.abs(batch.derivatives[name][0] - wanted).max() <= ROUND_OFF * np.abs(wanted).max()
+
+
+def test_forward_equals_differences_of_noc_with_redundant_drives() -> None:
+    case = make_case(load("2pur2rpu"), variant="default", mode="home", configuration="vertical")
+    motion = prescribe(case)
+    _forward_agrees(case.mechanism, motion.q[60:180:60], motion.qd[60:180:60])
+
+
+def _forward_agrees(mechanism: Mechanism, q: Array, qd: Array) -> None:
+    effort = np.random.default_rng(0).normal(size=(len(q), mechanism.na))
+    batch = forward_dynamics(mechanism, q, qd, effort, derivatives=["q", "qd", "effort", "parameters"])
+    mask = np.zeros(mechanism.nv, bool)
+    mask[list(batch.independent)] = True
+    n, free = len(batch.independent), qd[:, mask]
+
+    def accelerations(q: Array, free: Array, effort: Array, mechanism: Mechanism = mechanism) -> Array:
+        return accelerations_by_noc(mechanism, q, dependent_velocities(mechanism, q, free, mask), effort, mask)
+
+    peak = np.abs(batch.qdd).max()
+    np.testing.assert_allclose(batch.qdd, accelerations(q, free, effort), rtol=0, atol=1e-10 * peak)
+    for j, step in enumerate(STEP * np.eye(mechanism.nv)[mask]):
+        sides = [accelerations(_moved(mechanism, q, mask, s * step), free, effort) for s in (1, -1)]
+        _is_slope(batch.derivatives["q"][..., j], sides, mask, peak)
+        sides = [accelerations(q, free + s * STEP * np.eye(n)[j], effort) for s in (1, -1)]
+        _is_slope(batch.derivatives["qd"][..., j], sides, mask, peak)
+    for j in range(mechanism.na):
+        sides = [accelerations(q, free, effort + s * STEP * np.eye(mechanism.na)[j]) for s in (1, -1)]
+        _is_slope(batch.derivatives["effort"][..., j], sides, mask, peak)
+    *others, last = mechanism.bodies
+    sizes = np.repeat([last.mass, np.sqrt(last.mass * last.inertia.max()), last.inertia.max()], [1, 3, 6])
+    for k, size in enumerate(sizes):
+        bodies = [(*others, _changed(last, k, s * STEP * size)) for s in (1, -1)]
+        sides = [accelerations(q, free, effort, replace(mechanism, bodies=b)) for b in bodies]
+        _is_slope(batch.derivatives["parameters"][:, :, -1, k] * size, sides, mask, peak)
+
+
+def _is_slope(found: Array, sides: list[Array], mask: AnyArray, peak: float) -> None:
+    wanted = ((sides[0] - sides[1]) / (2 * STEP))[:, mask]
+    assert np.abs(found - wanted).max() <= 1e-6 * (np.abs(wanted).max() + 1e-3 * peak)
+
+
+def test_open_loops_are_refused(prr: Case, prr_motion: Motion) -> None:
+    q, qd, effort = prr_motion.q[:3], prr_motion.qd[:3].copy(), np.zeros((3, 3))
+    with pytest.raises(LoopClosureError, match=r"loops must be closed to 1e-09, got .* at sample"):
+        forward_dynamics(prr.mechanism, q + 1e-6, qd, effort)
+    qd[2, 0] += 1e-3
+    with pytest.raises(LoopClosureError, match=r"rates of the loops must be closed to 1e-09, got .* at sample 2"):
+        forward_dynamics(prr.mechanism, q, qd, effort)
+    with pytest.raises(ShapeError, match=r"effort: must have finite numbers and shape \(3, 3\), got \(3, 2\)"):
+        forward_dynamics(prr.mechanism, q, qd, effort[:, :2])
