@@ -13,7 +13,7 @@ from loopcheck.validation.studies.options import EXECUTION, JUDGEMENT, Command, 
 @option("--fix", is_flag=True, group=EXECUTION, help="Print safe changes as a diff. Apply it with `git apply`.")
 @option(
     "--format",
-    type=click.Choice(["text", "json", "github", "sarif"]),
+    type=click.Choice(["text", "json", "github", "markdown", "sarif"]),
     default="text",
     show_default=True,
     group=EXECUTION,

@@ -1,4 +1,4 @@
-"""Findings as text, JSON, commands of GitHub's workflows, and SARIF."""
+"""Findings as text, JSON, Markdown, commands of GitHub's workflows, and SARIF."""
 
 import json
 from collections import Counter
@@ -58,6 +58,26 @@ def as_github(results: Sequence[GateResult], status: int) -> str:
     )
 
 
+def as_markdown(results: Sequence[GateResult], status: int) -> str:
+    """A table of errors and warnings for the comment of a pull request; notes are counted."""
+    findings = list(_all(results))
+    shown = [finding for finding in findings if finding.severity != "note"]
+    counts = Counter(finding.severity for finding in findings)
+    counted = ", ".join(f"{counts[severity]} {severity}s" for severity in SEVERITIES.values())
+    lines = [f"**loopcheck gate**: {len(results)} files, {counted}"]
+    if shown:
+        lines += ["", "| file | code | finding | remedy |", "| --- | --- | --- | --- |"]
+    for finding in shown:
+        cells = (
+            f"{finding.file}:{finding.line}",
+            f"{finding.code} {finding.severity}",
+            finding.message,
+            finding.remedy,
+        )
+        lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
+    return "\n".join(lines)
+
+
 def as_sarif(results: Sequence[GateResult], status: int) -> str:
     """A log in SARIF 2.1.0, for code scanning."""
     rules = [
@@ -79,6 +99,7 @@ FORMATS: Mapping[str, Callable[[Sequence[GateResult], int], str]] = {
     "text": as_text,
     "json": as_json,
     "github": as_github,
+    "markdown": as_markdown,
     "sarif": as_sarif,
 }
 """Writers by the value of `--format`."""

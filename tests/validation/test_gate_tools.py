@@ -1,0 +1,114 @@
+"""The gate where people are: pytest plugin, script of the GitHub Action, pre-commit hook."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.conftest import MODELS
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with a sound model, a broken model, a fragment and another XML file."""
+    folder = tmp_path / "models"
+    folder.mkdir()
+    text = (MODELS / "four_bar.xml").read_text(encoding="utf-8")
+    (folder / "sound.xml").write_text(text, encoding="utf-8")
+    (folder / "broken.xml").write_text(text.replace('joint="crank" gear', 'joint="krank" gear'), encoding="utf-8")
+    (folder / "part.xml").write_text("<mujocoinclude/>", encoding="utf-8")
+    (folder / "package.xml").write_text("<package/>", encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_the_plugin_makes_a_test_of_each_model(project: Path) -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--loopcheck", "models"]
+    plugin = ["-p", "loopcheck.validation.gate.pytest_plugin"]  # an older installation lacks the entry point
+    listed = subprocess.run(
+        [*command[:1], "-c", "from importlib.metadata import entry_points as e; print(*e(group='pytest11').names)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    ended = subprocess.run(
+        [*command, *([] if "loopcheck" in listed.stdout.split() else plugin)],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+    assert ended.returncode == 1, ended.stderr
+    assert "1 failed, 1 passed" in ended.stdout
+    assert re.search(r"broken\.xml:29: LC101 error: .*krank", ended.stdout)
+
+
+@pytest.mark.slow
+def test_the_action_comments_on_a_pull_request(project: Path) -> None:
+    """Its script with an event file and a command `gh` of the test: the table is its body, errors fail the step."""
+    step: dict[str, Any] = next(
+        step
+        for step in yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"]
+        if step.get("name") == "gate"
+    )
+    event, commands = project / "event.json", project / "bin"
+    event.write_text(json.dumps({"pull_request": {"number": 7}}), encoding="utf-8")
+    commands.mkdir()
+    for name, script in {
+        "gh": 'echo "$@" > called; while [ "$1" != --body-file ]; do shift; done; cat "$2" > body',
+        "loopcheck": f'exec {sys.executable} -m loopcheck "$@"',
+        "python": f'exec {sys.executable} "$@"',
+    }.items():
+        (commands / name).write_text(f"#!/bin/bash\n{script}\n", encoding="utf-8")
+        (commands / name).chmod(0o755)
+    environment = {
+        "FILES": "models/sound.xml models/broken.xml",
+        "OPTIONS": "",
+        "COMMENT": "true",
+        "RUNNER_TEMP": str(project),
+        "GITHUB_STEP_SUMMARY": str(project / "summary.md"),
+        "GITHUB_EVENT_PATH": str(event),
+        "GITHUB_REPOSITORY": "owner/name",
+        "PATH": f"{commands}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+    }
+    ended = subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", step["run"]],
+        cwd=project,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 1, ended.stderr
+    assert "::error file=models/broken.xml,line=29,title=LC101::" in ended.stdout
+    assert (project / "called").read_text(encoding="utf-8").startswith("pr comment 7 --repo owner/name")
+    body = (project / "body").read_text(encoding="utf-8")
+    assert "| models/broken.xml:29 | LC101 error |" in body
+    assert body == (project / "summary.md").read_text(encoding="utf-8")
+
+
+def test_the_hook_takes_models_and_calls_the_gate() -> None:
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    assert hook["entry"] == "loopcheck gate"
+    assert re.search(hook["files"], "models/leg.xml")
+    assert not re.search(hook["files"], "models/leg.stl")
+
+
+def test_the_page_for_agents_names_the_schemas() -> None:
+    from loopcheck.validation.gate import formats
+    from loopcheck.validation.studies import options
+
+    text = (ROOT / "llms.txt").read_text(encoding="utf-8")
+    assert formats.SCHEMA in text
+    assert options.SCHEMA in text
+    assert all((ROOT / path).is_file() for path in re.findall(r"\]\(([^)]+)\)", text))
