@@ -12,8 +12,10 @@ from click.testing import CliRunner
 
 from loopcheck.robots.mjcf import describe
 from loopcheck.validation.cli import cli, main
+from loopcheck.validation.gate.closed_poses import closed_poses
 from loopcheck.validation.gate.findings import RULES
 from loopcheck.validation.gate.gate import gate
+from loopcheck.validation.gate.softness import closure_forces, opening
 from tests.conftest import MODELS
 from tests.validation.gate_faults import FAULTS, models, trials
 
@@ -113,6 +115,39 @@ def test_a_dead_point_is_a_warning_of_the_start(tmp_path: Path) -> None:
     codes = _codes(path)
     assert codes["LC204"] == "actuator 'motor'"
     assert "LC104" not in codes
+
+
+def test_the_opening_of_a_soft_loop_is_that_of_a_simulation(tmp_path: Path) -> None:
+    """A slide held by a connect, pushed by its motor: after 2 s at rest the gap is that of the gate."""
+    text = """<mujoco><option gravity="0 0 0" timestep="0.001"/><worldbody><body name="b">
+      <joint name="x" type="slide" axis="1 0 0" damping="5"/><geom size=".1" mass="3"/><site name="p" pos=".5 0 0"/>
+      </body><site name="w" pos=".5 0 0"/></worldbody>
+      <equality><connect name="loop" site1="p" site2="w" solref=".05 1" solimp=".5 .9 .01"/></equality>
+      <actuator><motor name="motor" joint="x" ctrlrange="-40 40" ctrllimited="true"/></actuator></mujoco>"""
+    path = _written(tmp_path, text)
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    data.ctrl[:] = 40
+    mujoco.mj_step(model, data, 2000)
+    assert opening(model, 0, 40.0) == pytest.approx(data.qpos[0], rel=1e-6)
+    (finding,) = (f for f in gate(str(path)).findings if f.code == "LC306")
+    assert f"to {data.qpos[0]:.2g} m" in finding.message
+
+
+def test_forces_of_closures_are_those_of_mujoco() -> None:
+    """At rest in a closed pose with gravity off; hard loops, so that the softness of MuJoCo's does not count."""
+    description = describe(ROOT / "robots/legs/ankle.xml")
+    mechanism = description.mechanism
+    q, efforts = closed_poses(mechanism).q[:1], np.array([1.0, 0.0])
+    model = mujoco.MjModel.from_xml_path(str(ROOT / "robots/legs/ankle.xml"))
+    model.opt.gravity[:] = 0
+    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_LIMIT | mujoco.mjtDisableBit.mjDSBL_REFSAFE)
+    model.eq_solimp[:, :2] = 0.9999
+    data = mujoco.MjData(model)
+    data.qpos[:], data.ctrl[:] = q[0], efforts
+    mujoco.mj_forward(model, data)
+    forces = closure_forces(mechanism, q, efforts)[0, :, 0]
+    assert data.efc_force == pytest.approx(forces, rel=1e-2, abs=1e-2 * np.abs(forces).max())
 
 
 def test_comments_switch_findings_off(tmp_path: Path) -> None:

@@ -67,6 +67,10 @@ RULES: Mapping[str, Rule] = {
     "LC303": Rule(title="motion without drive", remedy="None if it is meant; a free rod may get a little damping."),
     "LC304": Rule(title="rank uncertain", remedy="Close the loops of the file more exactly, or state its numbers."),
     "LC305": Rule(title="not checked", remedy="The gate ignores these elements. Use `loopcheck check` on the model."),
+    "LC306": Rule(
+        title="soft loop opens under load",
+        remedy="Shorten the time constant in solref, or raise dmax in solimp; `loopcheck tune` finds the settings.",
+    ),
 }
 """The kinds of findings, by code."""
 

@@ -19,6 +19,7 @@ from loopcheck.validation.gate.closed_poses import closed_near
 from loopcheck.validation.gate.findings import Finding, without_ignored
 from loopcheck.validation.gate.mechanism_checks import Poses, mechanism_findings
 from loopcheck.validation.gate.parameter_checks import parameter_findings
+from loopcheck.validation.gate.softness import softness_findings
 
 TAGS = {"body": "body", "joint": "(?:free)?joint"}
 """Tags of elements; MuJoCo gives no line for elements of included files."""
@@ -87,6 +88,7 @@ def _findings(description: Description) -> Iterator[Finding]:
     yield from mechanism_findings(poses)
     q = poses.closed.q[0] if len(poses.closed.q) else mechanism.rest_position
     yield from parameter_findings(description, np.asarray(q))
+    yield from softness_findings(description, poses.closed.q)
 
 
 def _not_compiled(path: Path, error: MechanismError) -> Finding:

@@ -1,7 +1,6 @@
 """Checks of numbers of a model file: inertias, rotors, time step and units."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from loopcheck.robots.mechanism import WORLD, Mechanism
 from loopcheck.robots.mjcf import Description
 from loopcheck.robots.size import size
 from loopcheck.validation.gate.findings import Finding
+from loopcheck.validation.gate.softness import REFSAFE, equality_names
 
 PROPORTION = 1e3
 """Largest ratio of an inertia to that of a uniform body with the same mass and extent, and largest inverse [-]."""
@@ -91,10 +91,12 @@ def _rotors(mechanism: Mechanism) -> Iterator[Finding]:
 
 def _loop_steps(description: Description) -> Iterator[Finding]:
     m, h = description.compiled, float(description.compiled.opt.timestep)
-    named = {name: number for number, name in _equality_names(m)}
+    named = {name: number for number, name in equality_names(m)}
     for closure in description.mechanism.closures:
         solref, solimp = m.eq_solref[named[closure.name]], m.eq_solimp[named[closure.name]]
-        rate = _loop_rate(solref, float(np.clip(solimp[1], 1e-4, 1 - 1e-4)), 0.0 if _is_safe_off(m) else 2 * h)
+        rate = _loop_rate(
+            solref, float(np.clip(solimp[1], 1e-4, 1 - 1e-4)), 0.0 if m.opt.disableflags & REFSAFE else 2 * h
+        )
         if h * rate > STABLE:
             yield Finding(
                 code="LC207",
@@ -110,16 +112,6 @@ def _loop_rate(solref: Array, width: float, shortest: float) -> float:
         constant, ratio = max(float(solref[0]), shortest), float(solref[1])
         return max(1 / (width * constant * max(ratio, 1e-12)), 2 / (width * constant))
     return float(max(np.sqrt(-solref[0]) / width, -solref[1] / width))
-
-
-def _is_safe_off(m: Any) -> bool:
-    """Whether the file switches off the lower limit of the time constants of constraints."""
-    return bool(m.opt.disableflags & (1 << 12))
-
-
-def _equality_names(m: Any) -> Iterator[tuple[int, str]]:
-    for i in range(m.neq):
-        yield i, m.equality(i).name or f"equality{i}"
 
 
 def _servo_steps(description: Description, q: JointPositions) -> Iterator[Finding]:
