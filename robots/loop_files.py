@@ -17,6 +17,7 @@ import numpy as np
 
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import MechanismError, NotFoundError
+from loopcheck.robots.rigid_frames import of_angles, rigid_frame
 
 LoopKind: TypeAlias = Literal["fixed", "revolute", "prismatic", "cylindrical", "universal", "spherical"]
 KINDS: Mapping[str, LoopKind] = {
@@ -160,11 +161,7 @@ def frame(xyz: Iterable[float], rpy: Iterable[float] = (0.0, 0.0, 0.0)) -> Array
     Returns:
         Position and axes [m and -], shape (4, 4).
     """
-    from scipy.spatial.transform import Rotation
-
-    X = np.eye(4)
-    X[:3, :3], X[:3, 3] = Rotation.from_euler("xyz", _vector(rpy)).as_matrix(), _vector(xyz)
-    return X
+    return rigid_frame(_vector(xyz), of_angles(_vector(rpy)))
 
 
 def _vector(values: Iterable[float]) -> Array:

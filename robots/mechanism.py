@@ -72,6 +72,8 @@ class Joint:
     """Stiffness of the joint's spring [N/m or N m/rad]; that of a ball pulls back along the shortest rotation."""
     spring_reference: Array = field(default_factory=lambda: np.zeros(0))
     """Rest position of the spring [m or rad], shape (1,), (4,) or (7,); by default `rest_position`."""
+    friction: float = 0.0
+    """Dry friction [N or N m]. No source feels it."""
     limits: tuple[float, float] | None = None
     """Lowest and highest position [m or rad]; hinges and slides only. No source feels them."""
 

@@ -364,6 +364,7 @@ def _joint(m: Any, i: int) -> Joint:
         damping=float(m.dof_damping[dof]) + _of_actuator(m, m.jnt_actuatorid[i], m.actuator_damping),
         stiffness=float(m.jnt_stiffness[i]),
         spring_reference=m.qpos_spring[q : q + POSITIONS[kind]],
+        friction=float(m.dof_frictionloss[dof]),
         limits=(float(m.jnt_range[i, 0]), float(m.jnt_range[i, 1])) if m.jnt_limited[i] and _is_scalar(m, i) else None,
     )
 

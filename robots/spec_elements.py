@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import mujoco
-import numpy as np
 
 from loopcheck.robots.arrays import Array
+from loopcheck.robots.rigid_frames import quaternion
 
 KINDS = {"hinge": mujoco.mjtJoint.mjJNT_HINGE, "slide": mujoco.mjtJoint.mjJNT_SLIDE, "ball": mujoco.mjtJoint.mjJNT_BALL}
 
@@ -63,7 +63,7 @@ def add_closure(spec: Any, name: str, ends: Sequence[tuple[Any, Array]], *, is_w
     equality.name1, equality.name2 = names
     for site_name, (body, X) in zip(names, ends, strict=True):
         site = body.add_site()
-        site.name, site.pos, site.quat = site_name, X[:3, 3], quaternion(X)
+        site.name, site.pos, site.quat = site_name, X[:3, 3], quaternion(X[:3, :3])
 
 
 def text_of(spec: Any) -> str:
@@ -85,30 +85,3 @@ def text_of(spec: Any) -> str:
         return str(spec.to_xml())
     finally:
         getattr(loaded, SET_DIGITS)(before)
-
-
-def pose(position: Array, quaternion: Array) -> Array:
-    """A frame as a matrix.
-
-    Args:
-        position: Origin [m], shape (3,).
-        quaternion: Rotation (w, x, y, z) [-], shape (4,).
-
-    Returns:
-        Position and axes [m and -], shape (4, 4).
-    """
-    X, R = np.eye(4), np.zeros(9)
-    mujoco.mju_quat2Mat(R, np.asarray(quaternion, dtype=float) / np.linalg.norm(quaternion))
-    X[:3, :3], X[:3, 3] = R.reshape(3, 3), position
-    return X
-
-
-def quaternion(X: Array) -> Array:
-    """Rotation of a frame (w, x, y, z) [-], shape (4,).
-
-    Args:
-        X: Position and axes [m and -], shape (4, 4).
-    """
-    from scipy.spatial.transform import Rotation
-
-    return np.asarray(Rotation.from_matrix(X[:3, :3]).as_quat(scalar_first=True))

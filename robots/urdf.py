@@ -26,7 +26,8 @@ from loopcheck.robots.loop_files import (
     read_loops,
     with_constraints,
 )
-from loopcheck.robots.spec_elements import add_closure, add_joint, add_motor, add_polynomial, pose, quaternion
+from loopcheck.robots.rigid_frames import of_quaternion, quaternion, rigid_frame
+from loopcheck.robots.spec_elements import add_closure, add_joint, add_motor, add_polynomial
 
 ROOT = "robot"
 """Root element of a URDF."""
@@ -83,7 +84,8 @@ def want_mjcf(path: Path) -> None:
     """
     if is_urdf(path):
         raise MechanismError(
-            f"{path}: settings of a simulation must be written into an MJCF, got a URDF. Convert it to MJCF first"
+            f"{path}: settings of a simulation must be written into an MJCF, got a URDF. Run: loopcheck convert "
+            f"{path.name} {path.stem}.xml"
         )
 
 
@@ -146,6 +148,7 @@ def _read(path: Path) -> _Document:
         lines[builder.start(tag, attributes)] = parser.CurrentLineNumber
 
     parser.StartElementHandler, parser.EndElementHandler = start, builder.end
+    parser.CharacterDataHandler = builder.data
     try:
         parser.Parse(path.read_bytes(), True)
     except (OSError, ExpatError) as error:
@@ -208,7 +211,7 @@ def _pose_of(body: Any) -> Array:
     """Pose of a body in the world with all joints at zero [m and -], shape (4, 4)."""
     X = np.eye(4)
     while body.name != "world":
-        X = pose(body.pos, body.quat) @ X
+        X = rigid_frame(body.pos, of_quaternion(body.quat)) @ X
         body = body.parent
     return X
 
@@ -316,12 +319,14 @@ def _halved(parent: Any, child: Any, loop: Loop) -> Any:
         raise MechanismError(
             f"loop '{loop.name}': the child of a {loop.kind} loop must have a mass, got none on link '{loop.child}'"
         )
-    from_child: Array = np.asarray(np.linalg.inv(loop.child_frame) @ pose(child.ipos, child.iquat), dtype=np.float64)
+    from_child: Array = np.asarray(
+        np.linalg.inv(loop.child_frame) @ rigid_frame(child.ipos, of_quaternion(child.iquat)), dtype=np.float64
+    )
     half = parent.add_body()
     half.name = f"{loop.child}, half at {loop.name}"
-    half.pos, half.quat = loop.parent_frame[:3, 3], quaternion(loop.parent_frame)
+    half.pos, half.quat = loop.parent_frame[:3, 3], quaternion(loop.parent_frame[:3, :3])
     half.explicitinertial = True
-    half.ipos, half.iquat = from_child[:3, 3], quaternion(from_child)
+    half.ipos, half.iquat = from_child[:3, 3], quaternion(from_child[:3, :3])
     for name in ("mass", "inertia", "fullinertia"):
         value = np.asarray(getattr(child, name)) / 2
         setattr(child, name, value if value.ndim else float(value))
@@ -348,7 +353,7 @@ def _sink_joints(spec: Any, closed: Set[str]) -> None:
 
 def _sink(spec: Any, body: Any, child: Any) -> None:
     """Put the joints of a body before the joints of its child."""
-    X = pose(child.pos, child.quat)
+    X = rigid_frame(child.pos, of_quaternion(child.quat))
     joints = [(joint, {name: np.copy(getattr(joint, name)) for name in OF_JOINTS}) for joint in body.joints]
     for _, values in joints:
         values["axis"] = X[:3, :3].T @ values["axis"]
@@ -372,21 +377,25 @@ def _rigid_mass(body: Any) -> float:
 def _add_motors(document: _Document, spec: Any, loops: Loops) -> None:
     """Motors of the joints that the loop file, the transmissions or ros2_control name, in this order."""
     known = [joint.name for joint in spec.joints]
-    gears = dict.fromkeys(loops.actuated, 1.0) or dict(_driven(document))
-    for name, gear in gears.items():
-        if name not in known:
-            raise NotFoundError(f"actuated joint of {document.path}", name, known)
-        add_motor(spec, name).gear[0] = gear
+    driven = dict(_driven(document))
+    for joint in loops.actuated or driven:
+        if joint not in known:
+            raise NotFoundError(f"actuated joint of {document.path}", joint, known)
+        motor = add_motor(spec, joint)
+        motor.name, motor.gear[0] = driven.get(joint, (joint, 1.0))
 
 
-def _driven(document: _Document) -> Iterator[tuple[str, float]]:
+def _driven(document: _Document) -> Iterator[tuple[str, tuple[str, float]]]:
+    """Joints with an actuator in the URDF, each with the name of the actuator and its gear."""
     for transmission in document.root.findall("transmission"):
+        actuator = transmission.find("actuator")
         reduction = transmission.findtext("actuator/mechanicalReduction")
         try:
             gear = float(reduction or 1)
         except ValueError as error:
             raise MechanismError(f"{document.where(transmission)}: mechanicalReduction must be a number") from error
-        yield from ((str(joint.get("name")), gear) for joint in transmission.findall("joint"))
-    for joint in document.root.findall("ros2_control/joint"):
-        if joint.find("command_interface") is not None:
-            yield str(joint.get("name")), 1.0
+        for joint in map(str, (element.get("name") for element in transmission.findall("joint"))):
+            yield joint, (joint if actuator is None else actuator.get("name", joint), gear)
+    for element in document.root.findall("ros2_control/joint"):
+        if element.find("command_interface") is not None:
+            yield str(element.get("name")), (str(element.get("name")), 1.0)

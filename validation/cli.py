@@ -51,7 +51,10 @@ class Main(Commands):
 
     modules: ClassVar[Mapping[str, str]] = {
         **{name: study_modules()[name] for name in ("judge", "tune", "serial", "check")},
-        **{name: f"loopcheck.validation.commands.{name}" for name in ("gate", "list", "new", "report", "engines")},
+        **{
+            name: f"loopcheck.validation.commands.{name}"
+            for name in ("gate", "convert", "list", "new", "report", "engines")
+        },
     }
 
 

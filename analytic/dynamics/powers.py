@@ -63,7 +63,7 @@ def scale_of(state: State, qdd: AccelerationSeries) -> EffortScale:
         qdd: Its accelerations [m/s² or rad/s²], shape (nt, nv).
     """
     mechanism = state.mechanism
-    powers = _powers(state, qdd, actuator_motions(mechanism, state.Phi, partial(tree_inertia, state)))
+    powers = powers_along(state, qdd, actuator_motions(mechanism, state.Phi, partial(tree_inertia, state)))
     largest = np.abs(powers.signed).sum(1).max(0, initial=0.0)
     return EffortScale(
         scale=np.maximum(largest, LEAST * powers.magnitude.sum(1).max(0, initial=0.0)), effort=powers.signed.sum(1)
@@ -95,11 +95,16 @@ def tree_inertia(state: State) -> Array:
 
 def own_powers(mechanism: Mechanism, motion: Motion) -> TermPowers:
     """Powers of all terms along the motion itself, its only column."""
-    return _powers(State(mechanism=mechanism, q=motion.q, qd=motion.qd), motion.qdd, motion.qd[..., None])
+    return powers_along(State(mechanism=mechanism, q=motion.q, qd=motion.qd), motion.qdd, motion.qd[..., None])
 
 
-def _powers(state: State, qdd: Array, D: Array) -> TermPowers:
-    """Powers of all terms along joint velocities D of shape (nt, nv, motions), at accelerations of shape (nt, nv)."""
+def powers_along(state: State, qdd: AccelerationSeries, D: Array) -> TermPowers:
+    """Powers of all terms along some motions.
+
+    Args:
+        qdd: Joint accelerations [m/s² or rad/s²], shape (nt, nv).
+        D: Joint velocities of each motion [m/s or rad/s], shape (nt, nv, motions).
+    """
     along = state.twists.K @ D[:, None]
     terms = [
         *_powers_of_bodies(state, qdd, along),

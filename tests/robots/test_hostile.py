@@ -200,7 +200,7 @@ def test_what_is_not_a_file_is_not_opened(tmp_path: Path, name: str) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "dangling").symlink_to("nowhere")
-    with pytest.raises(MechanismError, match="must be an existing MJCF file"):
+    with pytest.raises(MechanismError, match="must be an existing model file"):
         read_mechanism(ModelFile(path=tmp_path / name))
 
 

@@ -249,7 +249,7 @@ def test_a_bad_model_is_one_line(
 
 def test_a_missing_model_is_one_line(loopcheck: Command, own_robot: Path, tmp_path: Path) -> None:
     (own_robot / "3prr.xml").unlink()
-    _is_refused(loopcheck("check", "mine", "--out", tmp_path / "out"), "3prr.xml: must be an existing MJCF file")
+    _is_refused(loopcheck("check", "mine", "--out", tmp_path / "out"), "3prr.xml: must be an existing model file")
 
 
 @pytest.mark.slow

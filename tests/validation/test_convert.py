@@ -1,0 +1,198 @@
+"""Conversions are proven; every seeded fault of a conversion is found and named."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from loopcheck.analytic.kinematics.inertia import inertia_matrix
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.motion.random_states import RandomStates, random_states
+from loopcheck.robots.mechanism import ConnectClosure, EffortLimit, Mechanism
+from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.mjcf_writer import mjcf_text
+from loopcheck.robots.model_file import ModelFile
+from loopcheck.robots.rigid_frames import angles_of, of_angles, of_axis
+from loopcheck.robots.robot import modes
+from loopcheck.robots.urdf_writer import carried_by_urdf, urdf_texts
+from loopcheck.validation.comparison.conversion import LIMIT, Proof, proof
+from tests.urdf_models import DIALECTS, write_urdf
+from tests.validation.conftest import Command
+
+MODELS = Path(__file__).parents[1] / "models"
+ZOO = ("four_bar", "welded_four_bar", "ball_and_universal", "floating_rotors", "geared_pair", "strutted_four_bar")
+COUNT = 20
+
+
+@cache
+def model(name: str) -> Mechanism:
+    return read_mechanism(ModelFile(path=MODELS / f"{name}.xml"))
+
+
+@cache
+def states(name: str, *, in_urdf: bool = False) -> RandomStates:
+    mechanism = carried_by_urdf(model(name)).mechanism if in_urdf else model(name)
+    return random_states(mechanism, next(iter(modes(mechanism).values())), count=COUNT, seed=1)
+
+
+def read(path: Path, text: str) -> Mechanism:
+    path.write_text(text, encoding="utf-8")
+    return read_mechanism(ModelFile(path=path))
+
+
+def worst(result: Proof) -> float:
+    assert {row.verdict for row in result.rows} == {"agree"}, result.rows
+    return max(row.error for row in result.rows if row.quantity != "loop gap")
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_a_round_trip_keeps_the_dynamics(name: str, tmp_path: Path) -> None:
+    original = model(name)
+    by_mjcf = read(tmp_path / "m.xml", mjcf_text(original))
+    assert worst(proof(original, original, by_mjcf, states(name), ())) < 1e-13
+    carried, losses = carried_by_urdf(original)
+    urdf, loops = urdf_texts(carried)
+    (tmp_path / "u.yaml").write_text(loops, encoding="utf-8")
+    by_urdf = read(tmp_path / "u.urdf", urdf)
+    assert worst(proof(original, carried, by_urdf, states(name, in_urdf=True), losses)) < 1e-13
+
+
+def test_pinocchio_reads_the_same_tree_from_the_written_urdf() -> None:
+    pinocchio = pytest.importorskip("pinocchio")
+    carried = carried_by_urdf(model("four_bar")).mechanism
+    tree = pinocchio.buildModelFromXML(urdf_texts(carried)[0])
+    q = np.array([0.3, -0.8, 0.5])
+    names = [tree.names[k] for k in range(1, tree.njoints)]
+    here = [joint.name for joint in carried.joints]
+    full = np.concatenate([(np.cos(q[here.index(name)]), np.sin(q[here.index(name)])) for name in names])
+    M = pinocchio.crba(tree, tree.createData(), full)
+    M = np.triu(M) + np.triu(M, 1).T
+    places = [names.index(name) for name in here]
+    mine = inertia_matrix(State.at_rest(carried, q[None]))[0]
+    assert M[np.ix_(places, places)] == pytest.approx(mine, abs=1e-12)
+
+
+def moved(mechanism: Mechanism, part: str, index: int, **changes: Any) -> Mechanism:
+    """The mechanism with other values of an element."""
+    elements = list(getattr(mechanism, part))
+    elements[index] = replace(elements[index], **changes)
+    values: dict[str, Any] = {part: tuple(elements)}
+    return replace(mechanism, **values)
+
+
+def with_anchor(mechanism: Mechanism) -> Mechanism:
+    closure = mechanism.rigid_closures[0]
+    return moved(mechanism, "closures", 0, point2=closure.point2 + 1e-6)
+
+
+FAULTS: dict[str, tuple[Callable[[Mechanism], Mechanism], str]] = {
+    "anchor of a loop": (with_anchor, "loop gap"),
+    "lost loop": (lambda m: replace(m, closures=()), "names and kinds of loops"),
+    "lost rotor": (lambda m: moved(m, "joints", 0, armature=0.0), "reduced inertia"),
+    "lost spring": (lambda m: moved(m, "joints", 1, stiffness=0.0), "gravity"),
+    "damping per degree": (lambda m: moved(m, "joints", 0, damping=0.2 * np.pi / 180), "bias and inertia forces"),
+    "mass off by 1e-9": (lambda m: moved(m, "bodies", 1, mass=0.8 * (1 + 1e-9)), "reduced inertia"),
+    "inertia in the wrong frame": (
+        lambda m: moved(m, "bodies", 2, inertia=np.diag(np.linalg.eigvalsh(m.bodies[2].inertia))),
+        "reduced inertia",
+    ),
+    "mass centre in the wrong frame": (
+        lambda m: moved(m, "bodies", 0, center=m.bodies[0].center[[1, 0, 2]]),
+        "reduced inertia",
+    ),
+    "lost gear": (lambda m: moved(m, "actuators", 0, gear=1.0), "efforts"),
+    "wrong sign of an axis": (lambda m: moved(m, "joints", 2, axis=-m.joints[2].axis), "loop gap"),
+    "rest position in degrees": (
+        lambda m: moved(m, "joints", 2, rest_position=np.array([10.0]), spring_reference=np.array([10.0])),
+        "loop gap",
+    ),
+    "turned body": (
+        lambda m: moved(m, "bodies", 2, rotation=m.bodies[2].rotation @ of_axis(np.array([0, 0, 1.0]), 1e-6)),
+        "loop gap",
+    ),
+    "no gravity": (lambda m: m.with_gravity(np.zeros(3)), "gravity"),
+    "renamed joint": (lambda m: moved(m, "joints", 1, name="bar"), "names and kinds of joints"),
+    "renamed actuator": (lambda m: moved(m, "actuators", 0, name="m"), "names and kinds of actuators"),
+    "joint limit": (lambda m: moved(m, "joints", 0, limits=(-1.0, 1.0)), "limits of joints"),
+    "effort limit": (
+        lambda m: moved(m, "actuators", 0, limits=(EffortLimit("forcerange", -1.0, 1.0),)),
+        "limits of actuators",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_every_fault_of_a_conversion_is_named(fault: str) -> None:
+    change, quantity = FAULTS[fault]
+    original = model("four_bar")
+    result = proof(original, original, change(original), states("four_bar"), ())
+    assert quantity in [row.quantity for row in result.rows if row.verdict == "disagree"]
+    assert result.status == 1
+
+
+def test_states_are_closed_regular_and_repeatable() -> None:
+    mechanism, found = model("four_bar"), states("four_bar")
+    state = State(mechanism=mechanism, q=found.q, qd=found.qd)
+    assert np.abs(state.gap).max() < 1e-13
+    assert np.abs(state.Phi @ found.qd[..., None]).max() < 1e-13
+    opening = state.Phi @ found.qdd[..., None] + state.Phi_dot @ found.qd[..., None]
+    assert np.abs(opening).max() < 1e-12
+    assert found.distance > 0.05
+    assert np.ptp(found.q, axis=0).max() > 0.3
+    again = random_states(mechanism, mechanism.rest_position, count=COUNT, seed=1)
+    assert np.array_equal(again.q, found.q)
+
+
+def test_angles_are_exact_at_a_pitch_of_a_right_angle() -> None:
+    random = np.random.default_rng(0)
+    for tilt in (0.0, 1e-9, 1e-7, 1e-4):
+        R = of_angles((0.3, np.pi / 2 - tilt, 1.1)) @ of_axis(np.array([1.0, 0, 0]), random.uniform())
+        assert of_angles(angles_of(R)) == pytest.approx(R, abs=1e-15)
+
+
+def test_losses_are_listed_measured_and_refused(loopcheck: Command, tmp_path: Path) -> None:
+    out = tmp_path / "four_bar.urdf"
+    status, stdout, _ = loopcheck("convert", MODELS / "four_bar.xml", out)
+    assert status == 3
+    assert "Not carried: rotor inertia (armature) of joints: crank" in stdout
+    record = json.loads((tmp_path / "four_bar.proof.json").read_text(encoding="utf-8"))
+    rows = {row["quantity"]: row for row in record["comparison"]}
+    assert rows["efforts"]["error"] < LIMIT
+    assert rows["efforts by mujoco/kkt"]["verdict"] == "agree"
+    assert rows["effect of the losses on the efforts"]["error"] > 0.1
+    assert record["output"]["files"].keys() == {"four_bar.urdf", "four_bar.yaml"}
+    refused = tmp_path / "refused.urdf"
+    status, _, err = loopcheck("convert", MODELS / "four_bar.xml", refused, "--lossless")
+    assert status == 2
+    assert "--lossless: URDF with loop file does not carry rotor inertia (armature) of joints: crank" in err
+    assert not refused.exists()
+
+
+def test_urdf_becomes_mjcf(loopcheck: Command, tmp_path: Path) -> None:
+    path = write_urdf(tmp_path, *DIALECTS["Gepetto"])
+    status, stdout, _ = loopcheck("convert", path, tmp_path / "model.xml", "--lossless", "--format", "json")
+    assert status == 0
+    assert json.loads(stdout)["exit_status"] == 0
+    (closure,) = read_mechanism(ModelFile(path=tmp_path / "model.xml")).closures
+    assert isinstance(closure, ConnectClosure)
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        ("model.dae", "unknown suffix of the output: '.dae'. Known: .xml, .mjcf, .urdf"),
+        ("model.urdf", "must not be a file of the input. Name another output"),
+    ],
+)
+def test_bad_outputs_get_one_line(out: str, message: str, loopcheck: Command, tmp_path: Path) -> None:
+    path = write_urdf(tmp_path, *DIALECTS["Gepetto"])
+    before = path.read_bytes()
+    status, _, err = loopcheck("convert", path, tmp_path / out)
+    assert status == 2
+    assert message in err
+    assert path.read_bytes() == before

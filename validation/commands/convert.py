@@ -1,0 +1,52 @@
+"""`loopcheck convert`."""
+
+from pathlib import Path
+
+import click
+
+from loopcheck.validation.studies.options import Command, format_option, option, seed_option
+
+
+@click.command(cls=Command, short_help="Write a model in another format, with proof.")
+@click.argument("target", metavar="IN")
+@click.argument("out", metavar="OUT", type=click.Path(path_type=Path))
+@option("--lossless", is_flag=True, help="Refuse a conversion that loses an element of the model.")
+@seed_option
+@format_option
+def command(target: str, out: Path, lossless: bool, seed: int, format: str) -> int:
+    """Write the model of a TARGET in another format, read it back, and prove that its dynamics is the same.
+
+    The suffix of OUT states the format: .xml is MJCF, .urdf is URDF with a loop file of the same name (.yaml, the
+    dialect of Gepetto). All numbers have 17 digits. Elements that the format does not carry are listed, with their
+    effect on the efforts.
+
+    The proof compares input and output on the closed loops at 100 random poses and rates: reduced inertia, gravity,
+    bias, efforts, limits and names. OUT.proof.json has all figures.
+
+    Exit status: 0 the same; 1 a quantity differs; 3 the same except for lost elements that change the efforts.
+
+    \b
+    Examples:
+      loopcheck convert leg.urdf leg.xml
+      loopcheck convert my_robot.xml my_robot.urdf --lossless
+    """
+    from loopcheck.validation.converting import convert
+    from loopcheck.validation.report.terminal import show, table
+
+    done = convert(target, out, lossless=lossless, seed=seed)
+    if format == "json":
+        click.echo(done.proof_file.read_text(encoding="utf-8").rstrip())
+        return done.result.status
+    rows = [
+        [row.quantity, "" if row.error != row.error else f"{row.error:.1e}", f"{row.limit:.0e}", row.verdict, row.note]
+        for row in (*done.result.rows, done.result.effect)
+    ]
+    show(
+        [
+            table(["quantity", "error", "limit", "verdict", "note"], rows, title=f"{target} and {out.name}"),
+            *(f"Not carried: {loss}" for loss in done.result.losses),
+            f"Written: {', '.join(str(path) for path in done.files)}",
+            f"Proof: {done.proof_file}",
+        ]
+    )
+    return done.result.status

@@ -1,0 +1,184 @@
+"""Conversion of a model to another format: write, read back, prove."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from loopcheck.analytic.dynamics.powers import scale_of
+from loopcheck.analytic.kinematics.redundancy import contradiction
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.motion.random_states import RandomStates, random_states
+from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError, OutputError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.mjcf_writer import mjcf_text
+from loopcheck.robots.model_file import ModelFile, file_hash, files_of
+from loopcheck.robots.motion import Drive, Motion
+from loopcheck.robots.robot import Case
+from loopcheck.robots.urdf_writer import Carried, carried_by_urdf, urdf_texts
+from loopcheck.validation.comparison import sources, tolerances
+from loopcheck.validation.comparison.conversion import AGREE, DISAGREE, INFORMATIONAL, MISSING, Proof, Row, proof
+from loopcheck.validation.comparison.targets import passive_case_of
+
+SAMPLES = 100
+"""Number of random closed states."""
+UNFIT = 100.0
+"""Largest effort error of an engine, relative to the contradiction between redundant loops, that is not judged [-]."""
+ENGINE = "mujoco/kkt"
+"""Route that computes the efforts of the converted file too."""
+SCHEMA = "loopcheck.convert/1"
+
+
+class Format(NamedTuple):
+    """A format that a mechanism can be written in."""
+
+    name: str
+    carried: Callable[[Mechanism], Carried]
+    texts: Callable[[Mechanism, Path], Mapping[Path, str]]
+    """Files by path, of the carried part and the path of the model."""
+    readers: str
+    """Programs that read the file back."""
+
+
+def _carried_by_mjcf(mechanism: Mechanism) -> Carried:
+    losses = ("constant external wrenches",) if mechanism.wrenches else ()
+    return Carried(replace(mechanism, wrenches=()) if losses else mechanism, losses)
+
+
+def _mjcf_files(mechanism: Mechanism, path: Path) -> dict[Path, str]:
+    return {path: mjcf_text(mechanism)}
+
+
+def _urdf_files(mechanism: Mechanism, path: Path) -> dict[Path, str]:
+    urdf, loops = urdf_texts(mechanism)
+    return {path: urdf, path.with_suffix(".yaml"): loops}
+
+
+MJCF = Format("MJCF", _carried_by_mjcf, _mjcf_files, "MuJoCo reads tree and loops")
+URDF = Format(
+    "URDF with loop file",
+    carried_by_urdf,
+    _urdf_files,
+    "MuJoCo's reader of URDF reads the tree; loopcheck adds the loops, because no engine reads them",
+)
+FORMATS: Mapping[str, Format] = {".xml": MJCF, ".mjcf": MJCF, ".urdf": URDF}
+"""Formats by the suffix of the output."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversion:
+    """A finished conversion."""
+
+    target: str
+    files: tuple[Path, ...]
+    proof_file: Path
+    result: Proof
+
+
+def convert(target: str, out: Path, *, lossless: bool, seed: int) -> Conversion:
+    """Convert a model, and compare the output with it on its closed loops.
+
+    Args:
+        target: See `robot_of`.
+        out: Path of the output; its suffix states the format.
+        lossless: Whether to refuse a conversion that loses an element.
+        seed: Seed of the random states.
+
+    Raises:
+        MechanismError: If the input is bad, or an element is lost despite `lossless`.
+        OutputError: If the output would replace a file of the input, or cannot be written.
+    """
+    if out.suffix.lower() not in FORMATS:
+        raise NotFoundError("suffix of the output", out.suffix, FORMATS)
+    _want_new(out, [Path(target)])
+    form, case = FORMATS[out.suffix.lower()], passive_case_of(target)
+    carried, losses = form.carried(case.mechanism)
+    if lossless and losses:
+        raise MechanismError(f"{out}: --lossless: {form.name} does not carry {'; '.join(losses)}")
+    files = {path.absolute(): text for path, text in form.texts(carried, out).items()}
+    for path in files:
+        _want_new(path, files_of(case.mechanism.model.path))
+    states = random_states(carried, case.guess, count=SAMPLES, seed=seed)
+    proof_file = out.absolute().with_suffix(".proof.json")
+    try:
+        proof_file.parent.mkdir(parents=True, exist_ok=True)
+        for path, text in files.items():
+            path.write_text(text, encoding="utf-8")
+        converted = replace(case, mechanism=read_mechanism(ModelFile(path=out.absolute())))
+        result = proof(case.mechanism, carried, converted.mechanism, states, losses)
+        result = replace(result, rows=(*result.rows, *_by_engine(result, carried, converted, states)))
+        record = {
+            "schema": SCHEMA,
+            "exit_status": result.status,
+            "input": {"target": target, "files": _hashes(files_of(case.mechanism.model.path))},
+            "output": {"format": form.name, "files": _hashes(files)},
+            "states": {"count": SAMPLES, "seed": seed, "distance from singular poses": states.distance},
+            "read by": form.readers,
+            "computed by": f"analytic/noc for input and output; {ENGINE} for the output",
+            "comparison": [_as_json(row) for row in (*result.rows, result.effect)],
+            "losses": list(losses),
+            "not compared": list(case.mechanism.left_out),
+            "versions": {name: version(name) for name in ("loopcheck", "mujoco", "numpy")},
+        }
+        proof_file.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise OutputError(f"{out}: cannot be written: {error.strerror}") from error
+    return Conversion(target=target, files=tuple(files), proof_file=proof_file, result=result)
+
+
+def _want_new(out: Path, inputs: Iterable[Path]) -> None:
+    if out.resolve() in {path.resolve() for path in inputs}:
+        raise OutputError(f"{out}: must not be a file of the input. Name another output")
+
+
+def _by_engine(result: Proof, carried: Mechanism, converted: Case, states: RandomStates) -> tuple[Row, ...]:
+    """Efforts of the converted file by an engine, against the reference on the original."""
+    name = f"efforts by {ENGINE}"
+    limit = tolerances.registered()[ENGINE].relative_error or 0.0
+    if not carried.actuators or any(row.verdict != AGREE for row in result.rows if row.quantity.startswith("names")):
+        return ()
+    places = [[joint.name for joint in carried.joints].index(joint.name) for joint in converted.mechanism.joints]
+    order = {kind: np.concatenate([np.arange(s[j].start, s[j].stop) for j in places]) for kind, s in _slices(carried)}
+    motion = _samples(states.q[:, order["q"]], states.qd[:, order["dofs"]], states.qdd[:, order["dofs"]])
+    mine = _samples(states.q, states.qd, states.qdd)
+    reference = sources.load("analytic/noc").compute_efforts(replace(converted, mechanism=carried), mine).effort
+    try:
+        theirs = sources.load(ENGINE).compute_efforts(converted, motion).effort
+    except HarnessError as failure:
+        return (Row(name, float("nan"), limit, MISSING, str(failure)),)
+    scale = scale_of(State(mechanism=carried, q=states.q, qd=states.qd), states.qdd).scale
+    error = float(np.max(np.abs(theirs - reference) / np.maximum(scale, np.finfo(float).tiny)))
+    conflict = contradiction(carried, states.q)
+    if error > limit and conflict > limit and error <= UNFIT * conflict:
+        note = f"redundant loops of the input contradict each other by {conflict:.1e}: a rounded file"
+        return (Row(name, error, limit, INFORMATIONAL, note),)
+    return (Row(name, error, limit, AGREE if error <= limit else DISAGREE),)
+
+
+def _slices(mechanism: Mechanism) -> tuple[tuple[str, tuple[slice, ...]], ...]:
+    return ("q", mechanism.q_slices), ("dofs", mechanism.dof_slices)
+
+
+def _samples(q: Any, qd: Any, qdd: Any) -> Motion:
+    """States as the samples of a motion, for routes that compute each sample by itself."""
+    empty = np.zeros((0, 0))
+
+    def still(_: Any) -> Drive:
+        return Drive(empty, empty, empty)
+
+    t = np.arange(float(len(q)))
+    return Motion(t=t, q=q, qd=qd, qdd=qdd, law=still, assemble=lambda _: _samples(q, qd, qdd))
+
+
+def _hashes(paths: Iterable[Path]) -> dict[str, str]:
+    return {path.name: file_hash(path) for path in paths}
+
+
+def _as_json(row: Row) -> dict[str, Any]:
+    error = row.error if np.isfinite(row.error) else None
+    return {**row._asdict(), "error": error}
