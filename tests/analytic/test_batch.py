@@ -201,7 +201,7 @@ def test_a_shape_that_does_not_fit_is_refused(prr: Case, prr_motion: Motion) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _NewJoint(Joint):
-    friction: float = 0.0
+    roughness: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +218,7 @@ def test_what_is_not_known_is_not_traced(prr: Case, prr_motion: Motion) -> None:
     """A new type, or a field that a type of the mechanism does not have today, goes to the plain version."""
     mechanism = prr.mechanism
     joint = mechanism.joints[0]
-    rubbing = _NewJoint(**{name: getattr(joint, name) for name in Joint.__slots__}, friction=1.0)
+    rubbing = _NewJoint(**{name: getattr(joint, name) for name in Joint.__slots__}, roughness=1.0)
     for changed in (
         _roped(mechanism),
         replace(mechanism, joints=(rubbing, *mechanism.joints[1:])),

@@ -43,7 +43,7 @@ LOG = "t,j.q,m.effort\n" + "".join(f"{k / 10},{k / 10},1\n" for k in range(12))
     ("text", "message"),
     [
         ("<mujoco/>", "must have at least 1 joint, got none on 0 bodies"),
-        ('<robot name="r"><link name="l"/></robot>', "must have at least 1 joint, got none on 0 bodies"),
+        ('<robot name="r"><link name="l"/></robot>', "must have at least 1 joint, got none on 1 bodies"),
         (f"<mujoco><worldbody><body>{INERTIAL}</body></worldbody></mujoco>", "at least 1 joint, got none on 1 bodies"),
         (f"<mujoco><worldbody><body><joint/>{INERTIAL}</body></worldbody></mujoco>", "Name joints, for example"),
         (f"<mujoco><worldbody><body><freejoint/>{INERTIAL}</body></worldbody></mujoco>", "Add actuators to the file"),

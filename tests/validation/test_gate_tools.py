@@ -45,7 +45,7 @@ def test_the_plugin_makes_a_test_of_each_model(project: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""},
     )
     assert ended.returncode == 1, ended.stderr
     assert "1 failed, 1 passed" in ended.stdout

@@ -45,7 +45,8 @@ def test_a_new_robot_is_listed_run_and_tested(
     collect = (
         "import sys, pathlib, pytest; from loopcheck.robots import catalogue; "
         "catalogue.CATALOGUE = pathlib.Path(sys.argv[1]); "
-        "sys.exit(pytest.main(['--collect-only', '-q', 'tests/test_suite.py']))"
+        "late = 'ignore::pytest.PytestAssertRewriteWarning'; "  # the gate has a plugin
+        "sys.exit(pytest.main(['--collect-only', '-q', '-W', late, 'tests/test_suite.py']))"
     )
     house = Path(__file__).parent.parent.parent
     command = [sys.executable, "-c", collect, str(catalogue)]
