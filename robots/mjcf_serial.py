@@ -11,6 +11,7 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.mjcf import compile_model
 from loopcheck.robots.model_file import ModelFile
+from loopcheck.robots.rigid_frames import quaternion
 from loopcheck.robots.spec_elements import add_polynomial, text_of
 
 POINT = 1e-12
@@ -98,8 +99,6 @@ def serial_text(model: ModelFile, cut: Cut) -> str:
 
 def _apply(model: ModelFile, cut: Cut, specs: list[Any], spec: Any) -> None:
     """Remove closures and joints from an `MjSpec`, and place the bodies as in the closed pose."""
-    from scipy.spatial.transform import Rotation
-
     dropped, body_poses = cut.dropped, cut.body_poses
     spec.comment = (
         f"Simplified serial model of {model.path.name}, without its closures and the joints {', '.join(dropped)}"
@@ -116,7 +115,7 @@ def _apply(model: ModelFile, cut: Cut, specs: list[Any], spec: Any) -> None:
         if pose.is_moved:
             body.pos = pose.position
             body.alt.type = type(body.alt.type)(0)
-            body.quat = Rotation.from_matrix(np.asarray(pose.rotation)).as_quat(scalar_first=True)
+            body.quat = quaternion(pose.rotation)
     _split(bodies, cut.splits)
     for folder in ("meshdir", "texturedir"):  # the stand-in may lie elsewhere
         if getattr(spec, folder, ""):

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.catalogue import CATALOGUE, transmission_names
 from loopcheck.robots.errors import MechanismError, NotFoundError
+from loopcheck.robots.mjcf_writer import numbers
 from loopcheck.robots.schema import reason_of
 
 FOLDER = CATALOGUE / "transmissions"
@@ -184,10 +185,10 @@ def mjcf_of(transmission: Transmission) -> str:
     last = transmission.joint[-1].name
     for joint in transmission.joint:
         anchor = np.array(joint.anchor)
-        parent = ET.SubElement(parent, "body", name=f"{joint.name}_link", pos=_text(anchor - origin))
-        element = ET.SubElement(parent, "joint", name=joint.name, type=joint.kind, axis=_text(joint.axis))
+        parent = ET.SubElement(parent, "body", name=f"{joint.name}_link", pos=numbers(anchor - origin))
+        element = ET.SubElement(parent, "joint", name=joint.name, type=joint.kind, axis=numbers(joint.axis))
         if joint.range:
-            element.set("range", _text(joint.range))
+            element.set("range", numbers(joint.range))
         origin = anchor
         some = Solid(mass=1.0, center=joint.anchor, inertia=(1e-3, 1e-3, 1e-3, 0.0, 0.0, 0.0))
         _solid(parent, joint.body or (some if joint.name == last else None), origin)
@@ -195,12 +196,12 @@ def mjcf_of(transmission: Transmission) -> str:
     closures, motors = ET.SubElement(root, "equality"), ET.SubElement(root, "actuator")
     for leg in transmission.leg:
         link, anchor = links[leg.on or last]
-        ET.SubElement(link, "site", name=f"{leg.motor}_end", pos=_text(np.subtract(leg.end, anchor)))
+        ET.SubElement(link, "site", name=f"{leg.motor}_end", pos=numbers(np.subtract(leg.end, anchor)))
         _leg(base, leg)
         ET.SubElement(closures, "connect", name=leg.motor, site1=f"{leg.motor}_rod_end", site2=f"{leg.motor}_end")
         motor = ET.SubElement(motors, "motor", name=leg.motor, joint=f"{leg.motor}_crank")
         if leg.effort_limit:
-            motor.set("ctrlrange", _text((-leg.effort_limit, leg.effort_limit)))
+            motor.set("ctrlrange", numbers((-leg.effort_limit, leg.effort_limit)))
     ET.indent(root)
     return ET.tostring(root, encoding="unicode") + "\n"
 
@@ -208,23 +209,23 @@ def mjcf_of(transmission: Transmission) -> str:
 def _leg(base: ET.Element, leg: Crank) -> None:
     """The bodies of a leg."""
     anchor, pin, end = (np.array(point) for point in (leg.anchor, leg.pin, leg.end))
-    crank = ET.SubElement(base, "body", name=f"{leg.motor}_crank", pos=_text(anchor))
-    joint = ET.SubElement(crank, "joint", name=f"{leg.motor}_crank", type=leg.kind, axis=_text(leg.axis))
+    crank = ET.SubElement(base, "body", name=f"{leg.motor}_crank", pos=numbers(anchor))
+    joint = ET.SubElement(crank, "joint", name=f"{leg.motor}_crank", type=leg.kind, axis=numbers(leg.axis))
     joint.set("armature", repr(leg.armature or 0.0))
     if leg.range:
-        joint.set("range", _text(leg.range))
+        joint.set("range", numbers(leg.range))
     _solid(crank, leg.crank, anchor)
-    rod = ET.SubElement(crank, "body", name=f"{leg.motor}_rod", pos=_text(pin - anchor))
+    rod = ET.SubElement(crank, "body", name=f"{leg.motor}_rod", pos=numbers(pin - anchor))
     along = (end - pin) / np.linalg.norm(end - pin)
     across = np.cross(along, leg.axis)
     if np.linalg.norm(across) < 0.1:
         across = np.cross(along, np.eye(3)[np.abs(along).argmin()])
     across = across / np.linalg.norm(across)
     for name, axis in (("a", np.cross(across, along)), ("b", across)):
-        ET.SubElement(rod, "joint", name=f"{leg.motor}_rod_{name}", axis=_text(axis))
+        ET.SubElement(rod, "joint", name=f"{leg.motor}_rod_{name}", axis=numbers(axis))
     length = leg.rod_length or float(np.linalg.norm(end - pin))
     _solid(rod, leg.rod, pin, along * length)
-    ET.SubElement(rod, "site", name=f"{leg.motor}_rod_end", pos=_text(along * length))
+    ET.SubElement(rod, "site", name=f"{leg.motor}_rod_end", pos=numbers(along * length))
 
 
 def _solid(body: ET.Element, solid: Solid | None, origin: Array, rod: Array | None = None) -> None:
@@ -238,9 +239,5 @@ def _solid(body: ET.Element, solid: Solid | None, origin: Array, rod: Array | No
         mass, center = LIGHT, along / 2
     else:
         mass, center, inertia = solid.mass, np.subtract(solid.center, origin), solid.inertia
-    element = ET.SubElement(body, "inertial", mass=repr(float(mass)), pos=_text(center))
-    element.set("fullinertia", _text(inertia))
-
-
-def _text(values: Sequence[float] | Array) -> str:
-    return " ".join(repr(float(value)) for value in values)
+    element = ET.SubElement(body, "inertial", mass=repr(float(mass)), pos=numbers(center))
+    element.set("fullinertia", numbers(inertia))

@@ -12,6 +12,7 @@ import numpy as np
 from loopcheck.engines.pybullet._rotors import Rotor
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.mechanism import WORLD, Body, Joint, Mechanism
+from loopcheck.robots.mjcf_writer import numbers
 
 BASE = "base"
 """Name of the fixed link that all root bodies hang on: the world."""
@@ -82,7 +83,7 @@ def _rotor(k: int, rotor: Rotor) -> Iterator[str]:
         child = f"drive{k}.{i}"
         last = i == len(rotor.axes) - 1
         yield from _link(child, 0.0, np.full(3, rotor.inertia) if last else NOWHERE)
-        movement = f'<axis xyz="{_text(axis)}"/>'
+        movement = f'<axis xyz="{numbers(axis)}"/>'
         yield from _joint(f"rotor{k}.{i}", "continuous", (parent, child), _origin(NOWHERE, UPRIGHT), movement)
         parent = child
 
@@ -108,13 +109,13 @@ def _joint(name: str, kind: str, links: tuple[str, str], *elements: str) -> Iter
 
 def _movement(joint: Joint) -> Iterator[str]:
     """Axis, damping, and disabled limits: the lower is above the upper."""
-    yield f'<axis xyz="{_text(joint.axis)}"/>'
+    yield f'<axis xyz="{numbers(joint.axis)}"/>'
     yield f'<dynamics damping="{joint.damping!r}" friction="0"/>'
     yield '<limit lower="1" upper="-1" effort="0" velocity="0"/>'
 
 
 def _origin(position: Array, R: Array) -> str:
-    return f'<origin xyz="{_text(position)}" rpy="{_text(_roll_pitch_yaw(R))}"/>'
+    return f'<origin xyz="{numbers(position)}" rpy="{numbers(_roll_pitch_yaw(R))}"/>'
 
 
 def _roll_pitch_yaw(R: Array) -> Array:
@@ -124,7 +125,3 @@ def _roll_pitch_yaw(R: Array) -> Array:
     s, c = np.sin(yaw), np.cos(yaw)
     roll = np.arctan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1])
     return np.array([roll, pitch, yaw])
-
-
-def _text(vector: Array) -> str:
-    return " ".join(repr(float(x)) for x in vector)

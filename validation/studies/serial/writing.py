@@ -12,6 +12,7 @@ from loopcheck.robots.errors import HarnessError, MechanismError, OutputError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import is_in_degrees, read_mechanism
 from loopcheck.robots.mjcf_patch import Patch, patched
+from loopcheck.robots.mjcf_writer import numbers
 from loopcheck.robots.model_file import ModelFile
 
 REPAIRED, SETTINGS = "serial_repaired.xml", "serial_settings.py"
@@ -146,8 +147,8 @@ def _inertials(twin: Twin, constants: Constants) -> dict[str, dict[str, str]]:
         moments = (I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2])
         inertials[name] = {
             "mass": repr(body.mass),
-            "pos": " ".join(repr(float(x)) for x in body.center),
-            "fullinertia": " ".join(repr(float(x)) for x in moments),
+            "pos": numbers(body.center),
+            "fullinertia": numbers(moments),
         }
     return inertials
 
