@@ -28,13 +28,13 @@ TOGETHER = "all motors together"
 
 
 def limit_rows(
-    twin: Twin, samples: Workspace, speeds: Mapping[str, float], figures: Sequence[Row] | str = ()
+    twin: Twin, samples: Workspace, speeds: Mapping[str, float], figures: Sequence[Row] = ()
 ) -> Iterator[Row]:
     """Limits of motors transformed to the joints, and joint limits of the serial model transformed to the motors.
 
     Args:
         speeds: Largest speed of motors by name [m/s or rad/s].
-        figures: Rows of the transmission, whose bounds no pose exceeds, or the reason for their absence.
+        figures: Rows of the transmission, whose bounds no pose exceeds; empty for other mechanisms.
     """
     units, efforts, _ = units_of(twin)
     T = _transmission(twin, samples)
@@ -53,7 +53,7 @@ def limit_rows(
     yield from _broken(twin, T, samples.x[samples.common], given)
 
 
-def safe_box(twin: Twin, samples: Workspace, figures: Sequence[Row] | str = ()) -> Box | None:
+def safe_box(twin: Twin, samples: Workspace, figures: Sequence[Row] = ()) -> Box | None:
     """Limits of efforts at the joints that break no motor; None without limits of all motors.
 
     Args:

@@ -133,13 +133,13 @@ def constant_facts(twin: Twin, constants: Constants) -> Iterator[tuple[str, str]
         yield f"inertia of {old.bodies[b].name} about its axes", f"{after} kg m² ({before})"
 
 
-def pair_rows(twin: Twin, samples: Workspace, figures: Sequence[Row] | str = ()) -> Iterator[Row]:
+def pair_rows(twin: Twin, samples: Workspace, figures: Sequence[Row] = ()) -> Iterator[Row]:
     """The pairs of joints with their ranges, and the reached part of the ranges.
 
     Args:
-        figures: Rows of the transmission, with the ends that a search finds, or the reason for their absence.
+        figures: Rows of the transmission, with the ends that a search finds; empty for other mechanisms.
     """
-    found = {row["part"]: row for row in figures if isinstance(row, Mapping) and row["quantity"] == REACH}
+    found = {row["part"]: row for row in figures if row["quantity"] == REACH}
     for k, pair in enumerate(twin.pairs):
         x = samples.x[samples.closed_reaches, k]
         reached = found.get(pair.closed, {"low": x.min(), "high": x.max()})

@@ -214,7 +214,8 @@ class Serial(Study):
     ) -> Computed:
         """The tables, and the files that repair the stand-in."""
         pace = pace_of(box)
-        limits = safe_box(twin, samples, code.figures)
+        figures = [] if isinstance(code.figures, str) else code.figures
+        limits = safe_box(twin, samples, figures)
         constants, written = repair(twin, samples, pace, limits, folder)
         functions, facts, further = self._functions(twin, samples, code, folder)
         record: dict[str, Any] = {
@@ -240,9 +241,9 @@ class Serial(Study):
         frames = {
             TABLE: [*rows, *term_rows(twin, samples, repaired)],
             WORKSPACE: list(workspace_rows(twin, samples, repaired, pace, safe_series(twin, samples))),
-            LIMITS: list(limit_rows(twin, samples, self.speeds, code.figures)),
-            TRANSMISSION: [] if isinstance(code.figures, str) else code.figures,
-            PAIRS: list(pair_rows(twin, samples, code.figures)),
+            LIMITS: list(limit_rows(twin, samples, self.speeds, figures)),
+            TRANSMISSION: figures,
+            PAIRS: list(pair_rows(twin, samples, figures)),
         }
         return Computed(
             {name: self.tables[name].frame(frames[name]) for name in frames}, {**record, "notes": [*self.notes, *notes]}

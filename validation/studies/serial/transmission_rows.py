@@ -54,15 +54,15 @@ def found_rows(twin: Twin, domain: Domain, speeds: Box, usual: Sequence[float]) 
         return str(error)
 
 
-def within_bounds(box: Box, figures: Sequence[Row] | str, quantity: str) -> Box:
+def within_bounds(box: Box, figures: Sequence[Row], quantity: str) -> Box:
     """Limits at the joints, as far as no pose exceeds them.
 
     Args:
         box: Limits from samples of the poses.
-        figures: Rows of the transmission, or the reason for their absence.
+        figures: Rows of the transmission; empty for other mechanisms.
         quantity: Of the rows with the bounds.
     """
-    most = np.array([row["bound"] for row in figures if isinstance(row, Mapping) and row["quantity"] == quantity])
+    most = np.array([row["bound"] for row in figures if row["quantity"] == quantity])
     return Box(low=np.maximum(box.low, -most), high=np.minimum(box.high, most)) if len(most) else box
 
 
