@@ -196,7 +196,12 @@ def _rates_of_ends(mechanism: Mechanism, closure: CoordinateClosure) -> tuple[Ar
 
 def closure_names(mechanism: Mechanism) -> tuple[str, ...]:
     """The closure that each row of Φ belongs to."""
-    return tuple(closure.name for closure in mechanism.closures for _ in range(_number_of_rows(closure)))
+    return tuple(mechanism.closures[k].name for k in closure_of_rows(mechanism))
+
+
+def closure_of_rows(mechanism: Mechanism) -> list[int]:
+    """Index of the closure that each row of Φ belongs to, shape (nc,)."""
+    return [k for k, closure in enumerate(mechanism.closures) for _ in range(_number_of_rows(closure))]
 
 
 def _number_of_rows(closure: Closure) -> int:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from loopcheck.analytic.kinematics.closures import closure_of_rows
 from loopcheck.analytic.kinematics.continuation import close_batch
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import retract
@@ -65,7 +66,7 @@ def residual_scales(mechanism: Mechanism) -> Array:
 def relative_gaps(mechanism: Mechanism, q: PositionSeries) -> Array:
     """Residual of each closure over the size [-], shape (nt, closures)."""
     rows = np.abs(State.at_rest(mechanism, q).gap) / residual_scales(mechanism)
-    of_closure = np.array(_closure_of_rows(mechanism), dtype=int)
+    of_closure = np.array(closure_of_rows(mechanism), dtype=int)
     gaps = np.zeros((len(q), len(mechanism.closures)))
     for k in range(gaps.shape[1]):
         gaps[:, k] = rows[:, of_closure == k].max(axis=1, initial=0.0)
@@ -114,7 +115,7 @@ def freedom(mechanism: Mechanism, q: PositionSeries) -> list[Freedom]:
 def rank_without(mechanism: Mechanism, q: JointPositions, closure: int) -> int:
     """Rank of the closure equations without a closure, in a closed pose."""
     Phi = State.at_rest(mechanism, q[None]).Phi * unit_rates(mechanism)
-    kept = np.array(_closure_of_rows(mechanism)) != closure
+    kept = np.array(closure_of_rows(mechanism)) != closure
     return _freedom((_row_factors(mechanism, Phi) * Phi)[0][kept], np.zeros((0, mechanism.nv))).rank
 
 
@@ -137,21 +138,11 @@ def _row_factors(mechanism: Mechanism, Phi: Array) -> Array:
     equation made of round-off.
     """
     lengths = np.linalg.norm(Phi, axis=2)
-    of_closure = np.array(_closure_of_rows(mechanism), dtype=int)
+    of_closure = np.array(closure_of_rows(mechanism), dtype=int)
     longest = np.zeros_like(lengths)
     for k in range(len(mechanism.closures)):
         longest[:, of_closure == k] = lengths[:, of_closure == k].max(axis=1, initial=0.0, keepdims=True)
     return np.asarray(1 / np.where(longest, longest, 1.0))[..., None]
-
-
-def _closure_of_rows(mechanism: Mechanism) -> list[int]:
-    """Index of the closure of each row, shape (nc,)."""
-    rows = {True: 1, False: 3}
-    counts = [
-        6 if isinstance(closure, WeldClosure) else rows[isinstance(closure, CoordinateClosure)]
-        for closure in mechanism.closures
-    ]
-    return [k for k, count in enumerate(counts) for _ in range(count)]
 
 
 def _names(mechanism: Mechanism) -> list[str]:

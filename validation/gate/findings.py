@@ -1,9 +1,8 @@
 """Findings of the gate: codes, severities, places in the file, and comments that switch findings off."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, TypeAlias
 
 from loopcheck.robots.errors import MechanismError
@@ -120,25 +119,23 @@ def selected(findings: Iterable[Finding], select: Sequence[str], ignore: Sequenc
     return sorted(kept, key=lambda f: (f.code, f.file, f.line))
 
 
-def without_ignored(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings that no comment of their file switches off."""
-    texts: dict[str, list[str]] = {}
-    kept = []
-    for finding in findings:
-        if finding.file not in texts:
-            path = Path(finding.file)
-            text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
-            texts[finding.file] = text.splitlines()
-        if finding.code not in _ignored(texts[finding.file], finding.line):
-            kept.append(finding)
-    return kept
+def without_ignored(findings: Iterable[Finding], texts: Mapping[str, Sequence[str]]) -> list[Finding]:
+    """The findings that no comment of their file switches off.
+
+    Args:
+        texts: Lines of the files of the model, by path.
+    """
+    comments = {file: list(_comments(lines)) for file, lines in texts.items()}
+    return [finding for finding in findings if not _is_ignored(finding, comments.get(finding.file, ()))]
 
 
-def _ignored(lines: Sequence[str], line: int) -> set[str]:
-    """Codes that comments switch off at a line, counted from 1."""
-    codes: set[str] = set()
+def _comments(lines: Sequence[str]) -> Iterator[tuple[int, bool, set[str]]]:
+    """Number of the line, counted from 1, whether the whole file is meant, and codes of each comment."""
     for number, text in enumerate(lines, start=1):
-        for of_file, names in IGNORE.findall(text) if "loopcheck:" in text else ():
-            if of_file or number in (line - 1, line):
-                codes |= {*re.findall(r"LC\d+", names)}
-    return codes
+        for of_file, codes in IGNORE.findall(text) if "loopcheck:" in text else ():
+            yield number, bool(of_file), {*re.findall(r"LC\d+", codes)}
+
+
+def _is_ignored(finding: Finding, comments: Iterable[tuple[int, bool, set[str]]]) -> bool:
+    near = (finding.line - 1, finding.line)
+    return any(finding.code in codes and (of_file or number in near) for number, of_file, codes in comments)

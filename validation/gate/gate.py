@@ -3,7 +3,7 @@
 import re
 import time
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -63,16 +63,16 @@ def gate(target: str) -> GateResult:
         MechanismError: If the target has no model file.
     """
     began, path = time.perf_counter(), model_path(target)
-    closed = None
+    texts, closed = {str(part): _text_lines(part) for part in xml_files(path)}, None
     try:
         description = describe(path)
     except MechanismError as error:
         findings = [_not_compiled(path, error)]
     else:
-        findings = [_placed(finding, description) for finding in _findings(description)]
+        findings = [_placed(finding, description, texts) for finding in _findings(description)]
         if any(finding.code == "LC201" for finding in findings):
             closed = closed_near(description.mechanism, description.mechanism.rest_position)
-    kept = tuple(without_ignored(findings))
+    kept = tuple(without_ignored(findings, texts))
     return GateResult(target=target, file=path, findings=kept, seconds=time.perf_counter() - began, closed=closed)
 
 
@@ -97,21 +97,25 @@ def _not_compiled(path: Path, error: MechanismError) -> Finding:
     return Finding(code="LC101", message=message, file=str(path), line=int(number[1]) if number else 1)
 
 
-def _placed(finding: Finding, description: Description) -> Finding:
-    """The finding with file and line of its element."""
+def _placed(finding: Finding, description: Description, texts: Mapping[str, Sequence[str]]) -> Finding:
+    """The finding with file and line of its element.
+
+    Args:
+        texts: Lines of the files of the model, by path.
+    """
     path = description.mechanism.model.path
     kind, _, quoted = finding.element.partition(" ")
     name = quoted.strip("'")
     line = description.lines.get((kind, name), 0)
-    parts = [(part, _text_lines(part)) for part in xml_files(path)] if name else []
+    parts = texts.items() if name else ()
     for part, lines in parts if line else ():
         if line <= len(lines) and f'"{name}"' in lines[line - 1]:
-            return replace(finding, file=str(part), line=line)
+            return replace(finding, file=part, line=line)
     if line:  # without a name of its own
         return replace(finding, file=str(path), line=line)
     tag = TAGS.get(kind, r"\w+")
     matches = [
-        (str(part), number)
+        (part, number)
         for part, lines in parts
         for number, text in enumerate(lines, start=1)
         if re.search(rf"""<{tag}\s[^>]*\bname\s*=\s*["']{re.escape(name)}["']""", text)
