@@ -22,14 +22,14 @@ from loopcheck.validation.studies.tune.certificate import (
     hashes,
     read_certificate,
 )
+from loopcheck.validation.studies.tune.judged_run import JudgedRun
 from loopcheck.validation.studies.tune.purposes import OWN
-from loopcheck.validation.studies.tune.trial import Trial
 from loopcheck.validation.studies.tune.verify import VerifiedCertificate
 from tests.validation.conftest import Command
 from tests.validation.test_stale_results import motion_file
 
 FOUR_BAR = CATALOGUE / "four_bar/four_bar.xml"
-FOUND = Trial(
+FOUND = JudgedRun(
     purpose=OWN,
     settings={},
     error=5e-4,
@@ -58,7 +58,7 @@ def certificate(**changes: Any) -> Certificate:
         "model": "four_bar.xml",
         "files": hashes([FOUR_BAR], FOUR_BAR.parent),
         "bandwidth": 50.0,
-        "claims": [Claim.from_trial(FOUND)],
+        "claims": [Claim.from_run(FOUND)],
         "made_by": MadeBy(loopcheck="1", original={}, inertial=0.0),
     }
     return Certificate.model_validate({**content, **changes}).with_checksum()
@@ -68,14 +68,14 @@ def verifier(of: Certificate, folder: Path = FOUR_BAR.parent) -> VerifiedCertifi
     return VerifiedCertificate(model=FOUR_BAR, certificate=of, folder=folder)
 
 
-def verdicts(claim: Claim, found: Trial = FOUND, **changes: Any) -> dict[str, str]:
+def verdicts(claim: Claim, found: JudgedRun = FOUND, **changes: Any) -> dict[str, str]:
     """Verdict on each figure of a claim."""
     rows = verifier(certificate(**changes))._of_claim(claim.model_dump(), found)
     return {row["claim"].split(": ")[1].split()[0]: row["verdict"] for row in rows}
 
 
 def test_a_claim_that_is_found_again_holds() -> None:
-    assert set(verdicts(Claim.from_trial(FOUND)).values()) == {"agree"}
+    assert set(verdicts(Claim.from_run(FOUND)).values()) == {"agree"}
 
 
 @pytest.mark.parametrize("name", [name for name in Claim.model_fields if name != "purpose"])
@@ -83,13 +83,13 @@ def test_a_claim_that_is_found_again_holds() -> None:
 def test_no_figure_of_a_claim_can_be_falsified(name: str, value: float) -> None:
     """Of a floor, which may differ by itself, no value beyond twice the measured value holds."""
     falsified = (3.0 + value if name == "floor" else value) * getattr(FOUND, name)
-    claim = Claim.from_trial(FOUND).model_copy(update={name: falsified})
+    claim = Claim.from_run(FOUND).model_copy(update={name: falsified})
     assert verdicts(claim)[name] == "disagree"
 
 
 def test_a_claimed_floor_does_not_excuse_an_error() -> None:
     """The case of the report: floor 1 and error 1e-6 are certified, the error is 1.3e-3."""
-    claim = Claim.from_trial(replace(FOUND, error=1e-6, rms=1e-6, start=1e-6, floor=1.0))
+    claim = Claim.from_run(replace(FOUND, error=1e-6, rms=1e-6, start=1e-6, floor=1.0))
     result = verdicts(claim, replace(FOUND, error=1.3e-3, rms=1e-3, start=1.3e-3), accuracy=2.0)
     assert {result[name] for name in ("error", "rms", "start", "floor")} == {"disagree"}
 
@@ -99,14 +99,14 @@ def test_a_claimed_floor_does_not_excuse_an_error() -> None:
     [(5.02e-4, False, "agree"), (5e-4, False, "disagree"), (5.02e-4, True, "disagree"), (6.02e-4, True, "agree")],
 )
 def test_an_error_with_its_floor_above_the_accuracy_fails(accuracy: float, includes_start: bool, verdict: str) -> None:
-    result = verdicts(Claim.from_trial(FOUND), accuracy=accuracy, includes_start=includes_start)
+    result = verdicts(Claim.from_run(FOUND), accuracy=accuracy, includes_start=includes_start)
     assert result.pop("accuracy") == verdict
     assert set(result.values()) == {"agree"}
 
 
 def test_a_claim_above_its_own_accuracy_fails() -> None:
     inflated = replace(FOUND, error=1.05 * FOUND.error)
-    result = verdicts(Claim.from_trial(inflated), accuracy=5.02e-4)
+    result = verdicts(Claim.from_run(inflated), accuracy=5.02e-4)
     assert result.pop("accuracy") == "disagree"
     assert set(result.values()) == {"agree"}
 
@@ -114,7 +114,7 @@ def test_a_claim_above_its_own_accuracy_fails() -> None:
 def test_held_out_motions_follow_from_the_statement() -> None:
     seeds = certificate().held_out_seeds
     assert len(set(seeds)) == 2
-    assert certificate(claims=[Claim.from_trial(replace(FOUND, cost=1.0))], bandwidth=1.0).held_out_seeds == seeds
+    assert certificate(claims=[Claim.from_run(replace(FOUND, cost=1.0))], bandwidth=1.0).held_out_seeds == seeds
     changes: list[dict[str, Any]] = [
         {"engine": "mjx"},
         {"mode": "other"},

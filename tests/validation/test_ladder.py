@@ -36,8 +36,8 @@ from loopcheck.validation.studies.refinement.levels import LEVELS, PreparedCase,
 from loopcheck.validation.studies.refinement.study import TABLE, Refinement
 from loopcheck.validation.studies.study import run_study
 from loopcheck.validation.studies.tune.engine import tuning_of
+from loopcheck.validation.studies.tune.judged_run import Extent, judge_settings
 from loopcheck.validation.studies.tune.purposes import given_purposes
-from loopcheck.validation.studies.tune.trial import Extent, try_settings
 from tests.validation.conftest import Command, in_this_process
 
 TARGET = 1e-6
@@ -275,10 +275,10 @@ def test_what_is_advised_is_what_a_user_types_and_reaches_its_target(monkeypatch
         purposes = given_purposes(case, "mujoco", pool)[0][:1]
     settings = dict(pair.split("=") for pair in row["settings"].replace('"', "").split(", "))
     given = tuning_of("mujoco").given(case.mechanism)
-    (trial,) = try_settings(case, "mujoco", given, purposes, settings, Extent(400))
+    (run,) = judge_settings(case, "mujoco", given, purposes, settings, Extent(400))
     assert row["reached"]
-    assert trial.error <= 1.1e-2
-    assert trial.cost == pytest.approx(row["cost"])
+    assert run.error <= 1.1e-2
+    assert run.cost == pytest.approx(row["cost"])
     assert set(settings) <= {"timestep", "integrator", "solver", "iterations", "tolerance", "solref", "solimp"}
 
 

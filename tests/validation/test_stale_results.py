@@ -36,7 +36,7 @@ from loopcheck.validation.studies.throughput.precisions import precisions
 from loopcheck.validation.studies.throughput.study import Throughput
 from loopcheck.validation.studies.tune.engine import AskedTuning
 from loopcheck.validation.studies.tune.purposes import given_purposes
-from loopcheck.validation.studies.tune.trials import Trials
+from loopcheck.validation.studies.tune.tuning_runs import TuningRuns
 from tests.validation.conftest import in_this_process
 
 ROOT = Path(__file__).parents[2]
@@ -125,7 +125,7 @@ def test_no_task_of_any_study_can_forget_the_files_of_its_model() -> None:
             function = getattr(getattr(module, owner[0]) if owner else module, last)
             forgetful += [] if takes_model(function) else [name]
     assert not forgetful
-    assert {"try_settings", "budget", "simulate_levels", "rows_of_faults", "tuned_cost", "evaluate"} <= names
+    assert {"judge_settings", "budget", "simulate_levels", "rows_of_faults", "tuned_cost", "evaluate"} <= names
     assert takes_model(agreement)
     assert takes_model(rates)
 
@@ -271,9 +271,9 @@ def test_an_edited_servo_is_tuned_again_in_the_same_folder(tmp_path: Path) -> No
         case = case_of(with_servo(tmp_path, gain))
         with in_this_process(), journal_in(tmp_path / "out") as journal, worker_pool(Workers(1), journal) as pool:
             given = AskedTuning(engine="mujoco", pool=pool).given(case.mechanism)
-            trials = Trials(case=case, engine="mujoco", given=given, pool=pool, include_start=False)
-            (trial,) = trials.on("as it is", given_purposes(case, "mujoco", pool)[0][:1], {})
-            errors.append((trial.bound(start=False), pool.log.known))
+            runs = TuningRuns(case=case, engine="mujoco", given=given, pool=pool, include_start=False)
+            (run,) = runs.on("as it is", given_purposes(case, "mujoco", pool)[0][:1], {})
+            errors.append((run.bound(start=False), pool.log.known))
     assert [error for error, _ in errors] == [np.inf, pytest.approx(0, abs=0.01), np.inf]
     assert [known for _, known in errors[:2]] == [0, 0]
     assert errors[2][1] > 0

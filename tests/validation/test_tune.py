@@ -24,15 +24,15 @@ from loopcheck.validation.comparison.as_is import Settled, residual_series
 from loopcheck.validation.comparison.targets import case_of
 from loopcheck.validation.execution.workers import ALONE, Workers, worker_pool
 from loopcheck.validation.studies.study import run_study
-from loopcheck.validation.studies.tune import trial
+from loopcheck.validation.studies.tune import judged_run
 from loopcheck.validation.studies.tune.bandwidths import bandwidths
 from loopcheck.validation.studies.tune.engine import AskedTuning, tuning_of
+from loopcheck.validation.studies.tune.judged_run import JudgedRun
 from loopcheck.validation.studies.tune.obstacle import refined
 from loopcheck.validation.studies.tune.purposes import OWN, RANDOM, Purpose, given_purposes, purpose_of
 from loopcheck.validation.studies.tune.search import Candidate, Reach, Scored, cheapest, choice
 from loopcheck.validation.studies.tune.study import PROOF, Tune, tuned_case
-from loopcheck.validation.studies.tune.trial import Trial
-from loopcheck.validation.studies.tune.trials import Trials
+from loopcheck.validation.studies.tune.tuning_runs import TuningRuns
 from loopcheck.validation.studies.tune.writing import write_tuned
 from tests.plain_loop import plain_loop
 from tests.validation.conftest import Command
@@ -118,21 +118,23 @@ def test_a_candidate_that_is_above_a_limit_on_a_motion_is_tried_on_no_other(monk
     motions = [replace(own, name=name) for name in ("a", "b", "c")]
     asked: list[list[str]] = []
 
-    def results(_: Any, tasks: Sequence[tuple[Sequence[Purpose], Any]], extent: trial.Extent, __: str) -> list[Any]:
+    def results(
+        _: Any, tasks: Sequence[tuple[Sequence[Purpose], Any]], extent: judged_run.Extent, __: str
+    ) -> list[Any]:
         asked.extend([purpose.name for purpose in purposes] for purposes, _ in tasks)
         errors = {"a": 2e-3, "b": 1e-3, "c": 3e-3}
-        every = [[fine_trial(one.name, settings, errors[one.name]) for one in some] for some, settings in tasks]
+        every = [[fine_run(one.name, settings, errors[one.name]) for one in some] for some, settings in tasks]
         return [one[:1] if one[0].error > extent.limit else one for one in every]
 
-    def fine_trial(name: str, settings: Any, error: float) -> Trial:
-        return Trial(purpose=name, settings=settings, error=error, rms=0, start=0, floor=0, window=0, gap=0, cost=1)
+    def fine_run(name: str, settings: Any, error: float) -> JudgedRun:
+        return JudgedRun(purpose=name, settings=settings, error=error, rms=0, start=0, floor=0, window=0, gap=0, cost=1)
 
-    monkeypatch.setattr(Trials, "_results", results)
+    monkeypatch.setattr(TuningRuns, "_results", results)
     pool: Any = None
-    trials = Trials(case=case, engine="mujoco", given=given, pool=pool, include_start=False)
+    runs = TuningRuns(case=case, engine="mujoco", given=given, pool=pool, include_start=False)
     candidate = [Candidate(family=FAMILIES[0], step=1e-3)]
-    assert [trials.scored(motions[:2], candidate, limit)[0].error for limit in (1e-3, 1e-3, np.inf)] == [2e-3] * 3
-    assert trials.scored(motions, candidate)[0].error == 3e-3
+    assert [runs.scored(motions[:2], candidate, limit)[0].error for limit in (1e-3, 1e-3, np.inf)] == [2e-3] * 3
+    assert runs.scored(motions, candidate)[0].error == 3e-3
     assert asked == [["a", "b"], ["b"], ["c"]]
 
 
@@ -237,7 +239,7 @@ def test_of_equal_costs_the_fewest_changes_win() -> None:
 
 
 class Laws:
-    """Replaces the trial of settings."""
+    """Replaces the run of settings."""
 
     is_over = False
 
@@ -260,12 +262,12 @@ def test_where_nothing_is_found_finer_steps_than_the_best_are_tried_while_they_h
         return step + 1e-4
 
     for finest, last in ((0.0, 3.125e-5), (2e-3, 2e-3)):
-        trials: Any = Laws(law)
-        further = refined(trials, [], [begin], Reach(1.0, finest={"first": finest}))
+        runs: Any = Laws(law)
+        further = refined(runs, [], [begin], Reach(1.0, finest={"first": finest}))
         best = min(further, key=lambda one: one.error)
         assert best.candidate.step == pytest.approx(last)
-        assert all(one.step >= finest for one in trials.asked)
-        assert len(trials.asked) < 20
+        assert all(one.step >= finest for one in runs.asked)
+        assert len(runs.asked) < 20
 
 
 @pytest.fixture(scope="module")
@@ -346,17 +348,17 @@ def test_what_is_no_number_is_never_reached(
     broken: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every proof fails so, and all rounds are tried."""
-    fine = Trial(purpose="", settings={}, error=1e-9, rms=0, start=0, floor=0, window=0, gap=0, cost=1)
+    fine = JudgedRun(purpose="", settings={}, error=1e-9, rms=0, start=0, floor=0, window=0, gap=0, cost=1)
 
-    def judged(trials: Trials, phase: str, purposes: Sequence[Purpose], settings: dict[str, str]) -> list[Trial]:
+    def judged(runs: TuningRuns, phase: str, purposes: Sequence[Purpose], settings: dict[str, str]) -> list[JudgedRun]:
         figures = broken if phase == "proof" else {}
         return [replace(fine, purpose=purpose.name, settings=settings, **figures) for purpose in purposes]
 
     def found(*_: Any) -> list[Scored]:
         return [Scored(candidate=Candidate(family=FAMILIES[0], step=1e-3), error=0.0, cost=1.0)]
 
-    monkeypatch.setattr(Trials, "on", judged)
-    monkeypatch.setattr(Trials, "search", found)
+    monkeypatch.setattr(TuningRuns, "on", judged)
+    monkeypatch.setattr(TuningRuns, "search", found)
     result, conclusion = run_study(Tune(case=case_of(FOUR_BAR), accuracy=1e-2), tmp_path, workers=ALONE)
     assert conclusion.verdicts == ["disagree"], result.record["answer"]
 
@@ -368,21 +370,21 @@ def test_a_target_is_lowered_only_where_the_search_has_seen_the_motion(
     """A motion missed for the first time takes part in the next search, which needs no margin for it."""
     targets: list[float] = []
     seen: set[str] = set()
-    fine = Trial(purpose="", settings={}, error=1e-9, rms=0, start=0, floor=0, window=0, gap=0, cost=1)
+    fine = JudgedRun(purpose="", settings={}, error=1e-9, rms=0, start=0, floor=0, window=0, gap=0, cost=1)
 
-    def judged(trials: Trials, phase: str, purposes: Sequence[Purpose], settings: dict[str, str]) -> list[Trial]:
+    def judged(runs: TuningRuns, phase: str, purposes: Sequence[Purpose], settings: dict[str, str]) -> list[JudgedRun]:
         names = [purpose.name for purpose in purposes]
         errors = [2e-2 if name.startswith(RANDOM) and name not in seen else 1e-9 for name in names]
         return [replace(fine, purpose=name, error=error) for name, error in zip(names, errors, strict=True)]
 
-    def found(_: Trials, purposes: Sequence[Purpose], target: float, __: Any) -> list[Scored]:
+    def found(_: TuningRuns, purposes: Sequence[Purpose], target: float, __: Any) -> list[Scored]:
         targets.append(target)
         seen.update(purpose.name for purpose in purposes)  # other settings are held against other motions
         step = 1e-3 / len(targets)
         return [Scored(candidate=Candidate(family=FAMILIES[0], step=step), error=0.0, cost=1.0)]
 
-    monkeypatch.setattr(Trials, "on", judged)
-    monkeypatch.setattr(Trials, "search", found)
+    monkeypatch.setattr(TuningRuns, "on", judged)
+    monkeypatch.setattr(TuningRuns, "search", found)
     run_study(Tune(case=case_of(FOUR_BAR), accuracy=1e-2), tmp_path, workers=ALONE)
     assert targets[:2] == [1e-2, 1e-2]
     assert targets[2] == pytest.approx(0.45e-2)
@@ -394,19 +396,19 @@ def test_results_of_a_proof_replace_those_of_the_search(monkeypatch: pytest.Monk
     own = purpose_of(case, "mujoco", OWN)
     assert isinstance(own, Purpose)
 
-    def results(_: Any, tasks: Sequence[tuple[Sequence[Purpose], Any]], __: Any, phase: str) -> list[list[Trial]]:
+    def results(_: Any, tasks: Sequence[tuple[Sequence[Purpose], Any]], __: Any, phase: str) -> list[list[JudgedRun]]:
         error = 1.1e-2 if phase == PROOF else 0.8e-2
-        fine = Trial(purpose=own.name, settings={}, error=error, rms=0, start=0, floor=0, window=0, gap=0, cost=1)
+        fine = JudgedRun(purpose=own.name, settings={}, error=error, rms=0, start=0, floor=0, window=0, gap=0, cost=1)
         return [[replace(fine, settings=settings) for _ in some] for some, settings in tasks]
 
-    monkeypatch.setattr(Trials, "_results", results)
+    monkeypatch.setattr(TuningRuns, "_results", results)
     pool: Any = None
     given = tuning_of("mujoco").given(case.mechanism)
-    trials = Trials(case=case, engine="mujoco", given=given, pool=pool, include_start=False)
+    runs = TuningRuns(case=case, engine="mujoco", given=given, pool=pool, include_start=False)
     candidate = Candidate(family=FAMILIES[0], step=1e-3)
-    assert trials.scored([own], [candidate])[0].error == 0.8e-2
-    trials.on(PROOF, [own], candidate.family.settings(candidate.step))
-    assert trials.scored([own], [candidate])[0].error == 1.1e-2
+    assert runs.scored([own], [candidate])[0].error == 0.8e-2
+    runs.on(PROOF, [own], candidate.family.settings(candidate.step))
+    assert runs.scored([own], [candidate])[0].error == 1.1e-2
 
 
 @pytest.mark.parametrize(("first", "wanted"), [(0.05, 0.3), (0.004, 0.0), (np.nan, np.inf)])
@@ -418,7 +420,7 @@ def test_a_run_beside_its_motion_is_judged_once_it_follows(first: float, wanted:
     record: Any = SimpleNamespace(
         controller=SimpleNamespace(q=aim, t=t), positions=aim + np.stack([0 * t, off], axis=1)
     )
-    assert trial._caught_up(record) == pytest.approx(wanted)
+    assert judged_run._caught_up(record) == pytest.approx(wanted)
 
 
 @pytest.mark.slow
@@ -429,12 +431,14 @@ def test_where_nothing_acts_nothing_is_reached(tmp_path: Path) -> None:
     figures: dict[str, Any] = {name: np.zeros(1) for name in SETTLED}
     rest = Settled(**figures, window=0.0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trial, "settled", lambda *_, **__: rest)
+        patch.setattr(judged_run, "settled", lambda *_, **__: rest)
         with worker_pool(Workers(jobs=1)) as pool:
             purposes = given_purposes(case, "mujoco", pool)[0]
         unloaded = replace(purposes[0], required=replace(purposes[0].required, peak=np.zeros(1), scale=np.zeros(1)))
-        (tried,) = trial.try_settings(case, "mujoco", tuning.given(case.mechanism), [unloaded], {}, trial.Extent(50))
-    assert (tried.reason, tried.bound(start=False)) == (trial.NOTHING_ACTS, np.inf)
+        (tried,) = judged_run.judge_settings(
+            case, "mujoco", tuning.given(case.mechanism), [unloaded], {}, judged_run.Extent(50)
+        )
+    assert (tried.reason, tried.bound(start=False)) == (judged_run.NOTHING_ACTS, np.inf)
 
 
 def test_a_model_is_compiled_once_for_all_runs_with_its_settings(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -453,8 +457,8 @@ def test_a_model_is_compiled_once_for_all_runs_with_its_settings(monkeypatch: py
         return compiled[-1]
 
     monkeypatch.setattr("loopcheck.engines.mujoco.tuning.compiled", counted)
-    trials = trial.try_settings(case, "mujoco", given, [own, other], {"timestep": "0.004"}, trial.Extent(50))
-    assert [one.reason for one in trials] == ["", ""]
+    runs = judged_run.judge_settings(case, "mujoco", given, [own, other], {"timestep": "0.004"}, judged_run.Extent(50))
+    assert [one.reason for one in runs] == ["", ""]
     assert len(compiled) == 1
 
 

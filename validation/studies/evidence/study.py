@@ -41,7 +41,7 @@ BEHIND_ROWS = tuple(
         "comparison.resolution",
         "comparison.logs",
         "studies.atlas.reading",
-        "studies.tune.trial",
+        "studies.tune.judged_run",
     )
 )
 """Modules of `validation` on which the rows depend."""

@@ -12,7 +12,7 @@ from loopcheck.validation.execution.workers import WorkerPool
 from loopcheck.validation.studies.tune.engine import AskedTuning, LostAnswerError, tunable
 from loopcheck.validation.studies.tune.purposes import given_purposes
 from loopcheck.validation.studies.tune.search import choice
-from loopcheck.validation.studies.tune.trials import Trials, in_text
+from loopcheck.validation.studies.tune.tuning_runs import TuningRuns, in_text
 
 TARGETS = (1e-2, 1e-3, 1e-4)
 """Target errors over the peak of the effort [-]."""
@@ -49,9 +49,9 @@ def _rows(case: Case, engine: str, pool: WorkerPool) -> Iterator[dict[str, Any]]
         yield {**names, **empty, "note": str(error)}
         return
     purposes, notes = given_purposes(case, engine, pool)
-    trials = Trials(case=case, engine=engine, given=given, pool=pool, include_start=False)
+    runs = TuningRuns(case=case, engine=engine, given=given, pool=pool, include_start=False)
     for target in TARGETS if purposes else ():
-        tried = trials.search(purposes[:1], target)
+        tried = runs.search(purposes[:1], target)
         best = choice(tried, target)
         nearest = best or min(tried, key=lambda one: one.error)
         can_be_judged = np.isfinite(nearest.error)
@@ -63,7 +63,7 @@ def _rows(case: Case, engine: str, pool: WorkerPool) -> Iterator[dict[str, Any]]
             "settings": in_text(settings) if can_be_judged else "",
             "error": nearest.error,
             "cost": nearest.cost,
-            "note": "" if can_be_judged else "; ".join(dict.fromkeys(row["reason"] for row in trials.rows[:1])),
+            "note": "" if can_be_judged else "; ".join(dict.fromkeys(row["reason"] for row in runs.rows[:1])),
         }
     if not purposes:
         yield {**names, **empty, "note": notes[0]}

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, ValidationErro
 from loopcheck.robots.errors import OutputError
 from loopcheck.robots.model_file import file_hash
 from loopcheck.robots.schema import reason_of
-from loopcheck.validation.studies.tune.trial import Trial
+from loopcheck.validation.studies.tune.judged_run import JudgedRun
 
 FILE = "certificate.json"
 Schema: TypeAlias = Literal["loopcheck.certificate/1", "loopcheck.certificate/2"]
@@ -44,9 +44,9 @@ class Claim(BaseModel):
     """Solver iterations at all stages of all steps of a simulated second [1/s]."""
 
     @classmethod
-    def from_trial(cls, trial: Trial) -> "Claim":
-        """The claim that a trial supports."""
-        return cls(**{name: getattr(trial, name) for name in cls.model_fields})
+    def from_run(cls, run: JudgedRun) -> "Claim":
+        """The claim that a run supports."""
+        return cls(**{name: getattr(run, name) for name in cls.model_fields})
 
 
 class Statement(BaseModel):

@@ -69,7 +69,7 @@ from loopcheck.validation.studies.options import (
     metavar="SECONDS",
     type=FiniteRange(min=0, min_open=True),
     group=JUDGEMENT,
-    help="CPU time of all trials, then the best settings so far are written, unproven. [default: 12 s per body, "
+    help="CPU time of all runs, then the best settings so far are written, unproven. [default: 12 s per body, "
     "at least 120 s]",
 )
 @option("--verify", metavar="CERTIFICATE", type=click.Path(path_type=Path), help="Verify a certificate instead.")

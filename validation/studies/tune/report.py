@@ -1,4 +1,4 @@
-"""Page of a tuning: before and after, the difference of the files, the proof, all trials, and parts of the error."""
+"""Page of a tuning: before and after, the difference of the files, the proof, all runs, and parts of the error."""
 
 import shlex
 from collections.abc import Iterator, Mapping
@@ -59,7 +59,7 @@ def summary(rows: pd.DataFrame, record: Mapping[str, Any], folder: Path) -> Iter
     """Terminal output: the settings before and after, the difference of the files, and the closing lines.
 
     Args:
-        rows: The table of trials.
+        rows: The table of runs.
         record: Of the study.
     """
     columns, lines = before_and_after(rows, record)
@@ -124,7 +124,7 @@ def sections(rows: pd.DataFrame, record: Mapping[str, Any]) -> Iterator[Section]
     """The page.
 
     Args:
-        rows: The table of trials.
+        rows: The table of runs.
         record: Of the study.
     """
     columns, lines = before_and_after(rows, record)
@@ -140,7 +140,7 @@ def sections(rows: pd.DataFrame, record: Mapping[str, Any]) -> Iterator[Section]
         alt = "error against cost of all tried settings"
         caption = "Errors and costs of all tried settings, each for its worst motion."
         yield Section(title="Work and precision", anchor="work", blocks=[Picture(svg=svg, alt=alt, caption=caption)])
-    for phase, title in {"proof": "Proof", "search": "All trials"}.items():
+    for phase, title in {"proof": "Proof", "search": "All runs"}.items():
         of_phase = rows[rows["phase"] == phase]
         if phase == "proof":
             of_phase = of_phase[of_phase["chosen"]]
@@ -208,7 +208,7 @@ def before_and_after(rows: pd.DataFrame, record: Mapping[str, Any]) -> tuple[lis
     """Columns and lines of the table of figures and settings before and after.
 
     Args:
-        rows: The table of trials.
+        rows: The table of runs.
         record: Of the study.
     """
     before = rows[rows["phase"] == "as it is"]

@@ -14,21 +14,21 @@ import numpy as np
 from loopcheck.engines.tuning import STEPS, Family
 
 NEAR = 3.0
-"""Largest error of the stiffest loops over the accuracy for trials of softer loops [-]."""
+"""Largest error of the stiffest loops over the accuracy for runs of softer loops [-]."""
 ALIKE = 1.2
 """Largest ratio of costs that count as equal; the settings with fewer changes win [-]."""
 BETTER = 0.95
-"""Largest error of softer loops over the error of the stiffest loops for further trials [-]."""
+"""Largest error of softer loops over the error of the stiffest loops for further runs [-]."""
 MOST_STEPS = 40_000
 """Largest number of steps of a tried motion [-]."""
 FEWEST_STEPS = 12
 """Smallest number of steps of a motion; half of them remain after its initial transient [-]."""
 LEAP = 4.0
-"""Largest refinement of a step between two trials of a method [-]."""
+"""Largest refinement of a step between two runs of a method [-]."""
 UNJUDGED_LEAP = 2.0
 """Largest refinement of a step if a run completes but cannot be judged [-]."""
 TURN = 4.0
-"""Largest cost of a method's next step over the cheapest cost for a trial in the same round [-]."""
+"""Largest cost of a method's next step over the cheapest cost for a run in the same round [-]."""
 STALLED = 0.8
 """Smallest remaining part of an error after a refined step that shows another cause [-]."""
 LASTING = 16.0

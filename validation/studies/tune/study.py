@@ -32,6 +32,7 @@ from loopcheck.validation.studies.tune.bandwidths import Bandwidths, bandwidths
 from loopcheck.validation.studies.tune.budget import budget, missing
 from loopcheck.validation.studies.tune.certificate import FILE, Certificate, Claim, MadeBy, Statement, hashes
 from loopcheck.validation.studies.tune.engine import AskedTuning, LostAnswerError, want_tunable
+from loopcheck.validation.studies.tune.judged_run import JudgedRun
 from loopcheck.validation.studies.tune.obstacle import obstacle, refined
 from loopcheck.validation.studies.tune.purposes import (
     Purpose,
@@ -43,8 +44,7 @@ from loopcheck.validation.studies.tune.purposes import (
 )
 from loopcheck.validation.studies.tune.report import part_sections, part_summary, sections, summary
 from loopcheck.validation.studies.tune.search import Scored, choice
-from loopcheck.validation.studies.tune.trial import Trial
-from loopcheck.validation.studies.tune.trials import FINER, STEP, Trials
+from loopcheck.validation.studies.tune.tuning_runs import FINER, STEP, TuningRuns
 from loopcheck.validation.studies.tune.writing import write_tuned
 
 TABLE, BUDGET = "tune", "budget"
@@ -54,7 +54,7 @@ UNSTABLE = 2.0
 UNPROVEN = "unproven"
 """Folder of the best settings so far, in the folder of the study."""
 CPU_PER_BODY, FEWEST_BODIES = 12.0, 10
-"""Largest CPU time of the trials: for each body, and the smallest number of bodies that it is computed for [s, -]."""
+"""Largest CPU time of the runs: for each body, and the smallest number of bodies that it is computed for [s, -]."""
 ROUNDS = 4
 """Largest number of searches, if motions outside of the search exceed the accuracy."""
 MARGIN = 0.9
@@ -108,7 +108,7 @@ class Tune(Study):
     kept: tuple[str, ...] = ()
     """Names of settings that remain as the user has them."""
     cpu_limit: float | None = None
-    """Largest CPU time of all trials [s], by default 12 s for each body, at least 120 s."""
+    """Largest CPU time of all runs [s], by default 12 s for each body, at least 120 s."""
     seed: int = 0
     """First seed of the random motions."""
 
@@ -154,7 +154,7 @@ class Tune(Study):
         return list(rows)
 
     def _searched(self, pool: WorkerPool, folder: Path, rows: list[dict[str, Any]]) -> Mapping[str, Any]:
-        """The answer and its record; a row is added for each trial."""
+        """The answer and its record; a row is added for each run."""
         tuning = AskedTuning(engine=self.engine, pool=pool)
         given = tuning.given(self.case.mechanism)
         for name in self.kept:
@@ -162,7 +162,7 @@ class Tune(Study):
                 raise NotFoundError(f"setting of {self.engine}/as_is", name, given.settings)
         shown, notes = given_purposes(self.case, self.engine, pool)
         opening = open_start(self.case.mechanism, self.case.guess)
-        trials = Trials(
+        runs = TuningRuns(
             case=self.case,
             engine=self.engine,
             given=given,
@@ -172,7 +172,7 @@ class Tune(Study):
             kept=self.kept,
             cpu_limit=self.cpu_limit or CPU_PER_BODY * max(len(self.case.mechanism.bodies), FEWEST_BODIES),
         )
-        base = trials.on(AS_IS, shown[:1], {})[0] if shown else Trial(purpose="", settings={}, reason=notes[0])
+        base = runs.on(AS_IS, shown[:1], {})[0] if shown else JudgedRun(purpose="", settings={}, reason=notes[0])
         about = {
             "controller_rad_s": given.bandwidth,
             "notes": [*([opening] if opening else []), *notes],
@@ -180,7 +180,7 @@ class Tune(Study):
         }
         if not shown:
             return {**about, "verdict": "not comparable", "answer": base.reason}
-        if base.too_weak and (methods := trials.too_weak(shown[0])):
+        if base.too_weak and (methods := runs.too_weak(shown[0])):
             words = f"at {1e3 * given.step:g} ms unmodified and at {1e3 * given.step / FINER:g} ms with {methods}"
             return {
                 **about,
@@ -188,7 +188,7 @@ class Tune(Study):
                 "answer": f"no settings remove the cause, {words}: {base.reason}; {SLOWER}",
             }
         study = self._with_motion_file(shown[0].motion, folder)
-        return {**about, **study._tuned(trials, base, shown, pool, folder)}
+        return {**about, **study._tuned(runs, base, shown, pool, folder)}
 
     def _with_motion_file(self, motion: Motion, folder: Path) -> "Tune":
         """The same with the motion of a law in a file, as a certificate has no `robot.toml`."""
@@ -206,37 +206,35 @@ class Tune(Study):
         return replace(self, case=replace(self.case, robot=self.case.robot.model_copy(update={"motion": spec})))
 
     def _tuned(
-        self, trials: Trials, base: Trial, shown: Sequence[Purpose], pool: WorkerPool, folder: Path
+        self, runs: TuningRuns, base: JudgedRun, shown: Sequence[Purpose], pool: WorkerPool, folder: Path
     ) -> Mapping[str, Any]:
         """Search and prove, until held-out motions stay below the accuracy too."""
         target, missed = self.accuracy, dict[str, str]()
         searched = [*shown, *self._random(shown, pool, [self.seed])]
         for attempt in range(ROUNDS):
-            tried = self._tried(trials, searched, target, pool)
+            tried = self._tried(runs, searched, target, pool)
             best = choice(tried, target) or choice(tried, self.accuracy)  # the target may have been lowered too far
             if best is None and not np.isfinite([one.error for one in tried]).any():
                 words = f"no settings can be judged; unmodified: {base.reason}"
                 return {"verdict": "not comparable", "answer": words}
-            if trials.is_over:
-                return self._unproven(trials, best or min(tried, key=lambda one: one.error), {}, folder)
+            if runs.is_over:
+                return self._unproven(runs, best or min(tried, key=lambda one: one.error), {}, folder)
             if best is None:
-                return obstacle(trials, searched, tried, self._wish())
+                return obstacle(runs, searched, tried, self._wish())
             settings = best.candidate.family.settings(best.candidate.step)
             held_out = self._random(shown, pool, self._statement(settings).held_out_seeds)
             others = [one for one in (*held_out, *variations(shown[0])) if one.name not in names_of(searched)]
-            proof = trials.on(PROOF, [*searched, *others], settings)
-            bounds = {trial.purpose: trial.bound(start=self.include_start) for trial in proof}
+            proof = runs.on(PROOF, [*searched, *others], settings)
+            bounds = {run.purpose: run.bound(start=self.include_start) for run in proof}
             missed = {
-                trial.purpose: trial.reason or f"{trial.error:.2g}"
-                for trial in proof
-                if bounds[trial.purpose] > self.accuracy
+                run.purpose: run.reason or f"{run.error:.2g}" for run in proof if bounds[run.purpose] > self.accuracy
             }
             if not missed:
-                trials.choose(settings)
+                runs.choose(settings)
                 unseen = [name for name in names_of(held_out) if name not in names_of(searched)]
-                return self._certified(trials, base, best, (proof, unseen), (shown[-1], folder))
-            if trials.is_over:
-                return self._unproven(trials, best, missed, folder)
+                return self._certified(runs, base, best, (proof, unseen), (shown[-1], folder))
+            if runs.is_over:
+                return self._unproven(runs, best, missed, folder)
             names = set(names_of(searched))  # on motions that are new the search itself looks now
             searched = [*(one for one in others if one.name in missed), *searched]
             if (attempt or missed.keys() & names) and np.isfinite(worst := max(bounds.values())):
@@ -244,13 +242,13 @@ class Tune(Study):
         reasons = "; ".join(f"{name}: {reason}" for name, reason in missed.items())
         return {"verdict": "disagree", "answer": f"the settings fail on motions outside of the search: {reasons}"}
 
-    def _tried(self, trials: Trials, searched: Sequence[Purpose], target: float, pool: WorkerPool) -> list[Scored]:
+    def _tried(self, runs: TuningRuns, searched: Sequence[Purpose], target: float, pool: WorkerPool) -> list[Scored]:
         """All tried candidates for an error, and refinements of the best candidate if the search fails."""
         finest = self._finest_steps(pool)
-        tried = trials.search(searched, target, finest)
+        tried = runs.search(searched, target, finest)
         if choice(tried, target) or not np.isfinite([one.error for one in tried]).any():
             return tried
-        return [*tried, *refined(trials, searched, tried, trials.reach(searched, finest))]
+        return [*tried, *refined(runs, searched, tried, runs.reach(searched, finest))]
 
     def _random(self, shown: Sequence[Purpose], pool: WorkerPool, seeds: Sequence[int]) -> list[Purpose]:
         """Random motions, as far and as fast as the first that is given."""
@@ -273,56 +271,56 @@ class Tune(Study):
             for name, family in firsts.items()
         }
 
-    def _unproven(self, trials: Trials, best: Scored, missed: Mapping[str, str], folder: Path) -> Mapping[str, Any]:
+    def _unproven(self, runs: TuningRuns, best: Scored, missed: Mapping[str, str], folder: Path) -> Mapping[str, Any]:
         """Write the files of the best settings so far, without a certificate."""
-        tuning = AskedTuning(engine=self.engine, pool=trials.pool)
+        tuning = AskedTuning(engine=self.engine, pool=runs.pool)
         settings = best.candidate.family.settings(best.candidate.step)
         main, lines = write_tuned(self.case, tuning.files(self.case.mechanism, settings), folder / UNPROVEN)
-        trials.choose(settings)
+        runs.choose(settings)
         reasons = "; ".join(f"{name}: {reason}" for name, reason in missed.items())
         failed = f"; the last proof failed ({reasons})" if missed else ""
         return {
             "verdict": "not comparable",
-            "answer": f"unproven: the trials took {trials.cpu:.0f} s of CPU time, the limit is {trials.cpu_limit:g} s; "
+            "answer": f"unproven: the runs took {runs.cpu:.0f} s of CPU time, the limit is {runs.cpu_limit:g} s; "
             f"the best settings so far have an error of {best.error:.2g} on the motions of the search{failed}",
             "settings": dict(settings),
             "after": {**settings, **_times(self, tuning, settings)},
             "difference": lines,
             "unproven": main.relative_to(folder).as_posix(),
-            "cpu_limit_s": trials.cpu_limit,
+            "cpu_limit_s": runs.cpu_limit,
         }
 
     def _bandwidths(
-        self, trials: Trials, settings: Settings, purpose: Purpose
-    ) -> tuple[Bandwidths | None, list[Trial]]:
+        self, runs: TuningRuns, settings: Settings, purpose: Purpose
+    ) -> tuple[Bandwidths | None, list[JudgedRun]]:
         """Range of bandwidths within the accuracy on a motion, and the runs at its ends; None if no time is left."""
-        usual, known = trials.given.bandwidth, dict[float, Trial]()
+        usual, known = runs.given.bandwidth, dict[float, JudgedRun]()
 
         def holds(widths: Sequence[float]) -> list[bool]:
-            results = trials.on(CONTROLLER, [controlled(purpose, width, usual) for width in widths], settings)
+            results = runs.on(CONTROLLER, [controlled(purpose, width, usual) for width in widths], settings)
             known.update(zip(widths, results, strict=True))
-            return [trial.bound(start=self.include_start) <= self.accuracy for trial in results]
+            return [run.bound(start=self.include_start) <= self.accuracy for run in results]
 
-        if trials.is_over:
+        if runs.is_over:
             return None, []
-        t, step = purpose.motion.t, float(settings.get(STEP, trials.given.step))
+        t, step = purpose.motion.t, float(settings.get(STEP, runs.given.step))
         found = bandwidths(holds, usual, (1 / float(t[-1] - t[0]), UNSTABLE / step))
         return found, [known[end] for end in dict.fromkeys(found[:2])] if found else []
 
     def _certified(
         self,
-        trials: Trials,
-        base: Trial,
+        runs: TuningRuns,
+        base: JudgedRun,
         best: Scored,
-        proven: tuple[Sequence[Trial], list[str]],
+        proven: tuple[Sequence[JudgedRun], list[str]],
         place: tuple[Purpose, Path],
     ) -> Mapping[str, Any]:
         """Write the tuned files and their certificate."""
         (proof, held_out), (made, folder) = proven, place
-        tuning = AskedTuning(engine=self.engine, pool=trials.pool)
+        tuning = AskedTuning(engine=self.engine, pool=runs.pool)
         settings = best.candidate.family.settings(best.candidate.step)
-        is_controlled = not any(trial.by_servos for trial in proof)
-        widths, at_ends = self._bandwidths(trials, settings, made) if is_controlled else (None, list[Trial]())
+        is_controlled = not any(run.by_servos for run in proof)
+        widths, at_ends = self._bandwidths(runs, settings, made) if is_controlled else (None, list[JudgedRun]())
         main, lines = write_tuned(self.case, tuning.files(self.case.mechanism, settings), folder)
         model = self.case.mechanism.model.path
         tuned = tuned_case(self.case, main if main.suffix == ".xml" else model)
@@ -337,9 +335,9 @@ class Tune(Study):
             model=certified.name,
             files=hashes(files_of(certified), certified.parent),
             script={} if main.suffix == ".xml" else hashes([main], main.parent),
-            bandwidth=trials.given.bandwidth,
+            bandwidth=runs.given.bandwidth,
             bandwidths=widths[:2] if widths else None,
-            claims=[Claim.from_trial(trial) for trial in (*proof, *at_ends)],
+            claims=[Claim.from_run(run) for run in (*proof, *at_ends)],
             made_by=MadeBy(
                 loopcheck=importlib.metadata.version("loopcheck"),
                 date=datetime.now(UTC).isoformat(timespec="seconds"),

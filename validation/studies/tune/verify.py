@@ -24,6 +24,7 @@ from loopcheck.validation.report.terminal import table as shown_table
 from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
 from loopcheck.validation.studies.tune.certificate import FIRST_SCHEMA, Certificate, checksum, hashes, settings_in
 from loopcheck.validation.studies.tune.engine import AskedTuning, LostAnswerError
+from loopcheck.validation.studies.tune.judged_run import JudgedRun
 from loopcheck.validation.studies.tune.purposes import (
     RANDOM,
     Purpose,
@@ -34,8 +35,7 @@ from loopcheck.validation.studies.tune.purposes import (
     seeds_in,
     variations,
 )
-from loopcheck.validation.studies.tune.trial import Trial
-from loopcheck.validation.studies.tune.trials import Trials
+from loopcheck.validation.studies.tune.tuning_runs import TuningRuns
 
 TABLE = "certificate"
 SHOWN = 12
@@ -142,11 +142,11 @@ class VerifiedCertificate(Study):
         seeds = [seed for seed in seeds_in(claimed) if f"{RANDOM}{seed}" not in names_of(required)]
         others = random_purposes(case, certificate.engine, pool, required[0].motion, seeds)[0] if required else []
         by_name: dict[str, Purpose] = {purpose.name: purpose for purpose in (*required, *others)}
-        trials = Trials(
+        runs = TuningRuns(
             case=case, engine=certificate.engine, given=given, pool=pool, include_start=certificate.includes_start
         )
         known = [by_name[claim.purpose] for claim in certificate.claims if claim.purpose in by_name]
-        by_purpose = {trial.purpose: trial for trial in trials.on("proof", known, left)}
+        by_purpose = {run.purpose: run for run in runs.on("proof", known, left)}
         for claim in certificate.claims:
             yield from self._of_claim(claim.model_dump(), by_purpose.get(claim.purpose))
 
@@ -161,21 +161,21 @@ class VerifiedCertificate(Study):
         ends = [controlled(shown[-1], end, certificate.bandwidth) for end in certificate.bandwidths or ()]
         return [*shown, *variations(shown[0]), *held_out, *ends]
 
-    def _of_claim(self, claim: Mapping[str, Any], trial: Trial | None) -> Iterator[dict[str, Any]]:
+    def _of_claim(self, claim: Mapping[str, Any], run: JudgedRun | None) -> Iterator[dict[str, Any]]:
         """Figures of a run: each within a tenth and the measured floor; the error with its floor below the accuracy."""
         name = str(claim["purpose"])
-        if trial is None or trial.reason:
-            yield _row(name, f"{claim['error']:.3g}", "missing", note=trial.reason if trial else "no such motion")
+        if run is None or run.reason:
+            yield _row(name, f"{claim['error']:.3g}", "missing", note=run.reason if run else "no such motion")
             return
         statement = self.certificate
-        for column, (unit, leeway) in _leeways(trial).items():
-            certified, figure = float(claim[column]), float(getattr(trial, column))
+        for column, (unit, leeway) in _leeways(run).items():
+            certified, figure = float(claim[column]), float(getattr(run, column))
             agrees = within(abs(figure - certified), leeway)
             row = _row(f"{name}: {column}", f"{certified:.4g}", f"{figure:.4g}", agrees=agrees)
             yield {**row, "unit": unit, "leeway": leeway}
         start = float(claim["start"]) if statement.includes_start else 0.0
         certified = max(float(claim["error"]), start) + float(claim["floor"])
-        figure = trial.bound(start=statement.includes_start)
+        figure = run.bound(start=statement.includes_start)
         agrees = within(certified, statement.accuracy) and within(figure, statement.accuracy)
         row = _row(f"{name}: accuracy {statement.accuracy:g}", f"{certified:.3g}", f"{figure:.3g}", agrees=agrees)
         yield {**row, "unit": "-", "note": "" if agrees else "error and floor together exceed the accuracy"}
@@ -205,11 +205,11 @@ class VerifiedCertificate(Study):
 STUDY = VerifiedCertificate
 
 
-def _leeways(trial: Trial) -> dict[str, tuple[str, float]]:
+def _leeways(run: JudgedRun) -> dict[str, tuple[str, float]]:
     """Unit and largest difference of each figure of a claim, all from the run of the verifier."""
-    by_noise = {name: ("-", LEEWAY * getattr(trial, name) + trial.floor) for name in ("error", "rms", "start", "floor")}
+    by_noise = {name: ("-", LEEWAY * getattr(run, name) + run.floor) for name in ("error", "rms", "start", "floor")}
     others = {"window": "s", "gap": "m or rad", "cost": "1/s"}
-    return {**by_noise, **{name: (unit, LEEWAY * getattr(trial, name)) for name, unit in others.items()}}
+    return {**by_noise, **{name: (unit, LEEWAY * getattr(run, name)) for name, unit in others.items()}}
 
 
 def _of_file(name: str, certified: str, result: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ NOTHING_ACTS = "no load: no effort to judge"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class JudgedRun:
     """Error and cost of some settings on a motion."""
 
     purpose: str
@@ -55,7 +55,7 @@ class Trial:
     by_servos: bool = False
     """Whether servos of the file hold the drives, so that the bandwidth of the controller has no effect."""
     cpu: float = 0.0
-    """CPU time of the trial [s]."""
+    """CPU time of the run [s]."""
 
     def bound(self, *, start: bool) -> float:
         """Error with its noise floor: at most the accuracy if the efforts agree [-]; infinite without a verdict.
@@ -74,7 +74,7 @@ class Trial:
 
 
 class Extent(NamedTuple):
-    """Limits of the trials of settings."""
+    """Limits of the runs of settings."""
 
     most: int
     """Number of judged samples of each run, evenly spread."""
@@ -84,30 +84,30 @@ class Extent(NamedTuple):
     """Whether the initial transient counts too."""
 
 
-def try_settings(
+def judge_settings(
     case: Case, engine: str, given: Given, purposes: Sequence[Purpose], settings: Settings, extent: Extent
-) -> list[Trial]:
+) -> list[JudgedRun]:
     """Results of settings on some motions, up to the first decisive motion; runs in a worker process.
 
     Args:
         given: The user's simulation.
         settings: Settings to try.
-        extent: Limits of the trials; after a motion without a judgement no further motion is tried.
+        extent: Limits of the runs; after a motion without a judgement no further motion is tried.
     """
-    trials: list[Trial] = []
+    runs: list[JudgedRun] = []
     begin = time.process_time()
     try:
         prepared = tuning_of(engine).prepared(case.mechanism, settings)
     except HarnessError as error:
-        return [Trial(purpose=purposes[0].name, settings=settings, reason=str(error))]
+        return [JudgedRun(purpose=purposes[0].name, settings=settings, reason=str(error))]
     simulation = _Simulation(case=case, engine=engine, given=given, settings=settings, prepared=prepared)
     for purpose in purposes:
-        trial = simulation.tried(purpose, extent.most)
+        run = simulation.tried(purpose, extent.most)
         begin, before = time.process_time(), begin
-        trials.append(replace(trial, cpu=begin - before))
-        if trials[-1].reason or trials[-1].bound(start=extent.start) > extent.limit:
+        runs.append(replace(run, cpu=begin - before))
+        if runs[-1].reason or runs[-1].bound(start=extent.start) > extent.limit:
             break
-    return trials
+    return runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,23 +121,23 @@ class _Simulation:
     prepared: Any
     """Tuned model of the engine, computed once for all motions."""
 
-    def tried(self, purpose: Purpose, most: int) -> Trial:
+    def tried(self, purpose: Purpose, most: int) -> JudgedRun:
         """Result of the settings on a motion, judged on at most so many samples."""
-        trial = partial(Trial, purpose=purpose.name, settings=self.settings)
+        result = partial(JudgedRun, purpose=purpose.name, settings=self.settings)
         try:
             whole, as_is = self._run(purpose)
         except HarnessError as error:
-            return trial(reason=str(error))
+            return result(reason=str(error))
         too_weak = bool(as_is.at_limits) and not follows(as_is)
-        trial = partial(trial, ended=True, too_weak=too_weak, by_servos=whole.holds_itself)
+        result = partial(result, ended=True, too_weak=too_weak, by_servos=whole.holds_itself)
         start = -np.inf if purpose.pose is None or whole.holds_itself else _caught_up(whole)
         left = settled(self.case.mechanism, as_is, most=most, start=start)
         if left.reason:
-            return trial(reason=left.reason, window=left.window)
+            return result(reason=left.reason, window=left.window)
         if not (purpose.required.divisor > 0).any():
-            return trial(reason=NOTHING_ACTS)
+            return result(reason=NOTHING_ACTS)
         cost = _cost(self.settings, self.given, whole.iterations)
-        return trial(cost=cost, window=left.window, gap=whole.drift.largest, **_figures(purpose.required, left))
+        return result(cost=cost, window=left.window, gap=whole.drift.largest, **_figures(purpose.required, left))
 
     def _run(self, purpose: Purpose) -> tuple[Record, AsIs]:
         """A run along a motion, and its judged part with that of a run from the middle."""

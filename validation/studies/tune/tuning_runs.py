@@ -14,9 +14,9 @@ from loopcheck.robots.robot import Case
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.workers import WorkerPool
 from loopcheck.validation.studies.tune.engine import AskedTuning
+from loopcheck.validation.studies.tune.judged_run import Extent, JudgedRun, judge_settings
 from loopcheck.validation.studies.tune.purposes import Purpose
 from loopcheck.validation.studies.tune.search import Candidate, Reach, Scored, cheapest
-from loopcheck.validation.studies.tune.trial import Extent, Trial, try_settings
 
 STEP = "timestep"
 """Name of the step among the settings of every engine."""
@@ -29,7 +29,7 @@ PROVEN = 600
 
 
 @dataclass(slots=True, kw_only=True)
-class Trials:
+class TuningRuns:
     """Runs of one robot in one engine with different settings."""
 
     case: Case
@@ -39,43 +39,43 @@ class Trials:
     include_start: bool
     """Whether the initial transient counts too."""
     rows: list[dict[str, Any]] = field(default_factory=list)
-    """Rows of all trials."""
+    """Rows of all runs."""
     families: Sequence[Family] = ()
     """Settings offered by the engine, requested once."""
     kept: tuple[str, ...] = ()
     """Names of settings that remain as the user has them."""
     cpu_limit: float = np.inf
-    """Largest CPU time of all trials, after which no search or proof begins [s]."""
+    """Largest CPU time of all runs, after which no search or proof begins [s]."""
     cpu: float = 0.0
-    """CPU time of the trials so far, stored results included [s]."""
-    _known: dict[tuple[str, str], Trial] = field(default_factory=dict)
-    """Trials of the search, by settings and motion."""
+    """CPU time of the runs so far, stored results included [s]."""
+    _known: dict[tuple[str, str], JudgedRun] = field(default_factory=dict)
+    """TuningRuns of the search, by settings and motion."""
 
     @property
     def is_over(self) -> bool:
-        """Whether the trials have used their CPU time."""
+        """Whether the runs have used their CPU time."""
         return self.cpu >= self.cpu_limit
 
-    def on(self, phase: str, purposes: Sequence[Purpose], settings: Settings) -> list[Trial]:
+    def on(self, phase: str, purposes: Sequence[Purpose], settings: Settings) -> list[JudgedRun]:
         """Results of some settings on some motions, with a task for each motion.
 
         Args:
             phase: Name of the phase in the rows.
             settings: Settings to try.
         """
-        trials = [
-            trial
+        runs = [
+            run
             for of_one in self._results([([purpose], settings) for purpose in purposes], Extent(PROVEN), phase)
-            for trial in of_one
+            for run in of_one
         ]
-        self._note(phase, trials)
-        self._known.update({(in_text(settings), one.purpose): one for one in trials})  # finer than those of a search
-        return trials
+        self._note(phase, runs)
+        self._known.update({(in_text(settings), one.purpose): one for one in runs})  # finer than those of a search
+        return runs
 
     def scored(
         self, purposes: Sequence[Purpose], candidates: Sequence[Candidate], limit: float = np.inf
     ) -> list[Scored]:
-        """Worst results of candidates over some motions; results of earlier trials are reused.
+        """Worst results of candidates over some motions; results of earlier runs are reused.
 
         Args:
             purposes: The motions; after a failure on the first, the others are not tried.
@@ -89,23 +89,23 @@ class Trials:
         results = iter(self._results(asked, Extent(SEARCHED, limit, self.include_start), "settings"))
         for candidate, is_asked in zip(candidates, left, strict=True):
             if is_asked:
-                trials = next(results)
-                self._note("search", trials, candidate.family.method)
-                self._known.update({(in_text(one.settings), one.purpose): one for one in trials})
+                runs = next(results)
+                self._note("search", runs, candidate.family.method)
+                self._known.update({(in_text(one.settings), one.purpose): one for one in runs})
         return [self._worst(purposes, candidate) for candidate in candidates]
 
     def _left(self, purposes: Sequence[Purpose], candidate: Candidate, limit: float) -> list[Purpose]:
         """Motions on which a candidate is still to be tried; empty if it already exceeds a limit."""
-        known = self._trials(purposes, candidate)
+        known = self._results_of(purposes, candidate)
         if any(one.bound(start=self.include_start) > limit or one.reason for one in known.values()):
             return []
         return [one for one in purposes if one.name not in known]
 
     def _worst(self, purposes: Sequence[Purpose], candidate: Candidate) -> Scored:
-        trials = self._trials(purposes, candidate).values()
-        bounds = [one.bound(start=self.include_start) for one in trials]
-        lasts = any(one.ended and one.reason for one in trials)
-        return Scored(candidate=candidate, error=max(bounds), cost=next(iter(trials)).cost, lasts=lasts)
+        runs = self._results_of(purposes, candidate).values()
+        bounds = [one.bound(start=self.include_start) for one in runs]
+        lasts = any(one.ended and one.reason for one in runs)
+        return Scored(candidate=candidate, error=max(bounds), cost=next(iter(runs)).cost, lasts=lasts)
 
     def reason(self, purposes: Sequence[Purpose], candidate: Candidate) -> str:
         """Reason for a tried candidate without a judgement on some motions, in words.
@@ -113,14 +113,14 @@ class Trials:
         Args:
             candidate: The tried candidate.
         """
-        known = self._trials(purposes, candidate)
+        known = self._results_of(purposes, candidate)
         return "; ".join(
-            f"{name}: {trial.reason or 'its error is not finite'}"
-            for name, trial in known.items()
-            if not np.isfinite(trial.bound(start=self.include_start))
+            f"{name}: {run.reason or 'its error is not finite'}"
+            for name, run in known.items()
+            if not np.isfinite(run.bound(start=self.include_start))
         )
 
-    def _trials(self, purposes: Sequence[Purpose], candidate: Candidate) -> dict[str, Trial]:
+    def _results_of(self, purposes: Sequence[Purpose], candidate: Candidate) -> dict[str, JudgedRun]:
         """Results of a candidate, by motion."""
         settings = in_text(candidate.family.settings(candidate.step))
         keys = [(settings, one.name) for one in purposes]
@@ -174,8 +174,8 @@ class Trials:
         finer = self.given.step if STEP in self.kept else self.given.step / FINER
         tried = [Candidate(family=family, step=finer) for family in firsts.values()]
         self.scored([purpose], tried)
-        known = [trial for candidate in tried for trial in self._trials([purpose], candidate).values()]
-        return ", ".join(firsts) if all(trial.too_weak for trial in known) else ""
+        known = [run for candidate in tried for run in self._results_of([purpose], candidate).values()]
+        return ", ".join(firsts) if all(run.too_weak for run in known) else ""
 
     def _ask_for_families(self) -> None:
         if not self.families:
@@ -189,31 +189,31 @@ class Trials:
 
     def _results(
         self, asked: Sequence[tuple[Sequence[Purpose], Settings]], extent: Extent, what: str
-    ) -> list[list[Trial]]:
+    ) -> list[list[JudgedRun]]:
         tasks = [
             Task(
-                try_settings,
+                judge_settings,
                 (self.case, self.engine, self.given, tuple(purposes), dict(settings), extent),
                 partial(_lost, purposes[0].name, dict(settings)),
                 engine=self.engine,
             )
             for purposes, settings in asked
         ]
-        results: list[list[Trial]] = self.pool.results(tasks, what)
-        self.cpu += sum(trial.cpu for trials in results for trial in trials)
+        results: list[list[JudgedRun]] = self.pool.results(tasks, what)
+        self.cpu += sum(run.cpu for runs in results for run in runs)
         return results
 
-    def _note(self, phase: str, trials: Sequence[Trial], method: str = "") -> None:
+    def _note(self, phase: str, runs: Sequence[JudgedRun], method: str = "") -> None:
         own = self.given.settings
-        for trial in trials:
+        for run in runs:
             self.rows.append(
                 {
                     "phase": phase,
-                    "method": method or trial.settings.get("integrator", own.get("integrator", "")),
-                    "step": float(trial.settings.get("timestep", self.given.step)),
-                    "settings": in_text(trial.settings),
+                    "method": method or run.settings.get("integrator", own.get("integrator", "")),
+                    "step": float(run.settings.get("timestep", self.given.step)),
+                    "settings": in_text(run.settings),
                     "chosen": False,
-                    **trial.columns,
+                    **run.columns,
                 }
             )
 
@@ -228,6 +228,6 @@ def in_text(settings: Settings) -> str:
     return ", ".join(f'{name}="{value}"' for name, value in settings.items())
 
 
-def _lost(purpose: str, settings: Settings, reason: str) -> list[Trial]:
-    """Result of a trial with a lost worker."""
-    return [Trial(purpose=purpose, settings=settings, error=np.inf, reason=reason)]
+def _lost(purpose: str, settings: Settings, reason: str) -> list[JudgedRun]:
+    """Result of a run with a lost worker."""
+    return [JudgedRun(purpose=purpose, settings=settings, error=np.inf, reason=reason)]
