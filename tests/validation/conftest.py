@@ -1,5 +1,6 @@
 """Fixtures of the tests of the judge."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -30,7 +31,8 @@ Command: TypeAlias = Callable[..., tuple[int, str, str]]
 @pytest.fixture(scope="session", autouse=True)
 def _forking() -> None:
     """The process that workers are forked from, for all tests of this one; it has imported what draws, too."""
-    worker_context([*PRELOAD, REPORT, DRAWING])
+    of_mutants = ["tests.mutation_config"] if "MUTANT_UNDER_TEST" in os.environ else []
+    worker_context([*PRELOAD, REPORT, DRAWING, *of_mutants])
 
 
 @pytest.fixture

@@ -164,11 +164,46 @@ def test_certificates_of_the_first_schema_are_read(tmp_path: Path) -> None:
     assert rows["file motion.csv"]["verdict"] == "not comparable"
 
 
-@pytest.mark.parametrize("content", [{"schema": FIRST_SCHEMA}, {"schema": "loopcheck.certificate/3"}, {}, []])
-def test_other_files_are_no_certificates(content: Any, tmp_path: Path) -> None:
+def test_a_script_of_the_first_schema_has_the_hashes_of_its_model_beside_it(tmp_path: Path) -> None:
+    path, script = tmp_path / "certificate.json", tmp_path / "tuned.py"
+    script.write_text("pybullet.setTimeStep(0.001)\n")
+    of_model = hashes([FOUR_BAR], FOUR_BAR.parent)
+    old = first_schema(model="tuned.py", files=hashes([script], tmp_path), original=of_model)
+    path.write_text(json.dumps(old), encoding="utf-8")
+    found = read_certificate(path)
+    assert (found.model, found.files, found.script) == ("", of_model, hashes([script], tmp_path))
+    rows = {row["claim"]: row for row in verifier(found, tmp_path)._files()}
+    assert {row["verdict"] for row in rows.values()} == {"agree"}
+    script.unlink()
+    rows = {row["claim"]: row for row in verifier(found, tmp_path)._files()}
+    assert (rows["file tuned.py"]["found"], rows["file tuned.py"]["verdict"]) == ("missing", "disagree")
+
+
+def test_an_edited_certificate_says_so_and_the_order_of_entries_does_not_matter() -> None:
+    written = certificate()
+    turned = dict(reversed(written.content.items()))
+    assert checksum(turned) == written.checksum
+    first = next(verifier(written)._identity())
+    assert (first["certified"], first["found"], first["verdict"]) == ("as written", "as written", "agree")
+    first = next(verifier(written.model_copy(update={"bandwidth": 51.0}))._identity())
+    assert (first["found"], first["verdict"]) == ("edited", "disagree")
+    assert first["note"] == "its checksum does not match: an entry has been edited"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ({"schema": FIRST_SCHEMA}, f"schema must be {SCHEMA}, got {FIRST_SCHEMA}"),
+        ({"schema": "loopcheck.certificate/3"}, f"schema must be {SCHEMA}, got loopcheck.certificate/3"),
+        ({"schema": SCHEMA}, "engine"),
+        ({}, "it has no entry 'digest'"),
+        ([], "must be an object with entries, got a list"),
+    ],
+)
+def test_other_files_are_no_certificates(content: Any, reason: str, tmp_path: Path) -> None:
     path = tmp_path / "certificate.json"
     path.write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(OutputError, match="must be a certificate of loopcheck"):
+    with pytest.raises(OutputError, match=f"must be a certificate of loopcheck: .*({reason})"):
         read_certificate(path)
 
 

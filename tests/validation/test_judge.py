@@ -23,6 +23,7 @@ from loopcheck.validation.comparison.logs import (
     fit_rows,
     judge_log,
     log_rows,
+    summary_rows,
     verdicts,
 )
 from loopcheck.validation.comparison.targets import case_of
@@ -59,6 +60,31 @@ def test_an_exact_log_agrees_and_one_of_a_heavier_robot_does_not(case: Case) -> 
     good, heavy = planar_four_bar.held_log(1e-3, 100), planar_four_bar.held_log(1e-3, 100, masses=masses)
     assert said(judge_log(case, good), 1e-4)[0] == "agree"
     assert said(judge_log(case, heavy), 1e-4)[0] == "disagree"
+
+
+def test_the_tables_state_a_known_error(case: Case) -> None:
+    """A constant of 0.25 N m on top of the required efforts; all figures follow from it and from the log."""
+    log = planar_four_bar.held_log(1e-3, 100)
+    judged = judge_log(case, replace(log, effort=log.effort + 0.25))
+    (table,), (summary,) = log_rows(judged), summary_rows(judged, LogOptions(accuracy=0.5))
+    peak = float(np.abs(log.effort).max())
+    for row, names in ((table, ("rms", "largest")), (summary, ("rms_error", "max_error"))):
+        assert [row[name] for name in names] == pytest.approx([0.25, 0.25], abs=table["largest_floor"])
+    assert table["rms_floor"] <= table["largest_floor"] < 1e-3
+    assert (table["dt"], table["from"], table["assumed"]) == (
+        pytest.approx(1e-3),
+        pytest.approx(0.0, abs=0.05),
+        "declared",
+    )
+    assert 80 < table["samples"] <= 100
+    assert (table["actuator"], table["unit"], table["source"]) == ("crank", "N m", f"log/{log.name}")
+    assert summary["peak"] == pytest.approx(peak, rel=0.02)
+    assert table["divisor"] == pytest.approx(summary["peak"])
+    assert summary["relative_error"] * summary["scale"] == pytest.approx(summary["max_error"])
+    assert summary["peak_error"] * summary["peak"] == pytest.approx(summary["max_error"])
+    assert table["scale"] == summary["scale"] >= summary["peak"]
+    assert summary["closure_drift"] == table["gap"] < 1e-6
+    assert (summary["tolerance"], summary["actuator"]) == (0.5, "crank")
 
 
 def test_a_robot_that_is_mounted_otherwise_is_told_by_its_gravity(case: Case) -> None:

@@ -143,6 +143,8 @@ def read_certificate(path: Path) -> Certificate:
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise ValueError(f"a certificate must be an object with entries, got a {type(content).__name__}")
         if "schema" not in content:
             return _from_first_schema(content)
         if content["schema"] != SCHEMA:
@@ -152,7 +154,9 @@ def read_certificate(path: Path) -> Certificate:
         raise OutputError(f"{path}: must be a certificate of loopcheck: {error.strerror}") from error
     except ValidationError as error:
         raise OutputError(f"{path}: must be a certificate of loopcheck: {reason_of(error, Certificate)}") from error
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except KeyError as error:
+        raise OutputError(f"{path}: must be a certificate of loopcheck: it has no entry {error}") from error
+    except (ValueError, TypeError, AttributeError) as error:
         raise OutputError(f"{path}: must be a certificate of loopcheck: {error}") from error
 
 
