@@ -161,8 +161,7 @@ def verdict_of(rows: Sequence[Mapping[str, Any]]) -> CaseVerdict:
 
     Idle actuators do not count beside a judged actuator.
     """
-    if any(row["verdict"] in ("agree", "disagree") for row in rows):
-        rows = [row for row in rows if not str(row["note"]).startswith(IDLE)]
+    rows = counted(rows)
     tolerances = [row["tolerance"] for row in rows if row["tolerance"] is not None]
     limits = [float(tolerance) for tolerance in tolerances if not math.isnan(tolerance)]
     errors = [shown_error(row) for row in rows if row["scale"] != 0]
@@ -172,6 +171,13 @@ def verdict_of(rows: Sequence[Mapping[str, Any]]) -> CaseVerdict:
         tolerance=min(limits, default=math.nan),
         note="; ".join(dict.fromkeys(str(row["note"]) for row in rows if row["note"])),
     )
+
+
+def counted(rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """The rows of a source in a case that count: idle actuators do not, beside a judged actuator."""
+    if any(row["verdict"] in ("agree", "disagree") for row in rows):
+        return [row for row in rows if not str(row["note"]).startswith(IDLE)]
+    return rows
 
 
 def worst(findings: Sequence[CaseVerdict]) -> CaseVerdict:
@@ -188,18 +194,20 @@ def gravest(findings: Sequence[CaseVerdict]) -> CaseVerdict:
 
 
 def exit_verdicts(results: "Results") -> list[str]:
-    """The verdicts that decide the exit status of a check.
+    """The verdicts that decide the exit status of a check; a case without a judged engine is not comparable."""
+    every = [finding.verdict for of_case in case_verdicts(results).values() for finding in of_case.values()]
+    return [*every, *("not comparable" for _ in unjudged_cases(results))]
 
-    A case without a judged row of an engine is not comparable, unless the user has named analytic sources only: the
-    agreement of our own models shows nothing about an engine. Cases on a random motion have no engine of their own.
+
+def unjudged_cases(results: "Results") -> list[Key]:
+    """Cases without a judged row of an engine, unless the user has named analytic sources only.
+
+    The agreement of our own models shows nothing about an engine. Cases on a random motion have no engine of their own.
     """
-    analytic_only = results.run.get("analytic_only", False)
-    verdicts: list[str] = []
-    for case, of_case in case_verdicts(results).items():
-        verdicts += [finding.verdict for finding in of_case.values()]
-        if not (analytic_only or original_mode(results, case) or is_engine_judged(of_case)):
-            verdicts.append("not comparable")
-    return verdicts
+    if results.run.get("analytic_only", False):
+        return []
+    findings = case_verdicts(results).items()
+    return [case for case, of in findings if not (original_mode(results, case) or is_engine_judged(of))]
 
 
 def original_mode(results: "Results", case: Key) -> str:

@@ -22,11 +22,8 @@ def as_text(results: Sequence[GateResult], status: int) -> str:
             f"{finding.file}:{finding.line}: {finding.code} {finding.severity}: {finding.message}",
             f"    {finding.remedy} See {finding.page}",
         ]
-    counts = Counter(finding.severity for finding in _all(results))
-    counted = ", ".join(f"{counts[severity]} {severity}s" for severity in SEVERITIES.values())
     seconds = sum(result.seconds for result in results)
-    files = "1 file" if len(results) == 1 else f"{len(results)} files"
-    return "\n".join([*lines, f"{files}: {counted} ({seconds:.2f} s)"])
+    return "\n".join([*lines, f"{_counted(results)} ({seconds:.2f} s)"])
 
 
 def as_json(results: Sequence[GateResult], status: int) -> str:
@@ -40,6 +37,7 @@ def as_json(results: Sequence[GateResult], status: int) -> str:
                     "target": result.target,
                     "file": str(result.file),
                     "seconds": result.seconds,
+                    "known": result.known,
                     "findings": [_row(finding) for finding in result.findings],
                 }
                 for result in results
@@ -62,9 +60,7 @@ def as_markdown(results: Sequence[GateResult], status: int) -> str:
     """A table of errors and warnings for the comment of a pull request; notes are counted."""
     findings = list(_all(results))
     shown = [finding for finding in findings if finding.severity != "note"]
-    counts = Counter(finding.severity for finding in findings)
-    counted = ", ".join(f"{counts[severity]} {severity}s" for severity in SEVERITIES.values())
-    lines = [f"**loopcheck gate**: {len(results)} files, {counted}"]
+    lines = [f"**loopcheck gate**: {_counted(results)}"]
     if shown:
         lines += ["", "| file | code | finding | remedy |", "| --- | --- | --- | --- |"]
     for finding in shown:
@@ -108,6 +104,17 @@ FORMATS: Mapping[str, Callable[[Sequence[GateResult], int], str]] = {
 def _all(results: Sequence[GateResult]) -> Iterator[Finding]:
     for result in results:
         yield from result.findings
+
+
+def _counted(results: Sequence[GateResult]) -> str:
+    """Number of files, and of findings by severity."""
+    counts, known = Counter(finding.severity for finding in _all(results)), sum(result.known for result in results)
+    counted = ", ".join(_number(counts[severity], severity) for severity in SEVERITIES.values())
+    return f"{_number(len(results), 'file')}: {counted}{f', {known} in the baseline' if known else ''}"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _row(finding: Finding) -> dict[str, Any]:

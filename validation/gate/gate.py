@@ -34,6 +34,8 @@ class GateResult:
     findings: tuple[Finding, ...]
     seconds: float
     """Duration of the checks [s]."""
+    known: int = 0
+    """Further findings that a baseline excuses."""
     closed: Array | None = None
     """A closed pose beside an open start of the file [m or rad], shape (nq,)."""
 

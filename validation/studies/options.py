@@ -14,6 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
+    from loopcheck.validation.studies.check.baseline import BaselineResult
     from loopcheck.validation.studies.study import Conclusion, Study, StudyResult
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -277,14 +278,28 @@ class Execution:
         say = show if self.format == "text" else say_nothing
         return run_study(study, self.out, workers=workers, command=["loopcheck", *sys.argv[1:]], say=say)
 
-    def end(self, result: "StudyResult", conclusion: "Conclusion") -> int:
-        """Print the tasks that did not run, or the JSON object of the result; returns the exit status."""
+    def end(self, result: "StudyResult", conclusion: "Conclusion", baseline: "BaselineResult | None" = None) -> int:
+        """Print the tasks that did not run, or the JSON object of the result; returns the exit status.
+
+        Args:
+            result: Content of the output folder.
+            conclusion: Verdicts of the study.
+            baseline: Comparison with a baseline; its rows decide the exit status.
+        """
         from loopcheck.validation.studies.study import exit_status, json_object
 
         status = exit_status(conclusion.verdicts, result.record)
+        if baseline is not None:
+            status = exit_status(baseline.verdicts, {**result.record, "not_run": []})  # their rows are in the baseline
         if self.format == "json":
-            click.echo(json.dumps({"schema": SCHEMA, "exit_status": status, **json_object(result, conclusion)}))
+            more = {} if baseline is None else {"baseline": baseline.as_json()}
+            done = {**json_object(result, conclusion), **more}
+            click.echo(json.dumps({"schema": SCHEMA, "exit_status": status, **done}))
         else:
+            if baseline is not None:
+                from loopcheck.validation.report.terminal import show
+
+                show(list(baseline.lines))
             shown = "\n".join(map(str, conclusion.summary))
             for reason in dict.fromkeys(result.record["not_run"]):
                 if reason not in shown:
@@ -350,6 +365,28 @@ _time_limit = option(
     group=EXECUTION,
     help='Time limit per task in seconds. A task that exceeds it is reported as "not run".  [default: 1800]',
 )
+
+baseline_option = option(
+    "--baseline",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    group=JUDGEMENT,
+    help="Stored result: fail only for what is worse.",
+)
+write_baseline_option = option(
+    "--write-baseline",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    group=EXECUTION,
+    help="Store this result for --baseline.",
+)
+
+
+def want_one_baseline(baseline: Path | None, write_baseline: Path | None) -> None:
+    """Refuse a baseline to compare with beside a baseline to write."""
+    if baseline and write_baseline:
+        raise click.UsageError("One of --baseline and --write-baseline must be given, got both.")
+
 
 scheduler_option = option(
     "--scheduler",

@@ -12,6 +12,7 @@ from loopcheck.validation.studies.options import (
     Execution,
     accuracy_option,
     actuated_option,
+    baseline_option,
     configurations_option,
     execution_options,
     modes_option,
@@ -21,6 +22,8 @@ from loopcheck.validation.studies.options import (
     sources_option,
     targets_argument,
     variants_option,
+    want_one_baseline,
+    write_baseline_option,
 )
 
 
@@ -49,6 +52,8 @@ from loopcheck.validation.studies.options import (
     group=JUDGEMENT,
     help="Report time step in seconds.  [default: 0.01 up to 2 s, 0.02 up to 4 s, then 0.05]",
 )
+@baseline_option
+@write_baseline_option
 @option("--junit", metavar="FILE", type=click.Path(path_type=Path), help="JUnit file: a test case per case and source.")
 @execution_options(RESULTS)
 def command(
@@ -60,6 +65,8 @@ def command(
     tolerances: tuple[str, ...],
     dt: float | None,
     junit: Path | None,
+    baseline: Path | None,
+    write_baseline: Path | None,
     **selection: object,
 ) -> int:
     """Compute the actuator efforts of each TARGET by every source, compare them with the reference, write a report.
@@ -68,18 +75,25 @@ def command(
     generated motion: smooth, from rest, inside the joint limits, away from singularities. If a model file has no loops
     and its closed-loop version is in the same folder, the error of the serial model is reported.
 
+    With --baseline, the exit status counts only rows that are worse than stored: a row that agreed and does not, a
+    graver verdict, an error larger by more than its noise floor, a failing new row, a missing row. Rows of a changed
+    model or motion count by their own verdicts. --write-baseline stores the rows and compares with them.
+
     \b
     Examples:
       loopcheck check 3prr
       loopcheck check my_robot.xml --accuracy 5%
       loopcheck check my_robot.xml --mode closed --actuated hip,knee --motion walk.csv --out results
       loopcheck check --all --source mujoco --junit loopcheck.xml
+      loopcheck check my_robot.xml --write-baseline baseline.json
+      loopcheck check my_robot.xml --baseline baseline.json
     """
     from loopcheck.robots.catalogue import is_model_file, want_files, want_targets
 
     targets = _targets(targets, every=every)
     want_targets(targets)
     want_files([selection["motion"]] if isinstance(selection["motion"], Path) else [])
+    want_one_baseline(baseline, write_baseline)
     own_limits = numbers_of(tolerances, "--tolerance")
     if sources:
         from loopcheck.validation.comparison.sources import groups
@@ -87,9 +101,11 @@ def command(
         groups(sources)  # refuses unknown names
     from loopcheck.validation.comparison.targets import cases_of
     from loopcheck.validation.execution.files import want_writable
+    from loopcheck.validation.studies.check.baseline import compare, store, stored
 
-    if junit:
-        want_writable(junit.parent)
+    for file in filter(None, (junit, write_baseline)):
+        want_writable(file.parent)
+    before = stored(baseline) if baseline else None
     cases = cases_of(targets, **selection)  # type: ignore[arg-type]
     execution.prepare()
     from loopcheck.validation.comparison.closed_twins import possible_twins
@@ -109,7 +125,11 @@ def command(
     result, conclusion = execution.compute(study)
     if junit:
         write_junit(results_of(result), junit)
-    return execution.end(result, conclusion)
+    if write_baseline:
+        store(results_of(result), write_baseline)
+        before = stored(write_baseline)
+    against = compare(results_of(result), before, str(write_baseline or baseline)) if before else None
+    return execution.end(result, conclusion, against)
 
 
 def _targets(targets: tuple[str, ...], *, every: bool) -> tuple[str, ...]:

@@ -23,9 +23,8 @@ from loopcheck.validation.comparison.verdicts import (
     CaseVerdict,
     Key,
     case_verdicts,
-    is_engine_judged,
-    original_mode,
     shown_error,
+    unjudged_cases,
 )
 from loopcheck.validation.report.blocks import plain
 
@@ -146,11 +145,9 @@ def _failures_of_the_run(results: Results, findings: Mapping[Key, Mapping[str, C
     verdicts = {finding.verdict for of_case in findings.values() for finding in of_case.values()}
     if not verdicts & {*JUDGED, "as expected"}:
         yield _failure_of_the_run("anything judged", "not run", ["not run: no judged source was run"])
-    if not results.run.get("analytic_only"):
-        for case, of_case in findings.items():
-            if not (original_mode(results, case) or is_engine_judged(of_case)):
-                reason = f"not comparable: {', '.join(case)}: no engine supports this case"
-                yield _failure_of_the_run(f"engine judged: {'.'.join(case)}", "not comparable", [reason])
+    for case in unjudged_cases(results):
+        reason = f"not comparable: {', '.join(case)}: no engine supports this case"
+        yield _failure_of_the_run(f"engine judged: {'.'.join(case)}", "not comparable", [reason])
     for name, key, kind in (
         ("all tasks run", "not_run", "not run"),
         ("no error of loopcheck", "internal_errors", "internal error"),

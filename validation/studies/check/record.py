@@ -1,7 +1,10 @@
 """The record `run.json`: everything needed to repeat a check."""
 
-from collections.abc import Mapping, Sequence
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -12,7 +15,7 @@ from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, WrenchSpec
 from loopcheck.validation.comparison import sources
 from loopcheck.validation.comparison.audit import Row, blocking_reasons, doubts
-from loopcheck.validation.comparison.compare import Evidence
+from loopcheck.validation.comparison.compare import Evidence, case_and_source
 from loopcheck.validation.comparison.evaluate import Outcome, weighting
 from loopcheck.validation.comparison.independence import lineage, shares
 from loopcheck.validation.comparison.known_issues import concerning
@@ -116,6 +119,7 @@ def run_record(
             "audits": {name: tolerance.model_dump(exclude_none=True) for name, tolerance in audits().items()},
         },
         "models": {name: _model_record(case) for name, case in first.items()},
+        "floors": list(_floors(output)),
         "gravity": {
             name: {case.configuration: case.mechanism.gravity.tolist() for case in cases if case.robot.name == name}
             for name in first
@@ -144,9 +148,23 @@ def _is_there(source: str) -> bool:
     return not engine or is_there(engine)
 
 
-def _model_record(case: Case) -> Mapping[str, str]:
-    path = case.mechanism.model.path
-    return {"file": path.name, "sha256": file_hash(path)}
+def _model_record(case: Case) -> Mapping[str, Any]:
+    """Name and hash of the model file, and the hashes of all files that it reads, relative to its folder."""
+    path = case.mechanism.model.path.absolute()
+    files = {Path(os.path.relpath(file, path.parent)).as_posix(): h for file, h in case.mechanism.model.hashes.items()}
+    return {"file": path.name, "sha256": file_hash(path), "files": files}
+
+
+def _floors(output: RunOutput) -> Iterator[Mapping[str, Any]]:
+    """Measured noise floor of each effort error [N or N m]: of unmodified simulations, and of errors beyond a limit."""
+    for outcome in output.outcomes:
+        resolution = output.resolutions.get((outcome.case.key, outcome.source))
+        for k, actuator in enumerate(outcome.case.mechanism.actuators):
+            floor = resolution.effort.get(actuator.name, math.nan) if resolution else math.nan
+            if outcome.settled is not None and not outcome.settled.reason:
+                floor = float(outcome.settled.floor_of_largest[k])
+            if math.isfinite(floor):
+                yield {**case_and_source(outcome), "actuator": actuator.name, "floor": floor}
 
 
 def robot_record(case: Case) -> Mapping[str, Any]:
