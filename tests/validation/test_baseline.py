@@ -1,6 +1,5 @@
 """Baselines: a command fails only for what is worse than its stored result."""
 
-import json
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,6 +13,7 @@ from loopcheck.validation.execution.baseline import SCHEMA, BaselineError, read_
 from loopcheck.validation.studies.check import baseline
 from loopcheck.validation.studies.study import exit_status
 from tests.conftest import MODELS
+from tests.json_outputs import valid_output
 from tests.validation.conftest import Command
 from tests.validation.test_report import EMPTY, REFERENCE, summary_row
 
@@ -155,11 +155,12 @@ def test_a_check_beside_its_baseline(loopcheck: Command, tmp_path: Path) -> None
     check = ("check", path, "--source", "mujoco/kkt", "--jobs", "1", "--out", tmp_path / "out")
     strict = ("--tolerance", "mujoco/kkt=1e-18")
     status, out, _ = loopcheck(*check, *strict, "--write-baseline", stored)
+    valid_output(stored.read_text(encoding="utf-8"))
     content = read_baseline(stored, "check", baseline.COLUMNS, ("models",))
     assert {row["source"]: row["verdict"] for row in content["rows"]}["mujoco/kkt"] in ("disagree", "not comparable")
     assert (status, "0 worse" in out) == (0, True)
     status, out, _ = loopcheck(*check, "--baseline", stored, "--format", "json")
-    result = json.loads(out)
+    result = valid_output(out)
     assert (status, result["exit_status"], result["baseline"]["worse"]) == (0, 0, [])
     assert result["baseline"]["better"] > 0
     path.write_text(path.read_text(encoding="utf-8").replace("</mujoco>", "<!-- --></mujoco>"), encoding="utf-8")
@@ -179,7 +180,7 @@ def test_the_gate_beside_its_baseline(loopcheck: Command, tmp_path: Path) -> Non
     assert loopcheck("gate", path)[0] == 1
     status, out, _ = loopcheck("gate", path, "--write-baseline", stored)
     assert (status, out.startswith("1 file: 0 errors, 0 warnings, 0 notes, 1 in the baseline")) == (0, True)
-    (row,) = json.loads(stored.read_text(encoding="utf-8"))["rows"]
+    (row,) = valid_output(stored.read_text(encoding="utf-8"))["rows"]
     assert (row["file"], row["code"], row["count"]) == ("models/leg.xml", "LC101", 1)
     assert loopcheck("gate", path, "--baseline", stored)[0] == 0
     path.write_text(text.replace('joint="crank" gear', 'joint="rank" gear'), encoding="utf-8")  # another fault
@@ -188,7 +189,7 @@ def test_the_gate_beside_its_baseline(loopcheck: Command, tmp_path: Path) -> Non
     loopcheck("gate", path, "--write-baseline", stored)
     path.write_text(text.replace("<mujoco", "<!-- a line -->\n\n<mujoco", 1), encoding="utf-8")
     status, out, _ = loopcheck("gate", path, "--baseline", stored, "--format", "json")
-    (target,) = json.loads(out)["targets"]
+    (target,) = valid_output(out)["targets"]
     assert target["findings"] == []
     assert target["known"] > 0
 

@@ -17,6 +17,7 @@ from loopcheck.validation.gate.findings import RULES
 from loopcheck.validation.gate.gate import gate
 from loopcheck.validation.gate.softness import closure_forces, opening
 from tests.conftest import MODELS
+from tests.json_outputs import valid_output
 from tests.validation.gate_faults import FAULTS, models, trials
 
 ROOT = Path(__file__).parents[2]
@@ -182,10 +183,9 @@ def test_bad_input(
 
 def test_formats(tmp_path: Path) -> None:
     path = str(_written(tmp_path, FOUR_BAR))
-    table = json.loads(_run(path, "--format", "json")[1])
+    table = valid_output(_run(path, "--format", "json")[1])
     assert (table["schema"], table["exit_status"]) == ("loopcheck.gate/1", 0)
-    (row,) = (row for row in table["targets"][0]["findings"] if row["code"] == "LC206")
-    assert row.keys() == {"code", "severity", "file", "line", "element", "message", "remedy", "page"}
+    assert [row["line"] for row in table["targets"][0]["findings"] if row["code"] == "LC206"] == [20]
     log = json.loads(_run(path, "--format", "sarif")[1])["runs"][0]
     known = {rule["id"] for rule in log["tool"]["driver"]["rules"]}
     assert known == RULES.keys()

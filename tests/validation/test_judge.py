@@ -35,6 +35,7 @@ from loopcheck.validation.studies.judge.study import (
 )
 from tests import planar_four_bar
 from tests.conftest import MODELS, CaseMaker
+from tests.json_outputs import valid_output
 from tests.logs import exact_log
 from tests.validation.conftest import Command
 
@@ -359,7 +360,8 @@ def test_right_efforts_do_not_agree_in_a_log_with_a_defect(
     assert defect in note
     write_log(change(log), tmp_path / "run.csv")
     options = ("--configuration", "vertical", "--jobs", "1", "--out", tmp_path / "out")
-    assert loopcheck("judge", MODEL, tmp_path / "run.csv", *options)[0] == 3
+    output = valid_output(loopcheck("judge", MODEL, tmp_path / "run.csv", *options, "--format", "json")[1])
+    assert (output["exit_status"], output["schema"]) == (3, "loopcheck.judge/1")
 
 
 @pytest.mark.parametrize(("damping", "accuracy", "verdict"), [(0.02, 1e-3, "agree"), (2.0, 1e-3, "not comparable")])

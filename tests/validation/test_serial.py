@@ -40,8 +40,9 @@ from loopcheck.validation.studies.serial.limit_rows import limit_rows
 from loopcheck.validation.studies.serial.rows import workspace_rows
 from loopcheck.validation.studies.serial.study import Serial
 from loopcheck.validation.studies.serial.writing import repair
-from loopcheck.validation.studies.study import exit_status, run_study
+from loopcheck.validation.studies.study import run_study
 from tests.analytic.test_transmission import crank_angle
+from tests.json_outputs import valid_result
 from tests.validation.conftest import Command, in_this_process
 
 LEGS = CATALOGUE / "legs"
@@ -61,7 +62,7 @@ def compared(folder: Path, closed: Path, serial: Path, with_functions: bool = Tr
         patch.setattr(pages, "completed", lambda sections, _: list(sections))
         asked = Serial(closed=case_of(closed), serial=case_of(serial), samples=32, **options)
         result, conclusion = run_study(asked, folder, workers=Workers(1))
-    assert exit_status(conclusion.verdicts, result.record) == 0, result.record
+    assert valid_result(asked, result, conclusion)["exit_status"] == 0, result.record
     return folder, result.tables
 
 

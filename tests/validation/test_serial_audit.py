@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from loopcheck.robots.transmission import load_transmission
+from tests.json_outputs import valid_output
 from tests.robots.test_transmission_data import FIGURES
 from tests.validation.conftest import Command
 
@@ -149,11 +150,15 @@ def test_faults_are_found_against_the_closed_mechanism(
 def test_faults_are_found_without_a_closed_mechanism(
     fault: str, written: Path, loopcheck: Command, tmp_path: Path
 ) -> None:
-    status, text = both(loopcheck("serial", "--audit", f"{written}:{fault}", "--accuracy", "1e-6", "--out", tmp_path))
+    audit = ("serial", "--audit", f"{written}:{fault}", "--accuracy", "1e-6", "--out", tmp_path)
+    status, text = both(loopcheck(*audit))
     assert status == int(fault != "right"), text
     assert ("Finding" in text) == (fault != "right"), text
     if fault != "right":
         assert ALONE[fault] in " ".join(text.split()), text
+    else:
+        assert valid_output(loopcheck(*audit, "--format", "json")[1])["exit_status"] == 0
+        assert loopcheck("report", tmp_path)[0] == 0
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 RESULTS = Path("results")
-SCHEMA = "loopcheck.result/1"
-"""Version of the JSON object that `--format json` prints."""
 ATLAS = "atlas:"
 """Beginning of the name of a public model."""
 EXECUTION, TARGET, JUDGEMENT = "Execution", "Target", "Judgement"
@@ -278,10 +276,17 @@ class Execution:
         say = show if self.format == "text" else say_nothing
         return run_study(study, self.out, workers=workers, command=["loopcheck", *sys.argv[1:]], say=say)
 
-    def end(self, result: "StudyResult", conclusion: "Conclusion", baseline: "BaselineResult | None" = None) -> int:
+    def end(
+        self,
+        study: "Study",
+        result: "StudyResult",
+        conclusion: "Conclusion",
+        baseline: "BaselineResult | None" = None,
+    ) -> int:
         """Print the tasks that did not run, or the JSON object of the result; returns the exit status.
 
         Args:
+            study: Of the result.
             result: Content of the output folder.
             conclusion: Verdicts of the study.
             baseline: Comparison with a baseline; its rows decide the exit status.
@@ -293,8 +298,8 @@ class Execution:
             status = exit_status(baseline.verdicts, {**result.record, "not_run": []})  # their rows are in the baseline
         if self.format == "json":
             more = {} if baseline is None else {"baseline": baseline.as_json()}
-            done = {**json_object(result, conclusion), **more}
-            click.echo(json.dumps({"schema": SCHEMA, "exit_status": status, **done}))
+            done = {"exit_status": status, **json_object(study, result, conclusion), **more}
+            click.echo(json.dumps(done, allow_nan=False))
         else:
             if baseline is not None:
                 from loopcheck.validation.report.terminal import show
@@ -310,7 +315,7 @@ class Execution:
 
     def run(self, study: "Study") -> int:
         """Compute a study and print its result; returns the exit status."""
-        return self.end(*self.compute(study))
+        return self.end(study, *self.compute(study))
 
 
 def execution_options(folder: Path) -> Callable[[Callable[..., int]], Callable[..., int]]:

@@ -1,7 +1,7 @@
 """The interface of a study, and the computation, output, rebuild and exit status of all studies."""
 
 import importlib.metadata
-import json
+import math
 import platform
 import re
 from abc import ABC, abstractmethod
@@ -32,6 +32,8 @@ from loopcheck.validation.report.blocks import Section
 from loopcheck.validation.studies.preload import PRELOAD
 
 LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib")
+VERSION = 1
+"""Version of the JSON objects: it increases when an entry is removed or changes its meaning."""
 MEASURED = verdicts.MEASURED
 """Verdict on a measured value without a limit."""
 PASSED = frozenset({"agree", "as expected", MEASURED})
@@ -92,6 +94,8 @@ class Study(ABC):
     """Stem of the page's files, without a page empty."""
     tables: ClassVar[Mapping[str, TableSpec]]
     """Computed tables, by name."""
+    shown: ClassVar[Sequence[str]] = ()
+    """Tables in the JSON object besides those with verdicts."""
 
     @abstractmethod
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
@@ -222,20 +226,44 @@ def exit_status(verdicts: Iterable[str], record: Mapping[str, Any]) -> int:
     return 3 if record.get("not_run") or kinds & OPEN or not kinds & PASSED else 0
 
 
-def json_object(result: StudyResult, conclusion: Conclusion) -> dict[str, Any]:
-    """The result of a study for other programs: counts of verdicts, output folder and record."""
+def json_object(study: Study, result: StudyResult, conclusion: Conclusion) -> dict[str, Any]:
+    """The result of a study for other programs: counts of verdicts, output folder, tables and record.
+
+    `python -m docs.json_schemas` writes its JSON Schemas. Time series stay in their files.
+    """
     return {
-        "study": result.record["study"],
+        "schema": schema_name(study.name),
+        "study": study.name,
         "verdicts": dict(Counter(conclusion.verdicts)),
         "folder": str(result.folder.absolute()),
         "tables": {name: f"{name}.csv" for name in result.tables},
-        "rows": {
-            name: json.loads(table.to_json(orient="records"))
-            for name, table in result.tables.items()
-            if "verdict" in table  # time series stay in their files
-        },
-        "record": dict(result.record),
+        "rows": {name: _json_rows(result.tables[name]) for name in json_tables(study)},
+        "record": _finite(dict(result.record)),
     }
+
+
+def schema_name(study: str) -> str:
+    """Name and version of the JSON object of a study."""
+    return f"loopcheck.{study}/{VERSION}"
+
+
+def json_tables(study: Study | type[Study]) -> list[str]:
+    """Names of the tables in the JSON object of a study."""
+    return [name for name, spec in study.tables.items() if "verdict" in spec.columns or name in study.shown]
+
+
+def _json_rows(table: pd.DataFrame) -> list[Any]:
+    """Rows with all digits; pandas' own writer keeps ten decimals, so that small errors would read zero."""
+    return [_finite(row) for row in table.to_dict("records")]
+
+
+def _finite(value: Any) -> Any:
+    """The value with null for numbers that JSON does not have."""
+    if isinstance(value, Mapping):
+        return {name: _finite(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _study_named(name: str, folder: Path) -> type[Study]:

@@ -129,7 +129,7 @@ def command(
         store(results_of(result), write_baseline)
         before = stored(write_baseline)
     against = compare(results_of(result), before, str(write_baseline or baseline)) if before else None
-    return execution.end(result, conclusion, against)
+    return execution.end(study, result, conclusion, against)
 
 
 def _targets(targets: tuple[str, ...], *, every: bool) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ RANGE = 0.2
 class Audit(Study):
     """A transmission from a file, at random states."""
 
-    name: ClassVar[str] = "serial"
+    name: ClassVar[str] = "serial.audit"
     page: ClassVar[str] = "audit"
     tables: ClassVar[Mapping[str, TableSpec]] = {
         TABLE: table_of(

@@ -119,6 +119,7 @@ class Serial(Study):
             }
         ),
     }
+    shown: ClassVar[Sequence[str]] = (LIMITS, PAIRS)
 
     closed: Case
     serial: Case

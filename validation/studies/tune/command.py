@@ -144,7 +144,7 @@ def command(
     result, conclusion = execution.compute(study)
     if in_place and result.record.get("settings"):
         _write_in_place(study, result.record["settings"])
-    return execution.end(result, conclusion)
+    return execution.end(study, result, conclusion)
 
 
 def _want_one_answer(accuracy: float | None, verify: Path | None, *, explain: bool) -> None:

@@ -94,6 +94,7 @@ class Tune(Study):
             }
         ),
     }
+    shown: ClassVar[Sequence[str]] = (TABLE, BUDGET)
 
     case: Case
     accuracy: float

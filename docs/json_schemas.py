@@ -1,0 +1,135 @@
+"""JSON Schemas of the outputs of commands, in `docs/schemas`: `python -m docs.json_schemas`."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from loopcheck.validation.comparison.verdicts import WORST_FIRST
+from loopcheck.validation.execution import baseline
+from loopcheck.validation.execution.tables import Column, TableSpec
+from loopcheck.validation.gate import baseline as gate_baseline
+from loopcheck.validation.gate import formats
+from loopcheck.validation.gate.findings import RULES, SEVERITIES
+from loopcheck.validation.studies.check import baseline as check_baseline
+from loopcheck.validation.studies.check.study import Check
+from loopcheck.validation.studies.judge.study import Judge
+from loopcheck.validation.studies.serial.audit import Audit
+from loopcheck.validation.studies.serial.study import Serial
+from loopcheck.validation.studies.study import Study, json_tables, schema_name
+from loopcheck.validation.studies.tune.study import Tune
+from loopcheck.validation.studies.tune.verify import VerifiedCertificate
+
+FOLDER = Path(__file__).with_name("schemas")
+STUDIES: tuple[type[Study], ...] = (Check, Judge, Tune, VerifiedCertificate, Serial, Audit)
+TYPES: Mapping[type, str] = {str: "string", float: "number", int: "integer", bool: "boolean"}
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+TEXT, COUNT = {"type": "string"}, {"type": "integer", "minimum": 0}
+RECORD = ("study", "loopcheck", "command", "start", "duration_s", "not_run", "internal_errors", "versions", "units")
+"""Entries of the record that all studies have; others depend on the study."""
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """The schemas by the names of their files."""
+    return {
+        **{f"{study.name}.schema.json": study_schema(study) for study in STUDIES},
+        "gate.schema.json": gate_schema(),
+        "baseline.schema.json": baseline_schema(),
+    }
+
+
+def study_schema(study: type[Study]) -> dict[str, Any]:
+    """Schema of the object that a study prints with `--format json`."""
+    rows = {name: {"type": "array", "items": _row(study.tables[name])} for name in json_tables(study)}
+    files = {name: {"const": f"{name}.csv"} for name in study.tables}
+    entries = {
+        "schema": {"const": schema_name(study.name)},
+        "exit_status": _status(0, 1, 3, 70),
+        "study": {"const": study.name},
+        "verdicts": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1}},
+        "folder": {**TEXT, "description": "absolute path of the output folder"},
+        "tables": {**_object(files), "description": "files in the output folder"},
+        "rows": {**_object(rows), "description": "tables with verdicts or answers"},
+        "record": {"type": "object", "required": list(RECORD), "description": "content of run.json"},
+    }
+    optional = {"baseline": _baseline_result()} if study is Check else {}
+    return _titled(schema_name(study.name), _object(entries, optional))
+
+
+def gate_schema() -> dict[str, Any]:
+    """Schema of the object that the gate prints with `--format json`."""
+    finding = {
+        "code": {"enum": list(RULES)},
+        "severity": {"enum": list(SEVERITIES.values())},
+        "file": TEXT,
+        "line": {"type": "integer", "minimum": 1},
+        **dict.fromkeys(("element", "message", "remedy", "page"), TEXT),
+    }
+    target = {
+        "target": TEXT,
+        "file": TEXT,
+        "seconds": {"type": "number", "minimum": 0},
+        "known": {**COUNT, "description": "further findings that a baseline excuses"},
+        "findings": _rows(finding),
+    }
+    entries = {"schema": {"const": formats.SCHEMA}, "exit_status": _status(0, 1), "targets": _rows(target)}
+    return _titled(formats.SCHEMA, _object(entries))
+
+
+def baseline_schema() -> dict[str, Any]:
+    """Schema of the files that `--write-baseline` writes."""
+    head = {"schema": {"const": baseline.SCHEMA}, "loopcheck": TEXT}
+    texts = {"type": "object", "additionalProperties": TEXT}
+    columns = {
+        name: {**TEXT, **({"enum": list(WORST_FIRST)} if name == "verdict" else {})}
+        if str in kinds
+        else {"type": ["number", "null"]}
+        for name, kinds in check_baseline.COLUMNS.items()
+    }
+    of_gate = {name: TEXT if str in kinds else COUNT for name, kinds in gate_baseline.COLUMNS.items()}
+    check = {**head, "command": {"const": "check"}, "models": texts, "rows": _rows(columns)}
+    gate = {**head, "command": {"const": "gate"}, "rows": _rows(of_gate)}
+    return _titled(baseline.SCHEMA, {"oneOf": [_object(check), _object(gate)]})
+
+
+def _baseline_result() -> dict[str, Any]:
+    worse = dict.fromkeys((*check_baseline.KEY, "verdict", "reason"), TEXT)
+    changed = {"type": "array", "items": TEXT}
+    counts = {"better": COUNT, "unchanged": COUNT}
+    return _object({"file": TEXT, "worse": _rows(worse), **counts, "changed": changed})
+
+
+def _row(spec: TableSpec) -> dict[str, Any]:
+    return _object({name: _cell(column) for name, column in spec.columns.items()})
+
+
+def _cell(column: Column) -> dict[str, Any]:
+    kind = TYPES[column.kind]
+    known = [*column.known, *([None] if column.nullable else [])]
+    return {
+        "type": [kind, "null"] if column.nullable else kind,
+        **({"enum": known} if column.known else {}),
+        **({"description": f"[{column.unit}]"} if column.unit else {}),
+    }
+
+
+def _object(entries: Mapping[str, Any], optional: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    every = {**entries, **(optional or {})}
+    return {"type": "object", "properties": every, "required": list(entries), "additionalProperties": False}
+
+
+def _rows(columns: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": _object(columns)}
+
+
+def _status(*statuses: int) -> dict[str, Any]:
+    return {"enum": list(statuses), "description": "exit status of the command; bad input (2) prints no object"}
+
+
+def _titled(title: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {"$schema": DIALECT, "title": title, **schema}
+
+
+if __name__ == "__main__":
+    for name, schema in schemas().items():
+        (FOLDER / name).write_text(json.dumps(schema, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
