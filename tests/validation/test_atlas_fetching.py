@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pandas as pd
@@ -60,6 +61,69 @@ def test_a_public_model_is_a_target(
     status, _, err = loopcheck("check", "atlas:no-such")
     assert (status, len(err.splitlines())) == (2, 1)
     assert entry.model.id in err
+
+
+def _pin(folder: Path, commit: str, name: str, tree: str = "") -> Path:
+    """A table of Menagerie with a folder of the repository of the tests."""
+    tree = (
+        tree
+        or subprocess.run(
+            ["git", f"--git-dir={folder / NAME}", "rev-parse", f"{commit}:{name}"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+    )
+    path = folder.parent / f"{tree}.toml"
+    lines = [f'repository = "{NAME}"', f'commit = "{commit}"', "[models]"]
+    path.write_text("\n".join([*lines, f'"{name}" = {{ file = "four_bar.xml", tree = "{tree}" }}']), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def menagerie(remotes: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A local Menagerie with the folder 'four bar'."""
+    shutil.copytree(remotes[0], tmp_path / "mirror")
+    monkeypatch.setattr(fetching, "PUBLIC", f"file://{tmp_path}/mirror")
+    monkeypatch.setattr(fetching, "MENAGERIE", _pin(tmp_path / "mirror", remotes[1], "four bar"))
+    return tmp_path / "mirror"
+
+
+def test_a_model_of_menagerie_is_a_target_and_fetched_once(
+    menagerie: Path, tmp_path: Path, cache: Path, loopcheck: Command
+) -> None:
+    assert loopcheck("gate", "menagerie:four bar")[0] == 0
+    shutil.rmtree(menagerie)
+    assert loopcheck("gate", "menagerie:four bar/heavier")[0] == 0
+    loopcheck("convert", "menagerie:four bar", tmp_path / "leg.urdf")
+    assert (tmp_path / "leg.urdf").exists()
+    paths = {path.name: path for path in (cache / "loopcheck/atlas").rglob("*.xml")}
+    assert {name: path.read_text() for name, path in paths.items()} == {
+        name.removeprefix("four bar/"): text for name, text in TEXTS.items() if name.startswith("four bar/")
+    }
+    paths["four_bar.xml"].write_text("spoilt")
+    assert loopcheck("gate", "menagerie:four bar")[0] == 0
+    assert paths["four_bar.xml"].read_text() == TEXTS["four bar/four_bar.xml"]
+    for target in ("menagerie:five bar", "menagerie:four bar/none"):
+        status, _, err = loopcheck("gate", target)
+        assert (status, len(err.splitlines())) == (2, 1)
+    assert "renamed" in err
+
+
+def test_another_folder_than_the_pinned_one_is_refused(
+    menagerie: Path, remotes: tuple[Path, str], monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
+    monkeypatch.setattr(fetching, "MENAGERIE", _pin(menagerie, remotes[1], "four bar", "0" * 40))
+    with pytest.raises(FetchError, match=r"must be the object 0{40}, got [0-9a-f]{40}"):
+        fetching.fetched_menagerie_robot("four bar")
+    assert not list(cache.rglob("*.xml"))
+
+
+def test_menagerie_is_pinned_by_folder() -> None:
+    table = tomllib.loads(fetching.MENAGERIE.read_text(encoding="utf-8"))
+    assert table["models"]["agility_cassie"]["file"] == "cassie.xml"
+    assert all(is_inside(f"{name}/{model['file']}") for name, model in table["models"].items())
+    assert {len(text) for text in (table["commit"], *(model["tree"] for model in table["models"].values()))} == {40}
 
 
 def test_a_server_that_knows_filters_gives_what_is_needed_alone(tmp_path: Path, cache: Path) -> None:

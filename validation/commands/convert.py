@@ -4,11 +4,11 @@ from pathlib import Path
 
 import click
 
-from loopcheck.validation.studies.options import Command, format_option, option, seed_option
+from loopcheck.validation.studies.options import Command, Target, format_option, option, seed_option
 
 
 @click.command(cls=Command, short_help="Write a model in another format, with proof.")
-@click.argument("target", metavar="IN")
+@click.argument("target", metavar="IN", type=Target())
 @click.argument("out", metavar="OUT", type=click.Path(path_type=Path))
 @option("--lossless", is_flag=True, help="Refuse a conversion that loses an element of the model.")
 @seed_option

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 RESULTS = Path("results")
-ATLAS = "atlas:"
-"""Beginning of the name of a public model."""
+PUBLIC = {"atlas": "fetched_robot", "menagerie": "fetched_menagerie_robot"}
+"""Collections of public models, and the functions that fetch their models."""
 EXECUTION, TARGET, JUDGEMENT = "Execution", "Target", "Judgement"
 """Groups of options in `--help`."""
 
@@ -127,18 +127,19 @@ def _complete_target(_: click.Context, __: click.Parameter, incomplete: str) -> 
 
 
 class Target(click.ParamType[str]):
-    """A TARGET; `atlas:NAME` becomes the folder of a public model, which is fetched at its commit."""
+    """A TARGET; `atlas:NAME` and `menagerie:NAME` become the folder of a public model, fetched at its commit."""
 
     name = "target"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return a name or a path; raises a `HarnessError` for a model that is unknown or cannot be fetched."""
         text = str(value)
-        if not text.startswith(ATLAS):
+        collection, _, name = text.partition(":")
+        if collection not in PUBLIC or not name:
             return text
-        from loopcheck.validation.studies.atlas.fetching import fetched_robot
+        from loopcheck.validation.studies.atlas import fetching
 
-        return str(fetched_robot(text.removeprefix(ATLAS)))
+        return str(getattr(fetching, PUBLIC[collection])(name))
 
 
 def _complete_source(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -151,7 +152,7 @@ target_argument = click.argument("target", metavar="TARGET", type=Target(), shel
 targets_argument = click.argument(
     "targets", metavar="[TARGET]...", nargs=-1, type=Target(), shell_complete=_complete_target
 )
-"""One target, or several: a catalogue robot, a model file, a folder with `robot.toml`, or `atlas:NAME`."""
+"""One target, or several: a catalogue robot, a model file, a folder with `robot.toml`, or a public model by name."""
 
 mode_option = option(
     "--mode", default="", metavar="M", group=TARGET, help="Working mode: a keyframe.  [default: the first regular mode]"

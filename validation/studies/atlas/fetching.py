@@ -5,6 +5,7 @@ import json
 import os
 import re
 import tempfile
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -15,11 +16,13 @@ from loopcheck.robots.errors import HarnessError, NotFoundError
 from loopcheck.validation.execution.folders import user_folder
 from loopcheck.validation.studies.atlas import git
 from loopcheck.validation.studies.atlas.git import SCHEMES, Item
-from loopcheck.validation.studies.atlas.manifest import Entry, entries
+from loopcheck.validation.studies.atlas.manifest import AtlasModel, Entry, Repository, entries
 from loopcheck.validation.studies.atlas.patching import patched_text
 
 FOLDER, ROBOTS = "atlas", "robots"
 """Folder of the models in the user's cache, and in it the folder of those that were targets."""
+OBJECTS = "objects.git"
+MENAGERIE = Path(__file__).with_name("menagerie.toml")
 PUBLIC = "https://github.com"
 """Default address of the repositories."""
 REMOTE = re.compile(rf"({'|'.join(SCHEMES)})://[^\s\x00-\x1f-][^\s\x00-\x1f]*")
@@ -68,7 +71,7 @@ def fetched(entry: Entry, remote: str = PUBLIC) -> Path:
     with FileLock(place / ".lock"):
         missing = [path for path in entry.model.every_file if not _is_whole(folder / path, _digest(entry, path))]
         if missing:
-            _fetch(entry, missing, place / "objects.git", f"{want_remote(remote)}/{entry.repository.repository}")
+            _fetch(entry, missing, place / OBJECTS, f"{want_remote(remote)}/{entry.repository.repository}")
         if entry.model.patches:
             _patch(entry, folder)
     return folder / entry.model.patched_path
@@ -89,11 +92,54 @@ def fetched_robot(name: str) -> Path:
     known = {entry.model.id: entry for entry in entries()}
     if name not in known:
         raise NotFoundError("model of the atlas", name, tuple(known))
-    entry = known[name]
-    path, folder = fetched(entry, PUBLIC), user_folder(FOLDER) / ROBOTS / name
+    return _robot(known[name], user_folder(FOLDER) / ROBOTS / name)
+
+
+def fetched_menagerie_robot(name: str) -> Path:
+    """Folder in the user's cache with the `robot.toml` of a model of MuJoCo Menagerie.
+
+    The commit and the hash of the model's folder are pinned in `menagerie.toml`.
+
+    Args:
+        name: Of a folder of Menagerie, or FOLDER/FILE for another file of it.
+
+    Raises:
+        NotFoundError: If there is no such model.
+        FetchError: See `fetched`.
+        GitError: See `fetched`.
+    """
+    table = tomllib.loads(MENAGERIE.read_text(encoding="utf-8"))
+    model, _, file = name.partition("/")
+    if model not in table["models"]:
+        raise NotFoundError("model of Menagerie", model, tuple(table["models"]))
+    pinned, commit = table["models"][model], table["commit"]
+    objects = user_folder(FOLDER) / table["repository"] / OBJECTS
+    if not git.has(objects, commit):
+        git.fetch_commit(objects, f"{want_remote(PUBLIC)}/{table['repository']}", commit)
+    if (tree := git.tree_name(objects, commit, model)) != pinned["tree"]:
+        raise FetchError(
+            f"{table['repository']}@{commit[:12]}:{model}: must be the object {pinned['tree']}, got {tree}"
+        )
+    items = {path: item for path, item in git.items(objects, commit).items() if path.startswith(f"{model}/")}
+    files = {path: item.name for path, item in items.items() if item.mode not in (LINK, SUBMODULE)}
+    path = f"{model}/{f'{file}.xml' if file else pinned['file']}"
+    if path not in files:
+        known = [other.removeprefix(f"{model}/")[:-4] for other in files if other.endswith(".xml")]
+        raise NotFoundError(f"file of {model} in Menagerie", file, known)
+    others = tuple(other for other in files if other != path)
+    chosen = AtlasModel(id=re.sub("[^a-z0-9]+", "-", name.lower()), path=path, files=others)
+    repository = Repository(repository=table["repository"], commit=commit, models=(chosen,), files=files)
+    return _robot(
+        Entry(repository=repository, model=chosen), user_folder(FOLDER) / "menagerie" / name.replace("/", "-")
+    )
+
+
+def _robot(entry: Entry, folder: Path) -> Path:
+    """The folder with a `robot.toml` of a public model, whose files are fetched."""
+    path = fetched(entry, PUBLIC)
     folder.mkdir(parents=True, exist_ok=True)
     table = {
-        "title": name,
+        "title": folder.name,
         "mjcf": os.path.relpath(path, folder),
         "source": f"{entry.repository.repository}, commit {entry.repository.commit}, {entry.model.path}",
         **({"actuated": list(entry.model.actuated)} if entry.model.actuated else {}),
@@ -149,7 +195,7 @@ def _want_content(entry: Entry, path: str, content: bytes) -> None:
 
 
 def _want_digest(entry: Entry, path: str, content: bytes, wanted_digest: str) -> None:
-    digest = hashlib.sha256(content).hexdigest()
+    digest = _digest_like(wanted_digest, content)
     if digest != wanted_digest:
         raise FetchError(f"{_where(entry, path)}: must have the SHA-256 {wanted_digest}, got {digest}")
 
@@ -163,7 +209,12 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _is_whole(path: Path, digest: str) -> bool:
-    return path.is_file() and not path.is_symlink() and hashlib.sha256(path.read_bytes()).hexdigest() == digest
+    return path.is_file() and not path.is_symlink() and _digest_like(digest, path.read_bytes()) == digest
+
+
+def _digest_like(digest: str, content: bytes) -> str:
+    """SHA-256 of a content, or the name of its object in git, as the given digest."""
+    return hashlib.sha256(content).hexdigest() if len(digest) == 64 else git.blob_name(content)
 
 
 def _digest(entry: Entry, path: str) -> str:

@@ -4,6 +4,7 @@ Hooks, attributes, filters, links and submodules of a repository have no effect 
 files never reach a shell.
 """
 
+import hashlib
 import os
 import re
 import shutil
@@ -135,6 +136,20 @@ def items(folder: Path, commit: str) -> Mapping[str, Item]:
     """
     listing = git(folder, ["ls-tree", "-r", "-z", "--full-tree", commit])
     return dict(map(_item, filter(None, listing.split(b"\0"))))
+
+
+def tree_name(folder: Path, commit: str, path: str) -> str:
+    """Name of the object of a folder in a commit: a hash of all its names and files.
+
+    Raises:
+        GitError: If the commit has no such folder.
+    """
+    return git(folder, ["rev-parse", "--verify", "--end-of-options", f"{commit}:{path}"]).decode().strip()
+
+
+def blob_name(content: bytes) -> str:
+    """Name of the object of a file with a content."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def sizes(folder: Path, names: Sequence[str]) -> dict[str, int]:

@@ -83,7 +83,7 @@ class Repository(BaseModel):
     """OWNER/NAME of the repository of its models; empty for a local copy that represents them."""
     models: tuple[AtlasModel, ...]
     files: dict[str, str]
-    """SHA-256 of every file of its models, by path."""
+    """SHA-256 of every file of its models, by path, or the name of its object in git."""
 
     @field_validator("files")
     @classmethod
@@ -91,8 +91,8 @@ class Repository(BaseModel):
         for path, digest in files.items():
             if not is_inside(path):
                 raise ValueError(f"paths must stay in the repository, got {path!r}")
-            if not re.fullmatch(r"[0-9a-f]{64}", digest):
-                raise ValueError(f"files: '{path}' must have a SHA-256, got {digest!r}")
+            if not re.fullmatch(r"[0-9a-f]{64}|[0-9a-f]{40}", digest):
+                raise ValueError(f"files: '{path}' must have a SHA-256 or the name of a git object, got {digest!r}")
         return files
 
     @model_validator(mode="after")

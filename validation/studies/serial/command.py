@@ -10,6 +10,7 @@ from loopcheck.validation.studies.options import (
     TARGET,
     Command,
     Execution,
+    Target,
     accuracy_option,
     actuated_option,
     execution_options,
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Command, short_help="What does my serial model need?")
-@click.argument("closed", metavar="CLOSED", required=False, default="")
-@click.argument("serial", metavar="[SERIAL]", required=False)
+@click.argument("closed", metavar="CLOSED", type=Target(), required=False, default="")
+@click.argument("serial", metavar="[SERIAL]", type=Target(), required=False)
 @mode_option
 @actuated_option
 @option("--make", is_flag=True, group=TARGET, help="Derive the serial model from CLOSED, as stand_in.xml.")
