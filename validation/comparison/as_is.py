@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from math import comb
 
 import numpy as np
-from scipy.ndimage import median_filter
 
 from loopcheck.analytic.logs.closed_log import ClosedLog, closed_log
 from loopcheck.analytic.logs.evaluation import evaluate
@@ -280,6 +279,8 @@ def start_window(
         Length [s], infinite if up to the last sample, and flags of the actuators with a transient up to the last sample
         [-], shape (na,).
     """
+    from scipy.ndimage import median_filter  # only simulations as they are pay for its import
+
     along = np.stack([np.interp(t, whole.t, column) for column in whole.residual.T], axis=1)
     difference, error = whole.relative(residual - along), np.abs(whole.relative(along))
     few = len(difference) // 4 < FEWEST_ROUND_OFF

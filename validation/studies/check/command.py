@@ -1,7 +1,8 @@
 """`loopcheck check`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -111,7 +112,6 @@ def command(
     from loopcheck.validation.comparison.closed_twins import possible_twins
     from loopcheck.validation.studies.check.junit import write_junit
     from loopcheck.validation.studies.check.study import Check, results_of
-    from loopcheck.validation.studies.serial.beside import closed_twin
 
     twins = {case.robot.name: possible_twins(case.mechanism) for case in cases if is_model_file(case.robot.mjcf)}
     study = Check(
@@ -120,7 +120,7 @@ def command(
         dt=dt,
         limits={**_limits(accuracy), **own_limits},
         twins={name: paths for name, paths in twins.items() if paths},
-        compare_twin=closed_twin,
+        compare_twin=_comparison() if any(twins.values()) else None,
     )
     result, conclusion = execution.compute(study)
     if junit:
@@ -130,6 +130,13 @@ def command(
         before = stored(write_baseline)
     against = compare(results_of(result), before, str(write_baseline or baseline)) if before else None
     return execution.end(study, result, conclusion, against)
+
+
+def _comparison() -> Callable[..., Mapping[str, Any]]:
+    """The comparison of serial models with closed twins, whose imports take a seventh of a short check."""
+    from loopcheck.validation.studies.serial.beside import closed_twin
+
+    return closed_twin
 
 
 def _targets(targets: tuple[str, ...], *, every: bool) -> tuple[str, ...]:

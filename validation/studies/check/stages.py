@@ -196,7 +196,8 @@ def _sources_and_audits(
     entries: Mapping[tuple[Key, str], Any], interim: Interim, request: Request, pool: WorkerPool
 ) -> Mapping[tuple[Key, str], Any]:
     """The entries with results for tasks; a terminal shows the table of the latest robot."""
-    tasks = {key: entry for key, entry in entries.items() if isinstance(entry, Task)}  # short ones last
+    open_entries = [key for key, entry in entries.items() if isinstance(entry, Task)]
+    tasks = {key: entries[key] for key in sorted(open_entries, key=_simulates)}  # the first verdicts soon
     keys, results, meanwhile = list(tasks), dict(entries), partial(_prepare_page, pool) if request.draws else nothing
     for k, result in pool.completed(list(tasks.values()), "sources and audits", meanwhile):
         results[keys[k]] = result
@@ -205,6 +206,12 @@ def _sources_and_audits(
             pool.progress.show(interim.table(keys[k][0][0]))
     pool.progress.show(None)
     return results
+
+
+def _simulates(key: tuple[Key, str]) -> bool:
+    """Whether a task is a simulation, which takes longer than exact routes and audits."""
+    _, name = key
+    return "/" in name and sources.simulates(name)
 
 
 def _prepare_page(pool: WorkerPool) -> None:
