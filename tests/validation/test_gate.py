@@ -9,6 +9,7 @@ import mujoco  # noqa: TID251
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from sarif.loader import load_sarif_file
 
 from loopcheck.robots.mjcf import describe
 from loopcheck.validation.cli import cli, main
@@ -190,6 +191,11 @@ def test_formats(tmp_path: Path) -> None:
     known = {rule["id"] for rule in log["tool"]["driver"]["rules"]}
     assert known == RULES.keys()
     assert {result["ruleId"] for result in log["results"]} <= known
+    (tmp_path / "gate.sarif").write_text(_run(path, "--format", "sarif")[1], encoding="utf-8")
+    records = load_sarif_file(str(tmp_path / "gate.sarif")).get_records()  # an independent reader
+    read = [(record["Location"], record["Line"], record["Severity"], record["Code"]) for record in records]
+    findings = table["targets"][0]["findings"]
+    assert read == [(row["file"], row["line"], row["severity"], row["code"]) for row in findings]
     assert f"::warning file={path},line=20,title=LC206::" in _run(path, "--format", "github")[1]
 
 
