@@ -1,6 +1,6 @@
 """Modelling faults, written into models of this repository by rule and with a seed, and the gate's answers to them.
 
-`python -m tests.validation.gate_faults [COUNT]` prints found, missed and false findings by code.
+`python -m tests.validation.gate_faults [COUNT [SEED]]` prints found, missed and false findings by code.
 """
 
 import re
@@ -249,10 +249,10 @@ def _trial(name: str, path: Path, random: np.random.Generator, changed: Path, so
     return Trial(fault=name, model=path.stem, code=code, element=element, found=found, others=others)
 
 
-def main(count: int) -> None:
+def main(count: int = 200, seed: int = 0) -> None:
     """Print the table."""
     with tempfile.TemporaryDirectory() as folder:
-        done = list(trials(count, Path(folder)))
+        done = list(trials(count, Path(folder), seed))
     tried, found = Counter(t.fault for t in done), Counter(t.fault for t in done if t.found)
     false = Counter(t.fault for t in done if t.others)
     print(f"{'fault':28}{'code':8}{'seeded':>8}{'found':>8}{'missed':>8}{'false':>8}")  # noqa: T201
@@ -266,4 +266,4 @@ def main(count: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200)
+    main(*map(int, sys.argv[1:]))

@@ -64,6 +64,13 @@ def gate(target: str) -> GateResult:
         NotFoundError: If the target is unknown.
         MechanismError: If the target has no model file.
     """
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):  # on a loaded machine two threads of BLAS wait for each other most of the time
+        return _gate(target)
+
+
+def _gate(target: str) -> GateResult:
     began, path = time.perf_counter(), model_path(target)
     texts, closed = {str(part): _text_lines(part) for part in xml_files(path)}, None
     try:

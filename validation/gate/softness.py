@@ -22,6 +22,8 @@ SITE = 6
 """MuJoCo's number of the kind site."""
 HALVINGS = 50
 """Bisections of the gap."""
+LARGEST = 2_000_000
+"""Entries of all inertia matrices together, so that a scene with hundreds of loose bodies takes no longer [-]."""
 
 
 def softness_findings(description: Description, q: PositionSeries) -> Iterator[Finding]:
@@ -30,6 +32,7 @@ def softness_findings(description: Description, q: PositionSeries) -> Iterator[F
     efforts = np.array([_full_effort(mechanism, k) for k in range(mechanism.na)])
     if not mechanism.rigid_closures or not efforts.any() or not len(q):
         return
+    q = q[: max(1, LARGEST // mechanism.nv**2)]
     forces, numbers = closure_forces(mechanism, q, efforts), {name: i for i, name in equality_names(m)}
     for closure in mechanism.rigid_closures:
         rows = [k for k, name in enumerate(closure_names(mechanism)) if name == closure.name][:3]
@@ -59,8 +62,8 @@ def closure_forces(mechanism: Mechanism, q: PositionSeries, efforts: Array) -> A
     state = State.at_rest(mechanism, q)
     M, Phi = inertia_matrix(state), state.Phi
     pushed = np.repeat((mechanism.selection.T * efforts)[None], len(q), axis=0)
-    accelerations = np.linalg.solve(M, pushed)
-    A = Phi @ np.linalg.solve(M, Phi.swapaxes(1, 2))
+    solved = np.linalg.solve(M, np.concatenate([pushed, Phi.swapaxes(1, 2)], axis=2))
+    accelerations, A = solved[..., : mechanism.na], Phi @ solved[..., mechanism.na :]
     return np.asarray(-np.linalg.pinv(A, rcond=1e-8, hermitian=True) @ (Phi @ accelerations))
 
 
