@@ -172,6 +172,75 @@ def test_forces_of_closures_are_those_of_mujoco() -> None:
     assert data.efc_force == pytest.approx(forces, rel=1e-2, abs=1e-2 * np.abs(forces).max())
 
 
+VELOCITY, POSITION = '<velocity joint="crank" kv="1e4"/>', '<position joint="crank" kp="1e7"/>'
+
+
+@pytest.mark.parametrize(
+    ("integrator", "servo", "is_too_long"),
+    [
+        ("Euler", VELOCITY, True),
+        ("implicitfast", VELOCITY, False),
+        ("implicitfast", POSITION, True),
+        ("discrete", POSITION, False),
+    ],
+)
+def test_a_servo_needs_a_short_step_unless_its_gain_is_implicit(
+    integrator: str, servo: str, is_too_long: bool, tmp_path: Path
+) -> None:
+    text = FOUR_BAR.replace("<option", f'<option integrator="{integrator}"').replace(
+        "</actuator>", f"{servo}</actuator>"
+    )
+    assert ("LC207" in _codes(_written(tmp_path, text))) == is_too_long
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "is_found"),
+    [
+        ('gear="50"', 'gear="-50"', "LC206", True),
+        ('gear="50"', 'gear="1"', "LC206", False),
+        ('name="crank" axis', 'name="crank" armature="1" axis', "LC206", False),
+        ('size=".02"', 'size=".02" density="2e9"', "LC208", True),
+        ('pos=".6 0 0"', 'pos="60 0 0"', "LC208", True),
+        ('size=".02"', 'size=".02" density="2e6"', "LC208", False),
+    ],
+)
+def test_numbers_that_are_suspicious(old: str, new: str, code: str, is_found: bool, tmp_path: Path) -> None:
+    assert (code in _codes(_written(tmp_path, FOUR_BAR.replace(old, new)))) == is_found
+
+
+@pytest.mark.parametrize(
+    ("compiler", "limit", "is_found"), [("", "3", True), ('<compiler angle="radian"/>', ".0523599", False)]
+)
+def test_ranges_of_less_than_a_turn_are_suspicious_in_degrees(
+    compiler: str, limit: str, is_found: bool, tmp_path: Path
+) -> None:
+    """The compiled ranges of both files are equal."""
+    ranged = FOUR_BAR.replace('axis="0 0 1"', f'axis="0 0 1" range="-{limit} {limit}"')
+    text = ranged.replace("<option", f"{compiler}<option")
+    assert ("LC208" in _codes(_written(tmp_path, text))) == is_found
+
+
+def test_a_parallelogram_in_line_starts_singular(tmp_path: Path) -> None:
+    text = FOUR_BAR.replace('pos=".4 .3 0"', 'pos=".4 0 0"').replace('name="rocker" pos=".6', 'name="rocker" pos=".4')
+    assert "LC203" in _codes(_written(tmp_path, text.replace('pos="0 .3 0"', 'pos=".2 0 0"')))
+    assert "LC203" not in _codes(_written(tmp_path, FOUR_BAR))
+
+
+def test_a_drive_that_never_moves_anything_is_no_warning_of_the_start(tmp_path: Path) -> None:
+    arm = '<body name="arm"><joint name="arm"/><geom size=".1"/></body></worldbody>'
+    text = FOUR_BAR.replace("</worldbody>", arm).replace("<equality>", '<equality><joint joint1="arm"/>')
+    codes = _codes(_written(tmp_path, text.replace("</actuator>", '<motor name="held" joint="arm"/></actuator>')))
+    assert codes["LC104"] == "actuator 'held'"
+    assert "LC204" not in codes
+
+
+def test_open_start_poses_are_listed_up_to_three(tmp_path: Path) -> None:
+    keys = "".join(f'<key name="k{k}" qpos="0 0 .{k + 1}"/>' for k in range(4))
+    path = _written(tmp_path, FOUR_BAR.replace("</mujoco>", f"<keyframe>{keys}</keyframe></mujoco>"))
+    (message,) = (f.message for f in gate(str(path)).findings if f.code == "LC201")
+    assert message.endswith("k0, k1, k2 and 1 more")
+
+
 def test_comments_switch_findings_off(tmp_path: Path) -> None:
     assert "LC206" in _codes(_written(tmp_path, FOUR_BAR))
     above = FOUR_BAR.replace("    <motor", "    <!-- loopcheck: ignore LC206, LC301 -->\n    <motor")
