@@ -6,10 +6,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loopcheck.validation.comparison.limits import FLOORS
-from loopcheck.validation.comparison.results import Results
 from loopcheck.validation.comparison.verdicts import (
     CASE,
     NOT_SUPPORTED,
@@ -20,6 +19,9 @@ from loopcheck.validation.comparison.verdicts import (
     unjudged_cases,
 )
 from loopcheck.validation.execution.baseline import read_baseline, write_baseline
+
+if TYPE_CHECKING:  # bad input is refused before pandas is imported
+    from loopcheck.validation.comparison.results import Results
 
 COMMAND = "check"
 KEY = (*CASE, "source", "actuator")
@@ -93,7 +95,7 @@ class BaselineResult:
         return {"file": self.file, "worse": worse, **counts, "changed": list(self.changed)}
 
 
-def store(results: Results, path: Path) -> None:
+def store(results: "Results", path: Path) -> None:
     """Write the rows of a check as a baseline.
 
     Raises:
@@ -111,7 +113,7 @@ def stored(path: Path) -> Mapping[str, Any]:
     return read_baseline(path, COMMAND, COLUMNS, ("models",))
 
 
-def compare(results: Results, baseline: Mapping[str, Any], file: str) -> BaselineResult:
+def compare(results: "Results", baseline: Mapping[str, Any], file: str) -> BaselineResult:
     """Hold the rows of a check against a baseline.
 
     A row is worse if it agreed and does not, if its verdict is graver, or if it disagreed and its error is larger by
@@ -153,7 +155,7 @@ def compare(results: Results, baseline: Mapping[str, Any], file: str) -> Baselin
     return BaselineResult(file=file, worse=worse, better=better, unchanged=unchanged, changed=list(changed.values()))
 
 
-def rows_of(results: Results) -> Mapping[RowKey, Mapping[str, Any]]:
+def rows_of(results: "Results") -> Mapping[RowKey, Mapping[str, Any]]:
     """Rows of a check as a baseline stores them: those that count, with the verdict that the robot's file expects."""
     findings, robots = case_verdicts(results), about_robots(results)
     floors = {_key(row): row["floor"] for row in results.run.get("floors") or ()}
@@ -220,7 +222,7 @@ def _is_other_load(row: Mapping[str, Any], then: Mapping[str, Any]) -> bool:
     return None not in (now, was) and abs(now - was) > SAME_LOAD * max(now, was)
 
 
-def _models(results: Results) -> dict[str, str]:
+def _models(results: "Results") -> dict[str, str]:
     """SHA-256 of the hashes of all files of each model."""
     models = (results.run.get("models") or {}).items()
     return {name: hashlib.sha256(json.dumps(model["files"]).encode()).hexdigest() for name, model in models}
