@@ -98,7 +98,9 @@ def measures(
         "pinocchio-default-proximal": partial(_part_not_finite, prr, prr_motion),
         "pinocchio-absolute-residual": partial(_residual_reported, prr, prr_motion),
         "pinocchio-stale-constraint-frames": partial(_jacobian_off, prr, prr_motion),
-        "pinocchio-lcaba-second-call": partial(_last_number, "pinocchio-lcaba-second-call"),
+        **{
+            key: partial(_last_number, key) for key in ("pinocchio-lcaba-second-call", "pinocchio-first-dof-derivative")
+        },
         "mujoco-limit-of-the-beginning": partial(_last_number, "mujoco-limit-of-the-beginning"),
         "mjx-velocity-term": partial(_velocity_term, prr, prr_motion),
         "mjx-implicit-force-limit": partial(_last_number, "mjx-implicit-force-limit"),
