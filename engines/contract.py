@@ -8,11 +8,12 @@ Routes are found by file too: `routes/<route>.py` defines the `loopcheck.robots.
 `<engine>/<route>`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from loopcheck.engines.gradients import Differentiated
 from loopcheck.engines.ladder import Ladder
 from loopcheck.engines.simulation import FreeMotion, Robot, Robots, State
 from loopcheck.engines.tuning import Settings
@@ -117,6 +118,19 @@ class Batch(Protocol):
         Raises:
             NotRepresentableError: If the engine cannot represent the mechanism.
             EngineError: If the engine fails.
+        """
+        ...
+
+
+class Gradients(Protocol):
+    """`gradients.py`: functions of the engine that return derivatives of forward or inverse dynamics."""
+
+    def functions(self, mechanism: Mechanism) -> AbstractContextManager[Sequence[Differentiated]]:
+        """All such functions, to be called in the block.
+
+        Raises:
+            NotRepresentableError: If the engine cannot represent the mechanism, or its derivatives lack an element.
+            EngineError: If the engine fails, here or in the block.
         """
         ...
 

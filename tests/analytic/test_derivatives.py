@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from loopcheck.analytic.batch import derivatives, forward_dynamics, inverse_dynamics, trace_forward
-from loopcheck.analytic.batch.gradient import CONSTANTS, PAIRS, Gradient
+from loopcheck.analytic.batch.gradient import CONSTANTS, Gradient
 from loopcheck.analytic.batch.trace import Shape, shape_of, trace
 from loopcheck.analytic.dynamics.forward import accelerations_by_noc, dependent_velocities
 from loopcheck.analytic.kinematics.closures import closure_jacobian_at
@@ -18,9 +18,10 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.arrays import AnyArray, Array
 from loopcheck.robots.catalogue import names
 from loopcheck.robots.errors import LoopClosureError, MechanismError, NotFoundError, ShapeError, SingularityError
-from loopcheck.robots.mechanism import Body, Mechanism
+from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Drive, Motion
 from loopcheck.robots.robot import Case, load, make_case, representative_case
+from loopcheck.validation.studies.gradients.reference import changed
 from tests import closed_chains
 from tests.analytic.test_batch import PLAIN, UNDRIVEN
 from tests.analytic.test_closed_chains import states
@@ -130,26 +131,10 @@ def test_efforts_are_linear_in_inertial_parameters(name: str) -> None:
     assert found.shape == (3, mechanism.na, len(mechanism.bodies), CONSTANTS)
     for b in (0, len(mechanism.bodies) - 1):
         for k in range(CONSTANTS):
-            bodies = tuple(_changed(body, k) if i == b else body for i, body in enumerate(mechanism.bodies))
+            bodies = tuple(changed(body, k, 1.0) if i == b else body for i, body in enumerate(mechanism.bodies))
             after = inverse_dynamics(replace(mechanism, bodies=bodies), drive, q, evaluator="plain").effort
             scale = np.abs(after).max() + np.abs(found[:, :, b]).max()
             np.testing.assert_allclose(after - batch.effort, found[:, :, b, k], rtol=0, atol=ROUND_OFF * scale)
-
-
-def _changed(body: Body, k: int, step: float = 1.0) -> Body:
-    """A body with an inertial parameter about its origin increased by a step."""
-    h, c = body.mass * body.center, body.center
-    about_origin = body.inertia + body.mass * (c @ c * np.eye(3) - np.outer(c, c))
-    mass = body.mass + step * (k == 0)
-    if 1 <= k < 4:
-        h = h + step * np.eye(3)[k - 1]
-    if k >= 4:
-        i, j = PAIRS[k - 4]
-        about_origin = about_origin.copy()
-        about_origin[i, j] += step
-        about_origin[j, i] += step * (i != j)
-    c = h / mass
-    return replace(body, mass=mass, center=c, inertia=about_origin - mass * (c @ c * np.eye(3) - np.outer(c, c)))
 
 
 @NEEDS_LLVM
@@ -276,7 +261,7 @@ def _forward_agrees(mechanism: Mechanism, q: Array, qd: Array) -> None:
     *others, last = mechanism.bodies
     sizes = np.repeat([last.mass, np.sqrt(last.mass * last.inertia.max()), last.inertia.max()], [1, 3, 6])
     for k, size in enumerate(sizes):
-        bodies = [(*others, _changed(last, k, s * STEP * size)) for s in (1, -1)]
+        bodies = [(*others, changed(last, k, s * STEP * size)) for s in (1, -1)]
         sides = [accelerations(q, free, effort, replace(mechanism, bodies=b)) for b in bodies]
         _is_slope(batch.derivatives["parameters"][:, :, -1, k] * size, sides, mask, peak)
 

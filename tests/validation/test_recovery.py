@@ -54,6 +54,7 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "study control": ("--templates", "2"),
     "study sweep": ("3prr", "--cases", "30", "--motion", "own", "--source", "mujoco/kkt"),
     "study readings": ("--source", "mujoco/as_is", "--source", "dart/as_is"),
+    "study gradients": ("four_bar", "--engine", "mujoco"),
     "study speed": ("3prr",),
     "study evidence": ("logs", "--draws", "1"),
     "study versions": (*FAST, "--engine", f"mujoco=={this_one('mujoco').version}", "--source", "mujoco/kkt"),
