@@ -165,7 +165,8 @@ def of_accelerations(evaluation: Evaluation, rates: Array, effort: EffortSeries)
     acting = effort[:, traced.actuators]
     found = evaluation(rates, np.zeros_like(rates), acting, y)
     M = _blocks(traced, found)["qdd"]
-    direct = effort @ mechanism.selection[:, independent] @ traced.directions.T  # of actuators on independent dofs
+    others = np.delete(np.arange(mechanism.na), traced.actuators)  # on independent dofs
+    direct = effort[:, others] @ mechanism.selection[others][:, independent] @ traced.directions.T
     changes: Array = -_solved(M, (found["force"] - direct)[..., None])[..., 0]
     found = evaluation(rates, changes, acting, y)
     blocks = dict(_blocks(traced, found))

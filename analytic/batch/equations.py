@@ -12,7 +12,7 @@ from typing import assert_never
 
 import numpy as np
 
-from loopcheck.analytic.batch.expressions import Scalar, cosine, sine
+from loopcheck.analytic.batch.expressions import Scalar, cosine, magnitude, sine
 from loopcheck.analytic.kinematics.tree import joints_of
 from loopcheck.robots.arrays import AnyArray, Array
 from loopcheck.robots.mechanism import (
@@ -22,6 +22,7 @@ from loopcheck.robots.mechanism import (
     CoordinateClosure,
     Joint,
     Mechanism,
+    PointSpring,
     RigidClosure,
     WeldClosure,
 )
@@ -293,6 +294,48 @@ def joint_efforts(mechanism: Mechanism, q: AnyArray, qd: AnyArray, qdd: AnyArray
     return tau
 
 
+def spring_efforts(mechanism: Mechanism, bodies: list[Link], q: AnyArray, qd: AnyArray, qdd: AnyArray) -> AnyArray:
+    """Efforts that fixed tendons, and springs and dampers between points, take [N or N m], shape (nv,).
+
+    Args:
+        q: Joint positions [m or rad], shape (nq,).
+        qd: Joint velocities [m/s or rad/s], shape (nv,).
+        qdd: Joint accelerations [m/s² or rad/s²], shape (nv,).
+    """
+    tau = np.zeros(mechanism.nv, dtype=object)
+    for tendon in mechanism.tendons:
+        rate, change = (_sum((mechanism.dof_slices, x), tendon.length) for x in (qd, qdd))
+        pull = tendon.armature * change + tendon.damping * rate
+        if tendon.stiffness:
+            pull = pull + tendon.stiffness * _stretch(_sum((mechanism.q_slices, q), tendon.length), *tendon.rest)
+        for dof, weight in _weights(mechanism, tendon.length):
+            tau[dof] = tau[dof] + weight * pull
+    for spring in mechanism.point_springs:
+        length, columns = _distance(mechanism, bodies, spring)
+        pull = spring.stiffness * _stretch(length, *spring.rest)
+        if spring.damping:
+            pull = pull + spring.damping * sum((column * qd[dof] for dof, column in columns.items()), 0.0)
+        for dof, column in columns.items():
+            tau[dof] = tau[dof] + column * pull
+    return tau
+
+
+def _stretch(length: Scalar, least: float, most: float) -> Scalar:
+    """Distance from a range of lengths without force [m or rad], negative below it."""
+    above, below = length - float(most), length - float(least)
+    return above if least == most else 0.5 * (above + magnitude(above) + below - magnitude(below))
+
+
+def _distance(mechanism: Mechanism, bodies: list[Link], spring: PointSpring) -> tuple[Scalar, dict[int, Scalar]]:
+    """Length of a spring between points [m], and its rate per velocity of each dof that changes it."""
+    points = [_point(bodies, *end) for end in _ends(spring)]
+    line = points[1] - points[0]
+    length = np.sqrt(line @ line)
+    first, second = (dict(_columns(mechanism, bodies, *end)) for end in _ends_of_chains(mechanism, spring))
+    columns = {dof: -(line @ linear) / length for dof, (_, linear) in first.items()}
+    return length, columns | {dof: line @ linear / length for dof, (_, linear) in second.items()}
+
+
 def closure_rows(mechanism: Mechanism, bodies: list[Link], q: AnyArray) -> list[Row]:
     """The equations of all closures; the rotation rows of a weld in world axes.
 
@@ -355,7 +398,7 @@ def closure_bias(
     return entries
 
 
-def _ends(closure: RigidClosure) -> tuple[tuple[int, AnyArray], tuple[int, AnyArray]]:
+def _ends(closure: RigidClosure | PointSpring) -> tuple[tuple[int, AnyArray], tuple[int, AnyArray]]:
     return (closure.body1, closure.point1.astype(object)), (closure.body2, closure.point2.astype(object))
 
 
@@ -375,7 +418,7 @@ def _accelerating(
     return R @ frame.alpha, R @ frame.acceleration_at(point)
 
 
-def _ends_of_chains(mechanism: Mechanism, closure: RigidClosure) -> list[tuple[int, AnyArray, int]]:
+def _ends_of_chains(mechanism: Mechanism, closure: RigidClosure | PointSpring) -> list[tuple[int, AnyArray, int]]:
     """Body and point of both ends, and the last body that carries both: its motion has no effect."""
     above = [_above(mechanism, body) for body, _ in _ends(closure)]
     common = next(body for body in above[0] if body in set(above[1]))

@@ -185,6 +185,11 @@ def cosine(x: Scalar) -> Scalar:
     return x.cos() if isinstance(x, Symbol) else math.cos(x)
 
 
+def magnitude(x: Scalar) -> Scalar:
+    """Absolute value of a scalar."""
+    return abs(x) if isinstance(x, Symbol) else math.fabs(x)
+
+
 def largest(values: Iterable[Symbol]) -> Symbol:
     """The largest of several symbols."""
     return reduce(partial(_extreme, Op.MAX), values)

@@ -33,7 +33,7 @@ class Gradient:
     """The traced derivatives of a mechanism.
 
     Inputs of the tape are all joint positions, the velocities and accelerations of the independent dofs, and of the
-    actuators on dependent dofs their efforts τ and the components of S L y, see `mixed`.
+    `actuators` their efforts τ and the components of S L y, see `mixed`.
     """
 
     shape: Shape
@@ -42,7 +42,7 @@ class Gradient:
     directions: Array
     """Rates of the independent coordinates that each force belongs to, D [-], shape (n, n)."""
     actuators: tuple[int, ...]
-    """Actuators on dependent dofs."""
+    """Actuators on dependent dofs or tendons."""
     tape: Tape
     blocks: dict[str, slice]
     """Outputs: `guard` (1), `force` (n), `q`, `qd`, `qdd` (n n each), `rates` A = S L of `actuators` (n each), `mixed`
@@ -69,22 +69,17 @@ def gradient(shape: Shape, wanted: Collection[str]) -> Gradient:
     mechanism, graph = shape.mechanism, Graph()
     q = np.array([graph.input(float(x)) for x in shape.pose], dtype=object)
     rates, changes = ([graph.input(1.0) for _ in shape.independent] for _ in range(2))
-    actuators = [
-        k
-        for k, actuator in enumerate(mechanism.actuators)
-        if mechanism.dof_slices[actuator.coordinate.joints[0]].start in shape.dependent
-    ]
+    actuators = [k for k, row in enumerate(mechanism.selection) if row[shape.dependent].any() or (row != 0).sum() > 1]
     acting = [graph.input(1.0) for _ in actuators]
     y = [graph.input(1.0) for _ in (shape.independent if actuators else ())]
     state = state_of(shape, graph, q)
     motion = dynamics(shape, state, _of_independent(shape, rates), _of_independent(shape, changes))
     tau = motion.tau.copy()
     for k, effort in zip(actuators, acting, strict=True):
-        actuator = mechanism.actuators[k]
-        dof = mechanism.dof_slices[actuator.coordinate.joints[0]].start
-        tau[dof] = tau[dof] - actuator.gear * effort
+        for dof in np.flatnonzero(mechanism.selection[k]):
+            tau[dof] = tau[dof] - float(mechanism.selection[k, dof]) * effort
     sweep = _Sweep(shape, state, motion, [rates, changes])
-    is_direct, D = _is_direct(shape), np.eye(len(shape.independent))
+    is_direct, D = not actuators and _is_direct(shape), np.eye(len(shape.independent))
     if is_direct:  # the inverse, without its round-off
         A = mechanism.selection[:, shape.independent]
         D = np.divide(1.0, A, out=np.zeros_like(A), where=A != 0)
@@ -96,7 +91,11 @@ def gradient(shape: Shape, wanted: Collection[str]) -> Gradient:
     blocks = [sweep.forces(direction, multipliers) for direction in moved]
     outputs |= {name: [x for block in blocks for x in block[k]] for k, name in enumerate(BLOCKS[:3])}
     weights = [_weights(shape, state, k) for k in actuators]
-    outputs["rates"] = [-across(state.rows, i, w) for w in weights for i in shape.independent]
+    outputs["rates"] = [
+        float(mechanism.selection[k, i]) - across(state.rows, i, w)
+        for k, w in zip(actuators, weights, strict=True)
+        for i in shape.independent
+    ]
     outputs["mixed"] = [x for w in weights for x in sweep.closures(along_y, w)]
     if "accelerations" in wanted:
         outputs["accelerations"] = list(motion.qdd)
@@ -135,7 +134,7 @@ def _closed(shape: Shape, state: State, values: Iterable[Scalar]) -> AnyArray:
 
 
 def _weights(shape: Shape, state: State, actuator: int) -> list[Scalar]:
-    """Multipliers of a unit effort of an actuator on a dependent dof."""
+    """Multipliers of a unit effort of an actuator on dependent dofs."""
     row = shape.mechanism.selection[actuator]
     return state.factors.solve_transposed(row[shape.dependent].tolist(), len(state.rows))
 
@@ -257,6 +256,7 @@ SLOPES: Mapping[Op, Callable[[Symbol, Symbol, Symbol, float], tuple[Scalar, ...]
     Op.SQRT: lambda z, x, y, k: (0.5 / z,),
     Op.SIN: lambda z, x, y, k: (x.cos(),),
     Op.COS: lambda z, x, y, k: (-x.sin(),),
+    Op.ABS: lambda z, x, y, k: (z * (1.0 / x),),
 }
 """Derivatives of a node z along its arguments x, y; see `expressions.Op`. No equation of motion has the others."""
 

@@ -14,12 +14,14 @@ from loopcheck.robots.mechanism import (
     CoordinateClosure,
     Joint,
     Mechanism,
+    PointSpring,
+    Tendon,
     WeldClosure,
     Wrench,
 )
 
 KNOWN: Mapping[type, str] = {
-    Mechanism: "model bodies joints closures actuators sites keyframes gravity wrenches left_out tendons "
+    Mechanism: "model bodies joints closures actuators sites keyframes gravity wrenches left_out tendons point_springs "
     "q_slices dof_slices joints_of",
     Body: "name parent position rotation mass center inertia gravity_compensation",
     Joint: "name kind body axis anchor rest_position armature damping stiffness spring_reference limits",
@@ -29,6 +31,8 @@ KNOWN: Mapping[type, str] = {
     Coordinate: "name joints weights",
     Actuator: "name coordinate gear effort_scale limits",
     Wrench: "body point moment force",
+    Tendon: "length armature damping stiffness rest",
+    PointSpring: "name body1 point1 body2 point2 stiffness damping rest",
 }
 """Fields that the traced equations use, or that no source uses."""
 
@@ -46,8 +50,9 @@ def want_known(mechanism: Mechanism) -> None:
 
 
 def _unknown(mechanism: Mechanism) -> Iterator[str]:
-    parts = (mechanism.bodies, mechanism.joints, mechanism.closures, mechanism.actuators, mechanism.wrenches)
-    coordinates = [actuator.coordinate for actuator in mechanism.actuators]
+    names = ("bodies", "joints", "closures", "actuators", "wrenches", "tendons", "point_springs")
+    parts = (getattr(mechanism, name) for name in names)
+    coordinates = [item.coordinate for item in mechanism.actuators] + [item.length for item in mechanism.tendons]
     for part in (mechanism, *(item for items in parts for item in items), *coordinates):
         known_fields = KNOWN.get(type(part), "").split()
         if not known_fields:
@@ -65,12 +70,6 @@ def _not_written_down(mechanism: Mechanism) -> Iterator[str]:
     for joint in mechanism.joints:
         if joint.kind not in DOFS or (joint.stiffness and joint.kind not in ("hinge", "slide")):
             yield f"the joint '{joint.name}' ({joint.kind} with a spring)"
-    for actuator in mechanism.actuators:
-        if not actuator.coordinate.is_joint:
-            yield f"the actuator '{actuator.name}' on a tendon"
-    for tendon in mechanism.tendons:
-        if tendon.armature or tendon.damping or tendon.stiffness:
-            yield f"the tendon '{tendon.length.name}' with a spring, a damper or inertia"
 
 
 def _is_default(field: Any, value: object) -> bool:

@@ -16,6 +16,7 @@ from loopcheck.analytic.batch.equations import (
     joint_efforts,
     links,
     motions,
+    spring_efforts,
     tree_efforts,
 )
 from loopcheck.analytic.batch.expressions import Graph, Scalar, Symbol, largest, smallest
@@ -61,6 +62,11 @@ def trace(mechanism: Mechanism, q: JointPositions) -> Trace:
         SingularityError: If the pose is singular.
     """
     want_known(mechanism)
+    for drive in mechanism.drives:
+        if not drive.is_joint:
+            raise MechanismError(
+                f"{mechanism.model.path}: the traced equations do not support the drive of tendon '{drive.name}'"
+            )
     if undriven_dofs(mechanism, q):
         raise MechanismError(
             f"{mechanism.model.path}: every degree of freedom must have an actuator for the traced equations"
@@ -173,6 +179,7 @@ def dynamics(shape: Shape, state: State, qd: AnyArray, qdd: AnyArray) -> Dynamic
     qdd[shape.dependent] = solve([-(along(row, qdd) + c) for row, c in zip(rows, changes, strict=True)])
     moving = motions(mechanism, state.bodies, qd, qdd)
     tau = tree_efforts(mechanism, state.bodies, moving) + joint_efforts(mechanism, state.q, qd, qdd)
+    tau = tau + spring_efforts(mechanism, state.bodies, state.q, qd, qdd)
     return Dynamics(qd=qd, qdd=qdd, changes=changes, moving=moving, tau=tau)
 
 

@@ -11,8 +11,11 @@ from loopcheck.analytic.batch import derivatives, forward_dynamics, inverse_dyna
 from loopcheck.analytic.batch.gradient import CONSTANTS, Gradient
 from loopcheck.analytic.batch.trace import Shape, shape_of, trace
 from loopcheck.analytic.dynamics.forward import accelerations_by_noc, dependent_velocities
+from loopcheck.analytic.dynamics.lagrange import lengths
+from loopcheck.analytic.dynamics.noc import needed_efforts
 from loopcheck.analytic.kinematics.closures import closure_jacobian_at
 from loopcheck.analytic.kinematics.continuation import close, conditioning
+from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import retract
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.arrays import AnyArray, Array
@@ -25,7 +28,7 @@ from loopcheck.validation.studies.gradients.reference import changed
 from tests import closed_chains
 from tests.analytic.test_batch import PLAIN, UNDRIVEN
 from tests.analytic.test_closed_chains import states
-from tests.conftest import CaseMaker
+from tests.conftest import MODELS, CaseMaker
 from tests.fifty_digits import slopes
 
 ROUND_OFF = 1e-12
@@ -66,6 +69,27 @@ def test_equal_50_digit_differences_with_redundant_drives() -> None:
     mechanism, motion = replace(case.mechanism, actuators=tuple(actuators)), prescribe(case)
     rows = slice(90, 93)
     _agrees(mechanism, motion.q[rows], Drive(*(x[rows] for x in motion.law(motion.t))))
+
+
+def test_equal_50_digit_differences_with_springs_that_are_slack_for_a_while(model_case: CaseMaker) -> None:
+    case = model_case(MODELS / "strutted_four_bar.xml", configuration="vertical", amplitude=0.3)
+    motion = prescribe(case)
+    length = lengths(case.mechanism, State.at_rest(case.mechanism, motion.q).poses)
+    rests = np.quantile(length, [0.3, 0.7], axis=0).T
+    inside = (length > rests[:, 0]) & (length < rests[:, 1])
+    assert inside.any(axis=0).all()
+    springs = zip(case.mechanism.point_springs, rests.tolist(), strict=True)
+    mechanism = replace(
+        case.mechanism, point_springs=tuple(replace(spring, rest=tuple(rest)) for spring, rest in springs)
+    )
+    rows = [int(length[:, 0].argmin()), int(length[:, 0].argmax()), int(inside[:, 0].argmax())]
+    drive = Drive(*(x[rows] for x in motion.law(motion.t)))
+    _agrees(mechanism, motion.q[rows], drive)
+    exact = needed_efforts(State(mechanism=mechanism, q=motion.q[rows], qd=motion.qd[rows]), motion.qdd[rows]).effort
+    batch = inverse_dynamics(
+        mechanism, drive, motion.q[rows], traced=trace(mechanism, motion.q[rows[0]]), evaluator="numpy"
+    )
+    np.testing.assert_allclose(batch.effort, exact, rtol=0, atol=ROUND_OFF * np.abs(exact).max())
 
 
 def test_equal_50_digit_differences_with_gears(prr: Case, prr_motion: Motion) -> None:
@@ -192,7 +216,7 @@ def test_what_is_unknown_or_not_traced_is_refused(prr: Case, prr_motion: Motion,
     drive = prr_motion.law(prr_motion.t)
     with pytest.raises(NotFoundError, match=r"unknown derivative: 'qdot'.*Known: q, qd, qdd, parameters"):
         inverse_dynamics(prr.mechanism, drive, prr_motion.q[0], derivatives=["qdot"])
-    sprung = model_case(Path(__file__).parents[1] / "models" / "strutted_four_bar.xml")
+    sprung = model_case(MODELS / "tendon_hand.xml")
     motion = prescribe(sprung)
     with pytest.raises(MechanismError, match="the traced equations do not support"):
         inverse_dynamics(sprung.mechanism, motion.law(motion.t), motion.q[0], derivatives=["q"])
@@ -207,12 +231,12 @@ def _moved(mechanism: Mechanism, q: Array, mask: AnyArray, step: Array) -> Array
 
 def test_forward_equals_differences_of_noc(zoo_name: str, zoo_case: Case, zoo_motion: Motion) -> None:
     """Undriven dofs, ball and free joints: closed again by Newton's method, accelerations by `noc`."""
-    if zoo_name in PLAIN | {"six_legs"}:
-        pytest.skip("not traced, or long")
+    if zoo_name == "six_legs":
+        pytest.skip("long")
     mechanism, rows = zoo_case.mechanism, slice(0, 12, 4)
-    if zoo_name in UNDRIVEN:  # springs of ball and free joints, and of tendons, are not traced
+    if zoo_name in UNDRIVEN:  # springs of ball and free joints are not traced
         joints = tuple(replace(joint, stiffness=0.0) for joint in mechanism.joints)
-        mechanism = replace(mechanism, joints=joints, tendons=())
+        mechanism = replace(mechanism, joints=joints)
         assert mechanism.na < len(trace_forward(mechanism, zoo_motion.q[0]).shape.independent)
     _forward_agrees(mechanism, zoo_motion.q[rows], zoo_motion.qd[rows])
 
