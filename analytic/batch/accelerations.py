@@ -71,7 +71,7 @@ def forward_dynamics(  # noqa: PLR0913
         q: Positions of all joints, loops closed [m or rad], shape (nt, nq).
         qd: Velocities of all dofs that keep them closed [m/s or rad/s], shape (nt, nv).
         traced: Result of `trace_forward`, if it exists already.
-        evaluator: `numpy` or `llvm`; `auto` takes the fastest available without waiting for a compiler.
+        evaluator: `numpy` or `llvm`; `auto` compiles as soon as all calls with a `traced` have taken as long.
         derivatives: Any of `q`, `qd`, `effort` and `parameters`, see `ForwardBatch.derivatives`.
 
     Raises:

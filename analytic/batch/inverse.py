@@ -36,6 +36,8 @@ FEW = {"numpy": 16, "llvm": 1024}
 STARTING, COMPILING, DISPATCHING = 0.15, 2e-4, 4.5e-9
 """Time to start LLVM, to compile an instruction, and that numpy takes for an instruction and a sample [s], measured on
 a busy core."""
+CALL = 500
+"""Samples of a call at least, for numpy: it takes as long for fewer [-]."""
 MOST_REGISTERS = 16_000
 """Values of a sample that machine code may keep [-]; each takes a vector on the (short) stack of a thread."""
 CHUNK = 1000
@@ -77,7 +79,8 @@ def inverse_dynamics(
         guess: Joint positions [m or rad]: near the first sample, shape (nq,), for samples that follow each other on a
             path; or near each sample, shape (nt, nq).
         traced: Trace of the mechanism, if it exists already.
-        evaluator: `plain`, `numpy` or `llvm`; `auto` takes the fastest available without waiting for a compiler.
+        evaluator: `plain`, `numpy` or `llvm`; `auto` compiles as soon as all calls with a `traced` have taken as long
+            as a compilation.
         derivatives: Any of `q`, `qd`, `qdd` and `parameters`, see `Batch.derivatives`. They are traced and compiled
             once for a `traced`, otherwise at each call.
 
@@ -152,9 +155,25 @@ def _gradient(traced: Trace, parameters: bool) -> Gradient:
 
 def runs_compiled(slopes: Gradient, samples: int, evaluator: str) -> bool:
     """Whether to run the derivatives in machine code."""
+    if evaluator == "numpy" or slopes.tape.registers > MOST_REGISTERS:
+        return False
     if evaluator == "auto":
-        return find_spec("llvmlite") is not None and (is_compiled(slopes) or _saves(len(slopes.tape.code), samples))
-    return evaluator == "llvm" and slopes.tape.registers <= MOST_REGISTERS
+        return find_spec("llvmlite") is not None and (
+            is_compiled(slopes) or _saves(len(slopes.tape.code), _requested(slopes, samples))
+        )
+    return evaluator == "llvm"
+
+
+def _requested(traced: Trace | Gradient, samples: int) -> int:
+    """Samples requested of a trace so far, in all calls: machine code pays as soon as numpy has taken as long."""
+    count = _count(traced)
+    count[0] += max(samples, CALL)
+    return count[0]
+
+
+@lru_cache(maxsize=16)
+def _count(_: Trace | Gradient) -> list[int]:
+    return [0]
 
 
 def _complete(mechanism: Mechanism, drive: Drive, guess: PositionSeries, columns: Columns, records: Array) -> int:
@@ -218,7 +237,7 @@ def _track(traced: Trace, drive: Drive, records: Array, is_path: bool, evaluator
     """Fill in records by the tapes; the state of samples that they cannot vouch for is less than `TRUSTED`."""
     nt = len(records)
     if evaluator == "auto":
-        evaluator = "llvm" if _is_compiled(traced) or _pays(traced, nt) else "numpy"
+        evaluator = "llvm" if _is_compiled(traced) or _pays(traced, _requested(traced, nt)) else "numpy"
     equations = _equations(traced, evaluator)
     if not is_path:
         equations.settle(drive, records)

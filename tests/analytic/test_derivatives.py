@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from loopcheck.analytic.batch import derivatives, forward_dynamics, inverse_dynamics, trace_forward
+from loopcheck.analytic.batch import derivatives, forward_dynamics, inverse, inverse_dynamics, trace_forward
 from loopcheck.analytic.batch.gradient import CONSTANTS, Gradient
 from loopcheck.analytic.batch.trace import Shape, shape_of, trace
 from loopcheck.analytic.dynamics.forward import accelerations_by_noc, dependent_velocities
@@ -176,6 +176,21 @@ def test_llvm_and_numpy_give_the_same(
     llvm, numpy = (batch.derivatives["qd"] for batch in found)
     assert llvm.shape == (count, 3, 3)
     np.testing.assert_allclose(llvm, numpy, rtol=0, atol=ROUND_OFF * np.abs(numpy).max())
+
+
+@NEEDS_LLVM
+def test_auto_compiles_when_calls_have_taken_as_long(
+    prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small batches, as of an optimizer: the third call pays for the compiler, for this trace only."""
+    monkeypatch.setattr(inverse, "STARTING", 0.0)
+    monkeypatch.setattr(inverse, "COMPILING", 2.5 * inverse.CALL * inverse.DISPATCHING)
+    monkeypatch.setattr(inverse, "is_compiled", lambda _: False)
+    ran = []
+    for _ in range(2):
+        traced = trace_forward(prr.mechanism, prr_motion.q[0])
+        ran.append([inverse.runs_compiled(traced, 10, "auto") for _ in range(4)])
+    assert ran == 2 * [[False, False, True, True]]
 
 
 def test_weak_pivots_are_chosen_again(prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch) -> None:
