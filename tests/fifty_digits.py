@@ -6,6 +6,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from loopcheck.analytic.batch.gradient import BLOCKS, gradient
 from loopcheck.analytic.batch.llvm import RULES
 from loopcheck.analytic.batch.tape import Code, Tape
 from loopcheck.analytic.batch.trace import Trace
@@ -57,13 +58,36 @@ def efforts(traced: Trace, q: JointPositions, drive: AnyArray) -> AnyArray:
     """
     nq, position = len(q), [mpmath.mpf(float(x)) for x in q]
     for _ in range(4):  # from 16 digits, Newton's method doubles them
-        *position, _, _ = _run(traced.newton, [*position, *drive[0]])
-    values = _run(traced.efforts, [*position, *drive.ravel()])
+        *position, _, _ = run(traced.newton, [*position, *drive[0]])
+    values = run(traced.efforts, [*position, *drive.ravel()])
     assert values[1 - CHECKS] < mpmath.mpf(10) ** (10 - DIGITS), "Newton's method has not converged"
     return np.array(values[nq:-CHECKS])
 
 
-def _run(tape: Tape, inputs: list[Any]) -> list[Any]:
+def at_rounded_state(traced: Trace, q: JointPositions, drive: Drive) -> Array | None:
+    """The same derivatives from the tape of the derivatives with 50 digits, at positions in double precision.
+
+    Their difference from `slopes` is the effect of rounding the positions alone; None without an effort of its own for
+    each independent coordinate, as this effort is not an output of the tape.
+    """
+    traced_slopes = gradient(traced.shape, ())
+    if not traced_slopes.is_direct:
+        return None
+    mechanism, independent = traced.mechanism, traced.shape.independent
+    dofs = [mechanism.dof_slices[j].start for j in mechanism.actuated_joints]
+    rates = [float(x[dofs.index(dof)]) for x in (drive.qd, drive.qdd) for dof in independent]
+    with mpmath.workdps(DIGITS):
+        values = run(traced_slopes.tape, [mpmath.mpf(float(x)) for x in (*q, *rates)])
+    found = np.zeros((3, mechanism.na, len(dofs)))
+    places = [dofs.index(dof) for dof in independent]
+    for k, name in enumerate(BLOCKS[:3]):
+        block = np.array(values[traced_slopes.blocks[name]], dtype=float)
+        found[k][:, places] = block.reshape(mechanism.na, len(independent))
+    return found
+
+
+def run(tape: Tape, inputs: list[Any]) -> list[Any]:
+    """Outputs of a tape in the active precision."""
     registers = dict(enumerate(inputs))
     for (code, target, *places), k in zip(tape.code.tolist(), tape.constants.tolist(), strict=True):
         a, b, c, d = (registers.get(place, 0) for place in places)

@@ -29,31 +29,22 @@ from tests import closed_chains
 from tests.analytic.test_batch import PLAIN, UNDRIVEN
 from tests.analytic.test_closed_chains import states
 from tests.conftest import MODELS, CaseMaker
+from tests.derivative_errors import BLOCKS, errors
 from tests.fifty_digits import slopes
 
 ROUND_OFF = 1e-12
 """Error relative to the largest derivative of its block [-], where the conditioning exceeds 0.03."""
 STEP = 1e-6
 """Step of differences in double precision [any unit]."""
-VANISHING = 1e-9
-"""Size of a block relative to the efforts below which all its terms cancel [1/m, s, s² or 1/rad]."""
-BLOCKS = ("q", "qd", "qdd")
 NEEDS_LLVM = pytest.mark.skipif(
     find_spec("llvmlite") is None, reason="llvmlite is not installed: pip install 'loopcheck[fast]'"
 )
 
 
 def _agrees(mechanism: Mechanism, q: Array, drive: Drive) -> None:
-    """Compare the derivatives at closed samples; the scale of a block that vanishes is the peak of the efforts."""
-    traced = trace(mechanism, q[0])
-    batch = inverse_dynamics(mechanism, drive, q, traced=traced, evaluator="numpy", derivatives=BLOCKS)
-    for k in {len(q) // 3, len(q) - 1}:
-        reference = slopes(traced, batch.q[k], Drive(*(x[k] for x in drive)))
-        for name, block in zip(BLOCKS, reference, strict=True):
-            found, peak = batch.derivatives[name], np.abs(batch.effort).max()
-            size = np.abs(found).max()
-            scale = peak if size < VANISHING * peak else size
-            assert np.abs(found[k] - block).max() <= ROUND_OFF * scale, name
+    """Compare the derivatives at two closed samples."""
+    for found in errors(mechanism, q, drive, sorted({len(q) // 3, len(q) - 1})):
+        assert found.of_blocks.max() <= found.bound
 
 
 def test_equal_50_digit_differences_on_the_zoo(zoo_name: str, zoo_case: Case, zoo_motion: Motion) -> None:
