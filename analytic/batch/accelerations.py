@@ -1,7 +1,7 @@
 """Closed-loop forward dynamics of many states at once, with derivatives: accelerations from efforts."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -34,14 +34,22 @@ class ForwardBatch:
     """Requested derivatives of the accelerations of the independent dofs, with the loops closed: `q` and `qd` along the
     positions and velocities of the independent dofs, shape (nt, n, n); `effort` along the efforts, shape (nt, n, na);
     `parameters` along the inertial parameters of `Batch.derivatives`, shape (nt, n, bodies, 10)."""
+    loop_force: Array | None = None
+    """Forces of the loops on all dofs Φᵀ λ [N or N m], shape (nt, nv), if requested: they are unique, also where
+    multipliers λ of redundant closures are not."""
+    loop_derivatives: Mapping[str, Array] = field(default_factory=dict)
+    """Requested derivatives of these forces, except along parameters, as `derivatives`, shape (nt, nv, n or na)."""
 
 
-def trace_forward(mechanism: Mechanism, q: JointPositions, *, parameters: bool = False) -> Gradient:
+def trace_forward(
+    mechanism: Mechanism, q: JointPositions, *, parameters: bool = False, loops: bool = False
+) -> Gradient:
     """Trace the forward dynamics of a mechanism, once for many calls of `forward_dynamics`.
 
     Args:
         q: A pose with closed loops [m or rad], shape (nq,).
         parameters: Whether to include derivatives along the inertial parameters.
+        loops: Whether to include forces of the loops.
 
     Raises:
         MechanismError: If the mechanism has an element that the traced equations lack.
@@ -49,7 +57,7 @@ def trace_forward(mechanism: Mechanism, q: JointPositions, *, parameters: bool =
     """
     want_known(mechanism)
     independent = np.flatnonzero(independent_dofs_at(mechanism, q)).tolist()
-    wanted = ("accelerations", *(["parameters"] if parameters else []))
+    wanted = ("accelerations", *(["parameters"] if parameters else []), *(["loops"] if loops else []))
     return gradient(shape_of(mechanism, q, independent), wanted)
 
 
@@ -62,6 +70,7 @@ def forward_dynamics(  # noqa: PLR0913
     traced: Gradient | None = None,
     evaluator: str = "auto",
     derivatives: Collection[str] = (),
+    loops: bool = False,
 ) -> ForwardBatch:
     """Accelerations of a closed-loop robot from the efforts of its actuators, with derivatives.
 
@@ -73,6 +82,7 @@ def forward_dynamics(  # noqa: PLR0913
         traced: Result of `trace_forward`, if it exists already.
         evaluator: `numpy` or `llvm`; `auto` compiles as soon as all calls with a `traced` have taken as long.
         derivatives: Any of `q`, `qd`, `effort` and `parameters`, see `ForwardBatch.derivatives`.
+        loops: Whether to compute forces of the loops; a `traced` must include them.
 
     Raises:
         ShapeError: If an array has the wrong shape or a number that is not finite.
@@ -87,14 +97,18 @@ def forward_dynamics(  # noqa: PLR0913
         if x.shape != (len(q), width) or not len(q) or not np.isfinite(x).all():
             raise ShapeError(f"{name}: must have finite numbers and shape ({max(len(q), 1)}, {width}), got {x.shape}")
     _want_closed(mechanism, q, qd)
-    traced = traced or trace_forward(mechanism, q[0], parameters="parameters" in derivatives)
+    traced = traced or trace_forward(mechanism, q[0], parameters="parameters" in derivatives, loops=loops)
+    if loops:
+        want_blocks(["loops"], [*traced.blocks])
     want_blocks(derivatives, [name for name in BLOCKS if name != "parameters" or name in traced.blocks])
     evaluation = Evaluation(traced, q, is_compiled=runs_compiled(traced, len(q), evaluator))
-    qdd, found = of_accelerations(evaluation, qd[:, traced.shape.independent], effort)
+    qdd, found, of_loops = of_accelerations(evaluation, qd[:, traced.shape.independent], effort)
     return ForwardBatch(
         qdd=qdd,
         independent=tuple(traced.shape.independent),
         derivatives={name: found[name] for name in BLOCKS if name in derivatives},
+        loop_force=of_loops["value"] if loops else None,
+        loop_derivatives={name: of_loops[name] for name in BLOCKS[:3] if loops and name in derivatives},
     )
 
 

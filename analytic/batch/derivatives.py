@@ -150,15 +150,18 @@ def of_efforts(evaluation: Evaluation, rates: Array, changes: Array, effort: Eff
     return of_efforts
 
 
-def of_accelerations(evaluation: Evaluation, rates: Array, effort: EffortSeries) -> tuple[Array, Mapping[str, Array]]:
-    """Accelerations from efforts, with derivatives.
+def of_accelerations(
+    evaluation: Evaluation, rates: Array, effort: EffortSeries
+) -> tuple[Array, Mapping[str, Array], Mapping[str, Array]]:
+    """Accelerations from efforts, with derivatives, and forces of the loops with theirs.
 
     Args:
         rates: Velocities of the independent dofs [m/s or rad/s], shape (nt, n).
 
     Returns:
         Accelerations of all dofs [m/s² or rad/s²], shape (nt, nv); derivatives of those of the independent dofs along
-        `q`, `qd`, `effort` (nt, n, n or na) and `parameters` (nt, n, bodies, 10).
+        `q`, `qd`, `effort` (nt, n, n or na) and `parameters` (nt, n, bodies, 10). If traced, forces of the loops on
+        the dofs Φᵀ λ, `value` (nt, nv), and their derivatives `q`, `qd`, `effort` (nt, nv, n or na).
     """
     traced = evaluation.traced
     mechanism, independent, y = traced.shape.mechanism, traced.shape.independent, np.zeros_like(rates)
@@ -173,7 +176,14 @@ def of_accelerations(evaluation: Evaluation, rates: Array, effort: EffortSeries)
     del blocks["qdd"]
     blocks["effort"] = -traced.directions @ _actuator_rates(traced, found).swapaxes(1, 2)
     derivatives = {name: _matrix(-_solved(M, _flat(block)), block) for name, block in blocks.items()}
-    return found["accelerations"], derivatives
+    if "loops" not in found:
+        return found["accelerations"], derivatives, {}
+    nt, nv = found["loops"].shape
+    held = {name: found[f"loops_{name}"].reshape(nt, nv, -1) for name in BLOCKS[:3]}
+    loops = {name: held[name] + held["qdd"] @ derivatives[name] for name in ("q", "qd")}
+    loops["effort"] = held["qdd"] @ derivatives["effort"] - mechanism.selection.T
+    loops["value"] = found["loops"] - effort[:, others] @ mechanism.selection[others]
+    return found["accelerations"], derivatives, loops
 
 
 def _blocks(traced: Gradient, found: Mapping[str, Array]) -> dict[str, Array]:

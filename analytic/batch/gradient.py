@@ -46,7 +46,8 @@ class Gradient:
     tape: Tape
     blocks: dict[str, slice]
     """Outputs: `guard` (1), `force` (n), `q`, `qd`, `qdd` (n n each), `rates` A = S L of `actuators` (n each), `mixed`
-    d(A y)/dq of the same (n each); if wanted, `parameters` (10 n bodies), `accelerations` of all dofs (nv)."""
+    d(A y)/dq of the same (n each); if wanted, `parameters` (10 n bodies), `accelerations` of all dofs (nv), `loops`,
+    forces on the tree less those of `actuators` (nv), and `loops_q`, `loops_qd`, `loops_qdd` (nv n each)."""
     conditioning: float
     """Of Φᵘ at the pose of the trace, see `trace.conditioning_at` [-]."""
 
@@ -61,7 +62,7 @@ def gradient(shape: Shape, wanted: Collection[str]) -> Gradient:
     """Trace the derivatives.
 
     Args:
-        wanted: Additional outputs, `parameters` or `accelerations`.
+        wanted: Additional outputs, `parameters`, `accelerations` or `loops`.
 
     Raises:
         SingularityError: If the pose is singular.
@@ -101,6 +102,10 @@ def gradient(shape: Shape, wanted: Collection[str]) -> Gradient:
         outputs["accelerations"] = list(motion.qdd)
     if "parameters" in wanted:
         outputs["parameters"] = [x for twist in moved for x in _parameters(mechanism, state, motion.moving, twist)]
+    if "loops" in wanted:
+        of_dofs = [sweep.forces(unit, [0.0] * len(state.rows)) for unit in np.eye(mechanism.nv, dtype=object)]
+        outputs["loops"] = list(tau)
+        outputs |= {f"loops_{name}": [x for block in of_dofs for x in block[k]] for k, name in enumerate(BLOCKS[:3])}
     ends = np.cumsum([0, *map(len, outputs.values())]).tolist()
     return Gradient(
         shape=shape,

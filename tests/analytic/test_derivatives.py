@@ -1,5 +1,6 @@
 """Derivatives of the batch against 50-digit differences through the solved loops, and against `noc`."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,7 +13,7 @@ from loopcheck.analytic.batch.gradient import CONSTANTS, Gradient
 from loopcheck.analytic.batch.trace import Shape, shape_of, trace
 from loopcheck.analytic.dynamics.forward import accelerations_by_noc, dependent_velocities
 from loopcheck.analytic.dynamics.lagrange import lengths
-from loopcheck.analytic.dynamics.noc import needed_efforts
+from loopcheck.analytic.dynamics.noc import needed_efforts, tree_model
 from loopcheck.analytic.kinematics.closures import closure_jacobian_at
 from loopcheck.analytic.kinematics.continuation import close, conditioning
 from loopcheck.analytic.kinematics.state import State
@@ -270,7 +271,7 @@ def test_forward_equals_differences_of_noc_with_redundant_drives() -> None:
 
 def _forward_agrees(mechanism: Mechanism, q: Array, qd: Array) -> None:
     effort = np.random.default_rng(0).normal(size=(len(q), mechanism.na))
-    batch = forward_dynamics(mechanism, q, qd, effort, derivatives=["q", "qd", "effort", "parameters"])
+    batch = forward_dynamics(mechanism, q, qd, effort, derivatives=["q", "qd", "effort", "parameters"], loops=True)
     mask = np.zeros(mechanism.nv, bool)
     mask[list(batch.independent)] = True
     n, free = len(batch.independent), qd[:, mask]
@@ -278,16 +279,33 @@ def _forward_agrees(mechanism: Mechanism, q: Array, qd: Array) -> None:
     def accelerations(q: Array, free: Array, effort: Array, mechanism: Mechanism = mechanism) -> Array:
         return accelerations_by_noc(mechanism, q, dependent_velocities(mechanism, q, free, mask), effort, mask)
 
+    def loop_forces(q: Array, free: Array, effort: Array) -> Array:
+        state = State(mechanism=mechanism, q=q, qd=dependent_velocities(mechanism, q, free, mask))
+        tree, moving = tree_model(state), (accelerations(q, free, effort), state.qd)
+        required = sum((x @ y[..., None])[..., 0] for x, y in zip((tree.M, tree.C), moving, strict=True)) + tree.G
+        return np.asarray(required - effort @ mechanism.selection)
+
+    force, size = np.asarray(batch.loop_force), np.abs(effort).max()
+    weights = np.abs(tree_model(State.at_rest(mechanism, q)).G).max()  # cancel in the forces of the loops
+    values: list[tuple[Callable[..., Array], AnyArray, Array, Mapping[str, Array]]] = [
+        (accelerations, mask, batch.qdd, batch.derivatives)
+    ]
+    if mechanism.closures:
+        values.append((loop_forces, np.ones_like(mask), force, batch.loop_derivatives))
+    else:
+        assert np.abs(force).max() < 1e-10 * size
+    for function, rows, found, slopes_of in values:
+        peak = max(np.abs(found).max(), weights if function is loop_forces else 0.0)
+        np.testing.assert_allclose(found, function(q, free, effort), rtol=0, atol=1e-10 * peak)
+        for j, step in enumerate(STEP * np.eye(mechanism.nv)[mask]):
+            sides = [function(_moved(mechanism, q, mask, s * step), free, effort) for s in (1, -1)]
+            _is_slope(slopes_of["q"][..., j], sides, rows, peak)
+            sides = [function(q, free + s * STEP * np.eye(n)[j], effort) for s in (1, -1)]
+            _is_slope(slopes_of["qd"][..., j], sides, rows, peak)
+        for j in range(mechanism.na):
+            sides = [function(q, free, effort + s * STEP * np.eye(mechanism.na)[j]) for s in (1, -1)]
+            _is_slope(slopes_of["effort"][..., j], sides, rows, peak)
     peak = np.abs(batch.qdd).max()
-    np.testing.assert_allclose(batch.qdd, accelerations(q, free, effort), rtol=0, atol=1e-10 * peak)
-    for j, step in enumerate(STEP * np.eye(mechanism.nv)[mask]):
-        sides = [accelerations(_moved(mechanism, q, mask, s * step), free, effort) for s in (1, -1)]
-        _is_slope(batch.derivatives["q"][..., j], sides, mask, peak)
-        sides = [accelerations(q, free + s * STEP * np.eye(n)[j], effort) for s in (1, -1)]
-        _is_slope(batch.derivatives["qd"][..., j], sides, mask, peak)
-    for j in range(mechanism.na):
-        sides = [accelerations(q, free, effort + s * STEP * np.eye(mechanism.na)[j]) for s in (1, -1)]
-        _is_slope(batch.derivatives["effort"][..., j], sides, mask, peak)
     *others, last = mechanism.bodies
     sizes = np.repeat([last.mass, np.sqrt(last.mass * last.inertia.max()), last.inertia.max()], [1, 3, 6])
     for k, size in enumerate(sizes):
