@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from loopcheck.analytic.batch import inverse_dynamics
+from loopcheck.analytic.batch.trace import trace
 from loopcheck.analytic.dynamics.noc import needed_efforts
 from loopcheck.analytic.kinematics.redundancy import moving_part
 from loopcheck.analytic.kinematics.tree import retract
@@ -11,8 +13,10 @@ from loopcheck.analytic.logs.closed_log import ClosedLog, as_motion
 from loopcheck.analytic.logs.closed_motion import States, closed_states, drive_of
 from loopcheck.analytic.logs.filters import Filter
 from loopcheck.robots.arrays import Array, Efforts, EffortSeries
+from loopcheck.robots.errors import LoopClosureError, MechanismError, SingularityError
 from loopcheck.robots.mechanism import Mechanism
 
+ORDERS = ("q", "qd", "qdd")
 NUDGE = 1e-5
 """By how much joints are moved to differentiate the equations [m or rad, per s]."""
 
@@ -82,7 +86,34 @@ def efforts_of_states(mechanism: Mechanism, states: States) -> EffortSeries:
 
 
 def slopes(closed: ClosedLog, states: States) -> Slopes:
-    """Derivatives of the residual efforts in some states."""
+    """Derivatives of the residual efforts in some states: exact, or by differences where they are not traced."""
+    try:
+        motion = _by_equations(closed, states)
+    except (MechanismError, SingularityError, LoopClosureError):
+        motion = _by_differences(closed, states)
+    return Slopes(motion=motion, effort=moving_projector(closed, states))
+
+
+def _by_equations(closed: ClosedLog, states: States) -> Array:
+    """`Slopes.motion` by the chain rule: columns of a log move the drives, and the drives the robot.
+
+    Raises:
+        MechanismError: If the log keeps other coordinates than the drives, or an element is not traced.
+        SingularityError: If a state is near a singularity.
+        LoopClosureError: If the loops of a state cannot be closed.
+    """
+    mechanism, drives = closed.mechanism, closed.mechanism.drives
+    if {drive.name for drive in closed.drives} != {drive.name for drive in drives}:
+        raise MechanismError("the derivatives are along all drives of a robot")
+    traced = trace(mechanism, states.q[0])
+    motion = drive_of(mechanism, drives, states)
+    batch = inverse_dynamics(mechanism, motion, states.q, traced=traced, derivatives=ORDERS)
+    moved = mechanism.rates_of(drives) @ closed.directions.T
+    return np.stack([batch.derivatives[name] @ moved for name in ORDERS], axis=2)
+
+
+def _by_differences(closed: ClosedLog, states: States) -> Array:
+    """`Slopes.motion` by central differences."""
     mechanism, m, directions = closed.mechanism, len(states.q), closed.directions
     nudges = [(order, sign * NUDGE * direction) for direction in directions for order in range(3) for sign in (1, -1)]
     near = [_nudged(closed, states, order, step) for order, step in nudges]
@@ -94,10 +125,7 @@ def slopes(closed: ClosedLog, states: States) -> Slopes:
     moved = closed_states(mechanism, closed.drives, drive_of(mechanism, closed.drives, every), every)
     needed = efforts_of_states(mechanism, moved)
     by_nudge = needed.reshape(len(directions), 3, 2, m, mechanism.na)
-    return Slopes(
-        motion=((by_nudge[:, :, 0] - by_nudge[:, :, 1]) / (2 * NUDGE)).transpose(2, 3, 1, 0),
-        effort=moving_projector(closed, states),
-    )
+    return np.asarray(((by_nudge[:, :, 0] - by_nudge[:, :, 1]) / (2 * NUDGE)).transpose(2, 3, 1, 0))
 
 
 def noise_rms(closed: ClosedLog, derivatives: Slopes, kernels: Array, *, uses_velocities: bool) -> Efforts:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from loopcheck.analytic.logs import evaluation
 from loopcheck.analytic.logs.closed_log import ClosedLog, closed_log
 from loopcheck.analytic.logs.closed_motion import States
 from loopcheck.analytic.logs.evaluation import evaluate, slopes
@@ -14,6 +15,7 @@ from loopcheck.analytic.logs.residual import Residual, residual_efforts
 from loopcheck.robots.errors import NotFoundError
 from loopcheck.robots.log import Held, Instantaneous, Log
 from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, make_case
 from tests import planar_four_bar
 from tests.planar_four_bar import COULOMB, ENCODER, VISCOUS
@@ -161,3 +163,30 @@ def plain(residual: Residual) -> bool:
     values, left, *_ = np.linalg.lstsq(A, y)
     deviation = np.sqrt(left[0] / (len(y) - 2) * np.linalg.inv(A.T @ A)[1, 1])
     return bool(abs(values[1] - VISCOUS) <= 1.96 * deviation)
+
+
+@pytest.mark.parametrize("drives_only", [False, True])
+def test_derivatives_along_columns_equal_differences(prr: Case, prr_motion: Motion, drives_only: bool) -> None:
+    """Each column of a log moves the drives, also those of passive joints, whose positions the loops determine."""
+    rows, W = slice(0, 60), prr.mechanism.rates_of(prr.mechanism.drives)
+    names = prr.mechanism.drives if drives_only else prr.mechanism.joints
+    q, qd = (x[rows] @ W.T if drives_only else x[rows] for x in (prr_motion.q, prr_motion.qd))
+    log = Log(
+        name="3prr",
+        t=prr_motion.t[rows],
+        joints=tuple(one.name for one in names),
+        kinds=("slide",) * 3 if drives_only else tuple(joint.kind for joint in prr.mechanism.joints),
+        q=q,
+        qd=qd,
+        actuators=tuple(actuator.name for actuator in prr.mechanism.actuators),
+        effort=np.zeros((60, 3)),
+    )
+    closed = closed_log(prr.mechanism, log, prr_motion.q[0])
+    states = States(q=prr_motion.q[5:9], qd=prr_motion.qd[5:9], qdd=prr_motion.qdd[5:9])
+    exact, differences = evaluation._by_equations(closed, states), evaluation._by_differences(closed, states)
+    assert exact.shape == (4, 3, 3, len(closed.directions))
+    for order in range(3):
+        np.testing.assert_allclose(
+            exact[:, :, order], differences[:, :, order], rtol=0, atol=1e-6 * np.abs(exact[:, :, order]).max()
+        )
+    np.testing.assert_array_equal(slopes(closed, states).motion, exact)
