@@ -33,6 +33,8 @@ from tests.fifty_digits import at_rounded_state, slopes
 BLOCKS = ("q", "qd", "qdd")
 WELL = 0.03
 """Ratio of singular values of the passive closure Jacobian above which errors have a common bound [-]."""
+SMALL = 1e-3
+"""Size of a block relative to its largest size in the batch, below which that is its scale [-]."""
 VANISHING = 1e-9
 """Size of a block relative to the efforts below which all its terms cancel [1/m, s, s² or 1/rad]."""
 
@@ -54,16 +56,19 @@ class Errors(NamedTuple):
 
 
 def errors(mechanism: Mechanism, q: PositionSeries, drive: Drive, samples: Sequence[int]) -> Iterator[Errors]:
-    """Errors at some samples, with the scale of a block that vanishes taken from the efforts."""
+    """Errors at some samples, relative to the largest entry of each block there.
+
+    A block much smaller than at other samples, or than the efforts, takes its scale from these.
+    """
     traced = trace(mechanism, q[0])
     batch = inverse_dynamics(mechanism, drive, q, traced=traced, evaluator="numpy", derivatives=BLOCKS)
-    peak = np.abs(batch.effort).max()
-    sizes = np.array([np.abs(batch.derivatives[name]).max() for name in BLOCKS])
-    scales = np.where(sizes < VANISHING * peak, peak, sizes)
+    peak, largest = np.abs(batch.effort).max(), np.array([np.abs(batch.derivatives[name]).max() for name in BLOCKS])
+    least = np.where(largest < VANISHING * peak, peak, SMALL * largest)
     for k in samples:
         at = Drive(*(x[k] for x in drive))
         reference, rounded = slopes(traced, batch.q[k], at), at_rounded_state(traced, batch.q[k], at)
         found = np.array([batch.derivatives[name][k] for name in BLOCKS])
+        scales = np.maximum(np.abs(reference).max(axis=(1, 2)), least)
         part = np.nan if rounded is None else (np.abs(rounded - reference).max(axis=(1, 2)) / scales).max()
         Phi_u = closure_jacobian_at(mechanism, batch.q[[k]])[..., traced.shape.dependent]
         yield Errors(
@@ -119,7 +124,7 @@ def _chain(seed: int, path: Path) -> list[Errors]:
     motion, rates = states(case, rng), case.mechanism.rates_of(case.mechanism.drives).T
     drive = Drive(case.mechanism.values_of(case.mechanism.drives, motion.q), motion.qd @ rates, motion.qdd @ rates)
     try:
-        return list(errors(case.mechanism, motion.q, drive, (len(motion.q) - 1,)))
+        return list(errors(case.mechanism, motion.q, drive, range(len(motion.q))))
     except (MechanismError, SingularityError):
         return []
 

@@ -171,4 +171,4 @@ def _robot(robot: str, rows: pd.DataFrame, entries: pd.DataFrame) -> Section:
     pictures: list[Block] = [Picture(svg, alt=f"{robot}: errors of derivatives", caption=caption)] if svg else []
     known = rows[rows["input"] != ""].drop(columns=["robot"])
     blocks = [*pictures, *folded_if_long(f"Rows of {robot}", f"rows-{robot}", table(known))] if len(known) else []
-    return Section(title=robot, anchor=f"robot-{robot}", blocks=[*blocks, list(_notes(rows))])
+    return Section(title=robot, anchor=f"robot-{robot}", blocks=blocks or list(_notes(rows)))
