@@ -172,6 +172,8 @@ class Engine:
     """Routes that simulate the motion; all further routes compute at the prescribed state."""
     on_request: Mapping[str, str] = field(default_factory=dict)
     """Reason why a route runs only if named, by route; further routes always run."""
+    untried: Mapping[str, str] = field(default_factory=dict)
+    """Reason why a part that the engine could have is missing, by part."""
     single_precision: bool = False
     """Whether it computes only in single precision; its audit then has a single-precision tolerance."""
     taken_apart: str = "as_is"

@@ -15,4 +15,5 @@ ENGINE = Engine(
     companions=("torch>=2.6",),
     without_wheels=("pygltflib",),
     on_request={"as_is": "Genesis needs 8 GB of disk space and compiles for 1 to 2 minutes per robot"},
+    untried={"gradients": "gradients of its simulation (requires_grad) are not tried with loops"},
 )

@@ -15,4 +15,5 @@ ENGINE = Engine(
     on_request={
         "as_is": "a port of MuJoCo, so not an independent code base; the first run on a CPU compiles for half a minute"
     },
+    untried={"gradients": "gradients by the tape of Warp are not tried with loops"},
 )

@@ -27,4 +27,5 @@ ENGINE = Engine(
             "Newton has no model format with drives; the model is built by loopcheck",
         ),
     },
+    untried={"gradients": "gradients by the tape of Warp are not tried with loops"},
 )

@@ -271,10 +271,11 @@ def four_bar() -> Case:
 
 def test_the_study_has_a_row_for_each_engine(four_bar: Case, tmp_path: Path) -> None:
     pytest.importorskip("pinocchio")
-    study = GradientsStudy(cases=[four_bar], engines=("pinocchio", "dart"))
+    study = GradientsStudy(cases=[four_bar], engines=("pinocchio", "dart", "newton"))
     result, conclusion = run_study(study, tmp_path)
     rows = result.tables["gradients"]
     assert set(rows[rows["engine"] == "dart"]["verdict"]) == {"not supported"}
+    assert set(rows[rows["engine"] == "newton"]["verdict"]) == {"not run"}
     wide = summary(rows).set_index("function")
     assert str(wide.loc["computeConstraintDynamicsDerivatives", "q"]).startswith("disagree ")
     assert str(wide.loc["computeRNEADerivatives", "parameters"]).startswith("agree ")

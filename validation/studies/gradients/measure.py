@@ -46,17 +46,23 @@ def measured(engine: str, case: Case) -> Rows:
     try:
         return judged(engine, case.robot.name, sample_of(case), part.functions)
     except (NotRepresentableError, MechanismError) as error:
-        return [failed(engine, case, NOT_SUPPORTED, str(error))], []
+        return [_failed(engine, case, NOT_SUPPORTED, str(error))], []
     except HarnessError as error:
-        return [failed(engine, case, "not run", str(error))], []
+        return [_failed(engine, case, "not run", str(error))], []
+
+
+def without_part(engine: str, case: Case) -> dict[str, Any]:
+    """The row of an engine without `gradients.py`."""
+    reason = engines.engine(engine).untried.get("gradients")
+    return _failed(engine, case, "not run", reason) if reason else _failed(engine, case, NOT_SUPPORTED, NONE)
 
 
 def not_measured(engine: str, case: Case, reason: str) -> Rows:
     """Rows of a lost task."""
-    return [failed(engine, case, "not run", reason)], []
+    return [_failed(engine, case, "not run", reason)], []
 
 
-def failed(engine: str, case: Case, verdict: str, reason: str) -> dict[str, Any]:
+def _failed(engine: str, case: Case, verdict: str, reason: str) -> dict[str, Any]:
     """The row of an engine without figures for a robot."""
     return {"robot": case.robot.name, "engine": engine, "verdict": verdict, "note": reason}
 

@@ -19,7 +19,7 @@ from loopcheck.validation.execution.tables import TableSpec, number, table_of, t
 from loopcheck.validation.execution.workers import WorkerPool
 from loopcheck.validation.report import terminal
 from loopcheck.validation.report.blocks import Block, Picture, Section, folded_if_long, table
-from loopcheck.validation.studies.gradients.measure import LIMIT, NONE, failed, measured, not_measured
+from loopcheck.validation.studies.gradients.measure import LIMIT, measured, not_measured, without_part
 from loopcheck.validation.studies.gradients.pictures import matrices
 from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
 
@@ -86,7 +86,7 @@ class GradientsStudy(Study):
         )
         rows, entries = [], []
         for name, case in pairs:
-            of_pair = found.get((name, case.robot.name), ([failed(name, case, NOT_SUPPORTED, NONE)], []))
+            of_pair = found.get((name, case.robot.name), ([without_part(name, case)], []))
             rows += of_pair[0]
             entries += of_pair[1]
         return Computed({TABLE: self._frame(TABLE, rows), ENTRIES: self._frame(ENTRIES, entries)})
