@@ -103,7 +103,7 @@ def inverse_dynamics(
     records[: guess.ndim == 1 or None, columns.q] = guess
     if traced is not None and evaluator != "plain":
         _track(traced, drive, records, guess.ndim == 1, evaluator)
-    rest, (states, extrapolated) = 0, np.add.reduce(records[:, columns.marks])
+    rest, (states, extrapolated) = 0, _sums(records[:, columns.marks])
     if abs(states) != TRUSTED * len(records):
         _want_finite(drive, guess)
         rest = _complete(mechanism, drive, guess, columns, records)
@@ -114,6 +114,11 @@ def inverse_dynamics(
         traced = traced or trace(mechanism, q[0])
         found = _differentiated(traced, drive, q, effort, frozenset(derivatives), evaluator)
     return Batch(effort=effort, q=q, plain=rest, extrapolated=int(extrapolated), derivatives=found)
+
+
+def _sums(marks: Array) -> Array:
+    """Sums of columns of small whole numbers, exact in any order; a product is five times as fast for many rows."""
+    return np.ones(len(marks)) @ marks if len(marks) > FEWEST else np.add.reduce(marks)
 
 
 def _differentiated(
