@@ -12,6 +12,7 @@ import numpy as np
 
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError
+from loopcheck.robots.formats import format_of
 from loopcheck.robots.mechanism import (
     DOFS,
     POSITIONS,
@@ -35,7 +36,6 @@ from loopcheck.robots.missing_files import MissingFile, compile_without, in_word
 from loopcheck.robots.model_file import ModelFile, Overrides, captured_warnings, file_hash, in_one_line
 from loopcheck.robots.mujoco_compat import CompatibleModel
 from loopcheck.robots.spec_elements import add_motor
-from loopcheck.robots.urdf import is_urdf, left_out_of, urdf_spec
 
 KINDS: Mapping[int, JointKind] = {
     int(mujoco.mjtJoint.mjJNT_HINGE): "hinge",
@@ -69,8 +69,9 @@ def load_spec(model: ModelFile) -> Any:
     if not model.path.is_file():
         raise MechanismError(f"{model.path}: must be an existing model file")
     with captured_warnings() as messages:
-        if is_urdf(model.path):
-            spec = urdf_spec(model.path)
+        form = format_of(model.path)
+        if form is not None:
+            spec = form.spec(model.path)
         else:
             with in_one_line(model.path):
                 spec = mujoco.MjSpec.from_file(str(model.path))
@@ -182,7 +183,7 @@ def _mechanism(model: ModelFile, m: Any, missing: tuple[MissingFile, ...], *, is
         left_out=(
             *_left_out(m),
             *([in_words(missing)] if missing else []),
-            *(left_out_of(model.path) if is_urdf(model.path) else ()),
+            *(form.left_out(model.path) if (form := format_of(model.path)) else ()),
         ),
     )
 

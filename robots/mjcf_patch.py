@@ -7,8 +7,8 @@ from pathlib import Path
 from xml.parsers.expat import ExpatError, ParserCreate
 
 from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.formats import want_mjcf
 from loopcheck.robots.model_file import ModelFile
-from loopcheck.robots.urdf import want_mjcf
 
 EQUALITIES = frozenset({"connect", "weld", "joint", "tendon", "flex", "flexvert", "flexstrain", "distance"})
 START_TAG = re.compile(rb"<(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>")

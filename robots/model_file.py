@@ -11,7 +11,7 @@ from typing import Any, Self, TypeAlias
 import mujoco
 
 from loopcheck.robots.errors import MechanismError
-from loopcheck.robots.urdf import files_of_urdf, is_urdf
+from loopcheck.robots.formats import format_of
 
 Overrides: TypeAlias = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """New values by kind of element, its name and its attribute."""
@@ -82,8 +82,9 @@ def files_of(path: Path) -> tuple[Path, ...]:
     Raises:
         MechanismError: If the file is not a model.
     """
-    if is_urdf(path):
-        return files_of_urdf(path)
+    form = format_of(path)
+    if form is not None:
+        return form.files(path)
     with captured_warnings(), in_one_line(path):
         files = {Path(name) for name in mujoco.mju_getXMLDependencies(str(path))}
         with suppress(ValueError):  # the reader of the model reports it

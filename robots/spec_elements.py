@@ -25,8 +25,8 @@ def add_motor(spec: Any, joint: str) -> Any:
     return motor
 
 
-def add_joint(body: Any, name: str, kind: str, axis: Array) -> None:
-    """Add a joint at the origin of a body.
+def add_joint(body: Any, name: str, kind: str, axis: Array) -> Any:
+    """Add a joint at the origin of a body, and return it.
 
     Args:
         kind: A key of `KINDS`.
@@ -34,6 +34,7 @@ def add_joint(body: Any, name: str, kind: str, axis: Array) -> None:
     """
     joint = body.add_joint()
     joint.name, joint.type, joint.axis = name, KINDS[kind], axis
+    return joint
 
 
 def add_polynomial(spec: Any, follower: str, leader: str, coefficients: Array) -> None:

@@ -5,11 +5,9 @@ left out: inertias of a URDF are stated, so meshes need not be there. The root l
 """
 
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from xml.parsers.expat import ExpatError, ParserCreate
 
 import mujoco
 import numpy as np
@@ -26,67 +24,24 @@ from loopcheck.robots.loop_files import (
     read_loops,
     with_constraints,
 )
-from loopcheck.robots.rigid_frames import of_quaternion, quaternion, rigid_frame
-from loopcheck.robots.spec_elements import add_closure, add_joint, add_motor, add_polynomial
+from loopcheck.robots.rigid_frames import of_quaternion, rigid_frame
+from loopcheck.robots.spec_elements import add_joint, add_motor, add_polynomial
+from loopcheck.robots.spec_loops import close, sink_joints
+from loopcheck.robots.xml_document import XmlDocument, has_root, read_xml
 
 ROOT = "robot"
 """Root element of a URDF."""
 COMPILER = {"fusestatic": "false", "inertiafromgeom": "false", "balanceinertia": "false"}
 """Settings of MuJoCo's reader: keep every link, and every inertia as it is written."""
-PIN = 0.1
-"""Distance of the two points that make a revolute loop [m]."""
-HEAD = 4096
-"""Length of the beginning of a file in which its root element is looked for [byte]."""
-OF_JOINTS = ("axis", "pos", "range", "limited", "damping", "frictionloss", "actfrcrange", "actfrclimited")
-"""Attributes of a joint that MuJoCo's reader sets."""
 ENDS = ("parent", "child")
 AXES = {"X": np.array([1.0, 0.0, 0.0]), "Y": np.array([0.0, 1.0, 0.0]), "Z": np.array([0.0, 0.0, 1.0])}
-
-
-@dataclass(frozen=True, slots=True)
-class _Document:
-    """A URDF with the line of each element."""
-
-    path: Path
-    root: ET.Element
-    lines: Mapping[ET.Element, int]
-
-    def where(self, element: ET.Element) -> str:
-        return f"{self.path}:{self.lines[element]}: {element.tag} '{element.get('name', '')}'"
-
-    def text_of(self, element: ET.Element, child: str, attribute: str) -> str:
-        """An attribute of a child element.
-
-        Raises:
-            MechanismError: If it is missing.
-        """
-        found = element.find(child)
-        if found is None or not found.get(attribute):
-            raise MechanismError(f"{self.where(element)}: must have <{child} {attribute}=...>")
-        return str(found.get(attribute))
 
 
 def is_urdf(path: Path) -> bool:
     """Whether a file is a URDF, by its name or its root element."""
     if path.suffix.lower() == ".urdf":
         return True
-    if path.suffix.lower() != ".xml" or not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return f"<{ROOT}".encode() in file.read(HEAD)
-
-
-def want_mjcf(path: Path) -> None:
-    """Refuse a URDF where settings of MuJoCo are to be written.
-
-    Raises:
-        MechanismError: If the file is a URDF; the message names the conversion.
-    """
-    if is_urdf(path):
-        raise MechanismError(
-            f"{path}: settings of a simulation must be written into an MJCF, got a URDF. Run: loopcheck convert "
-            f"{path.name} {path.stem}.xml"
-        )
+    return path.suffix.lower() == ".xml" and has_root(path, ROOT)
 
 
 def files_of_urdf(path: Path) -> tuple[Path, ...]:
@@ -134,37 +89,17 @@ def urdf_spec(path: Path) -> Any:
     _replace_joints(spec, loops, file)
     _add_mimics(document, spec, loops)
     for loop in loops.loops:
-        _close(spec, loop)
-    _sink_joints(spec, {link for loop in loops.loops for link in (loop.parent, loop.child)})
+        close(spec, loop)
+    sink_joints(spec, {link for loop in loops.loops for link in (loop.parent, loop.child)})
     _add_motors(document, spec, loops)
     return spec
 
 
-def _read(path: Path) -> _Document:
-    builder, parser = ET.TreeBuilder(), ParserCreate()
-    lines: dict[ET.Element, int] = {}
-
-    def start(tag: str, attributes: dict[str, str]) -> None:
-        lines[builder.start(tag, attributes)] = parser.CurrentLineNumber
-
-    parser.StartElementHandler, parser.EndElementHandler = start, builder.end
-    parser.CharacterDataHandler = builder.data
-    try:
-        parser.Parse(path.read_bytes(), True)
-    except (OSError, ExpatError) as error:
-        raise MechanismError(f"{path}: must be a readable XML file: {error}") from error
-    root = builder.close()
-    if root.tag != ROOT:
-        raise MechanismError(f"{path}: the root element of a URDF must be <{ROOT}>, got <{root.tag}>")
-    xacro = next((element for element in root.iter() if element.tag.startswith("xacro:")), None)
-    if xacro is not None:
-        raise MechanismError(
-            f"{path}:{lines[xacro]}: xacro must be expanded, got <{xacro.tag}>. Run: xacro {path.name} > expanded.urdf"
-        )
-    return _Document(path, root, lines)
+def _read(path: Path) -> XmlDocument:
+    return read_xml(path, ROOT, "a URDF")
 
 
-def _root_link(document: _Document) -> str:
+def _root_link(document: XmlDocument) -> str:
     """Name of the root link of a tree, with a message for everything that is none."""
     links = [link.get("name") for link in document.root.findall("link")]
     parents: dict[str, ET.Element] = {}
@@ -195,7 +130,7 @@ def _root_link(document: _Document) -> str:
     return roots[0]
 
 
-def _tree_text(document: _Document) -> str:
+def _tree_text(document: XmlDocument) -> str:
     """The links and joints alone, without geometry and mimics, with the settings of MuJoCo's reader."""
     robot = ET.Element(ROOT, {"name": document.root.get("name") or document.path.stem})
     ET.SubElement(ET.SubElement(robot, "mujoco"), "compiler", COMPILER)
@@ -216,7 +151,7 @@ def _pose_of(body: Any) -> Array:
     return X
 
 
-def _constraints(document: _Document, links: Links) -> Iterator[Loop]:
+def _constraints(document: XmlDocument, links: Links) -> Iterator[Loop]:
     for element in document.root.findall("constraint"):
         where = document.where(element)
         (parent, _), (child, _) = (links.frame(document.text_of(element, end, "link"), where) for end in ENDS)
@@ -237,18 +172,10 @@ def _constraints(document: _Document, links: Links) -> Iterator[Loop]:
         )
 
 
-def _numbers(
-    document: _Document, element: ET.Element, child: str, attribute: str, default: tuple[float, float, float]
-) -> Array:
+def _numbers(document: XmlDocument, element: ET.Element, child: str, attribute: str, default: Sequence[float]) -> Array:
     found = element.find(child)
     text = found.get(attribute) if found is not None else None
-    try:
-        values = np.array([float(part) for part in text.split()]) if text else np.array(default)
-    except ValueError:
-        values = np.zeros(0)
-    if values.shape != (3,) or not np.isfinite(values).all():
-        raise MechanismError(f"{document.where(element)}: {child} {attribute} must have 3 finite numbers, got '{text}'")
-    return values
+    return document.numbers(element, f"{child} {attribute}", text, np.array(default))
 
 
 def _replace_joints(spec: Any, loops: Loops, file: Path | None) -> None:
@@ -266,7 +193,7 @@ def _replace_joints(spec: Any, loops: Loops, file: Path | None) -> None:
                 add_joint(body, f"{name}_{axis}", "hinge", AXES[axis])
 
 
-def _add_mimics(document: _Document, spec: Any, loops: Loops) -> None:
+def _add_mimics(document: XmlDocument, spec: Any, loops: Loops) -> None:
     """Joints that follow others, apart from joints that the loops move."""
     known = {joint.name for joint in spec.joints}
     for joint in document.root.findall("joint"):
@@ -283,98 +210,7 @@ def _add_mimics(document: _Document, spec: Any, loops: Loops) -> None:
         add_polynomial(spec, name, leader, np.array(terms))
 
 
-def _close(spec: Any, loop: Loop) -> None:
-    """Add the closures of a loop; joints that MuJoCo cannot close a loop with are put on a half of the child."""
-    parent, child = spec.body(loop.parent), spec.body(loop.child)
-    ends = ((parent, loop.parent_frame), (child, loop.child_frame))
-    if loop.kind in ("fixed", "spherical"):
-        add_closure(spec, loop.name, ends, is_weld=loop.kind == "fixed")
-    elif loop.kind == "revolute":
-        along = np.eye(4)
-        along[:3, 3] = PIN * loop.axis / np.linalg.norm(loop.axis)
-        add_closure(spec, loop.name, ends, is_weld=False)
-        add_closure(spec, f"{loop.name}, axis", [(body, X @ along) for body, X in ends], is_weld=False)
-    else:
-        half = _halved(parent, child, loop)
-        second = loop.axis if loop.child_axis is None else loop.child_axis
-        joints = {
-            "prismatic": (("slide", loop.axis),),
-            "cylindrical": (("slide", loop.axis), ("hinge", loop.axis)),
-            "universal": (("hinge", loop.axis), ("hinge", second)),
-        }[loop.kind]
-        for k, (kind, axis) in enumerate(joints):
-            joint_name = loop.name if len(joints) == 1 else f"{loop.name} {k + 1}"
-            add_joint(half, joint_name, kind, axis)
-        add_closure(spec, f"{loop.name}, halves", ((half, np.eye(4)), (child, loop.child_frame)), is_weld=True)
-
-
-def _halved(parent: Any, child: Any, loop: Loop) -> Any:
-    """Half of the child's mass on a body of the parent, with the frame of the loop as its frame.
-
-    Both halves are welded, so that they move as the link does.
-    """
-    while not child.mass and not list(child.joints) and child.parent.name != "world":
-        child = child.parent
-    if not child.mass:
-        raise MechanismError(
-            f"loop '{loop.name}': the child of a {loop.kind} loop must have a mass, got none on link '{loop.child}'"
-        )
-    from_child: Array = np.asarray(
-        np.linalg.inv(loop.child_frame) @ rigid_frame(child.ipos, of_quaternion(child.iquat)), dtype=np.float64
-    )
-    half = parent.add_body()
-    half.name = f"{loop.child}, half at {loop.name}"
-    half.pos, half.quat = loop.parent_frame[:3, 3], quaternion(loop.parent_frame[:3, :3])
-    half.explicitinertial = True
-    half.ipos, half.iquat = from_child[:3, 3], quaternion(from_child[:3, :3])
-    for name in ("mass", "inertia", "fullinertia"):
-        value = np.asarray(getattr(child, name)) / 2
-        setattr(child, name, value if value.ndim else float(value))
-        setattr(half, name, value if value.ndim else float(value))
-    return half
-
-
-def _sink_joints(spec: Any, closed: Set[str]) -> None:
-    """Move the joints of massless links to the next link of their chain: a body of MuJoCo may have several joints.
-
-    Args:
-        closed: Names of links with a loop.
-    """
-    for body in spec.bodies[1:]:
-        if list(body.joints) and not _rigid_mass(body):
-            children = list(body.bodies)
-            if len(children) != 1 or body.name in closed:
-                raise MechanismError(
-                    f"link '{body.name}' must have a mass and an inertia, because it moves with the joint "
-                    f"'{body.joints[0].name}'; only a massless link with a single child joint and no loop is supported"
-                )
-            _sink(spec, body, children[0])
-
-
-def _sink(spec: Any, body: Any, child: Any) -> None:
-    """Put the joints of a body before the joints of its child."""
-    X = rigid_frame(child.pos, of_quaternion(child.quat))
-    joints = [(joint, {name: np.copy(getattr(joint, name)) for name in OF_JOINTS}) for joint in body.joints]
-    for _, values in joints:
-        values["axis"] = X[:3, :3].T @ values["axis"]
-        values["pos"] = X[:3, :3].T @ (values["pos"] - X[:3, 3])
-    joints += [(joint, {name: np.copy(getattr(joint, name)) for name in OF_JOINTS}) for joint in child.joints]
-    names = [(joint.name, joint.type) for joint, _ in joints]
-    for joint, _ in joints:
-        spec.delete(joint)
-    for (name, kind), (_, values) in zip(names, joints, strict=True):
-        joint = child.add_joint()
-        joint.name, joint.type = name, kind
-        for attribute, value in values.items():
-            setattr(joint, attribute, value if value.ndim else value.item())
-
-
-def _rigid_mass(body: Any) -> float:
-    """Mass of a body and of the bodies that are fixed to it [kg]."""
-    return float(body.mass) + sum(_rigid_mass(child) for child in body.bodies if not list(child.joints))
-
-
-def _add_motors(document: _Document, spec: Any, loops: Loops) -> None:
+def _add_motors(document: XmlDocument, spec: Any, loops: Loops) -> None:
     """Motors of the joints that the loop file, the transmissions or ros2_control name, in this order."""
     known = [joint.name for joint in spec.joints]
     driven = dict(_driven(document))
@@ -385,7 +221,7 @@ def _add_motors(document: _Document, spec: Any, loops: Loops) -> None:
         motor.name, motor.gear[0] = driven.get(joint, (joint, 1.0))
 
 
-def _driven(document: _Document) -> Iterator[tuple[str, tuple[str, float]]]:
+def _driven(document: XmlDocument) -> Iterator[tuple[str, tuple[str, float]]]:
     """Joints with an actuator in the URDF, each with the name of the actuator and its gear."""
     for transmission in document.root.findall("transmission"):
         actuator = transmission.find("actuator")

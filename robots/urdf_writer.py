@@ -5,134 +5,28 @@ at their joints; bodies with several joints become chains of massless links.
 """
 
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from loopcheck.robots.arrays import Array
+from loopcheck.robots.carried import effort_of
 from loopcheck.robots.mechanism import (
     WORLD,
     Actuator,
     Body,
-    Closure,
-    CoordinateClosure,
-    EffortLimit,
     Joint,
     Mechanism,
     WeldClosure,
 )
-from loopcheck.robots.mjcf_writer import ON_JOINT, numbers
+from loopcheck.robots.mjcf_writer import numbers
 from loopcheck.robots.rigid_frames import angles_of, of_axis, rigid_frame
 
 WORLD_LINK = "world"
 """Name of the root link, which MuJoCo's reader takes for the world."""
-STANDARD = np.array([0.0, 0.0, -9.81])
-"""Gravity that readers of URDF assume [m/s²]: the format states none."""
 TYPES = {"slide": "prismatic", "ball": "revolute", "free": "floating"}
 NO_LIMIT = 1e3
 """Velocity limit of joints [rad/s or m/s]: the format requires a number, a mechanism has none."""
-
-
-class Carried(NamedTuple):
-    """The part of a mechanism that a format carries."""
-
-    mechanism: Mechanism
-    losses: tuple[str, ...]
-    """Elements that it does not carry, a sentence each."""
-
-
-def carried_by_urdf(mechanism: Mechanism) -> Carried:
-    """The part of a mechanism that a URDF with a loop file carries."""
-    losses: list[str] = []
-    joints = tuple(_carried_joint(joint) for joint in mechanism.joints)
-    lost = {
-        "rotor inertia (armature) of joints": [a.name for a in mechanism.joints if a.armature],
-        "springs of joints": [a.name for a in mechanism.joints if a.stiffness],
-        "dampers and dry friction of ball and free joints": [
-            a.name for a in mechanism.joints if a.kind in ("ball", "free") and (a.damping or a.friction)
-        ],
-        "gravity compensation of bodies": [body.name for body in mechanism.bodies if body.gravity_compensation],
-        "tendons": [tendon.name for tendon in mechanism.tendons],
-        "springs and dampers between points": [spring.name for spring in mechanism.point_springs],
-    }
-    actuators = _carried_actuators(mechanism)
-    lost["actuators of tendons, or a second actuator of a joint"] = _names(mechanism.actuators, actuators)
-    lost["effort limits that are not symmetric, of actuators"] = [
-        actuator.name for actuator in actuators if actuator.limits and _effort(actuator) is None
-    ]
-    closures = _carried_closures(mechanism)
-    lost["closures between joints that are not linear, or of tendons"] = _names(mechanism.closures, closures)
-    losses += [f"{what}: {', '.join(names)}" for what, names in lost.items() if names]
-    if not np.array_equal(mechanism.gravity, STANDARD):
-        losses.append(f"gravity {mechanism.gravity} m/s²; readers of URDF assume {STANDARD} m/s²")
-    if mechanism.wrenches:
-        losses.append("constant external wrenches")
-    if mechanism.keyframes:
-        losses.append(f"keyframes: {', '.join(mechanism.keyframes)} (no effect on the dynamics)")
-    kept = replace(
-        mechanism,
-        joints=joints,
-        bodies=tuple(replace(body, gravity_compensation=0.0) for body in mechanism.bodies),
-        actuators=tuple(_with_symmetric_limit(actuator) for actuator in actuators),
-        closures=closures,
-        tendons=(),
-        point_springs=(),
-        wrenches=(),
-        gravity=STANDARD,
-    )
-    return Carried(kept, tuple(losses))
-
-
-def _names(every: Sequence[Actuator] | Sequence[Closure], kept: Sequence[Actuator] | Sequence[Closure]) -> list[str]:
-    left = {element.name for element in kept}
-    return [element.name for element in every if element.name not in left]
-
-
-def _carried_joint(joint: Joint) -> Joint:
-    plain = replace(joint, armature=0.0, stiffness=0.0)
-    return plain if joint.kind in ("hinge", "slide") else replace(plain, damping=0.0, friction=0.0)
-
-
-def _carried_actuators(mechanism: Mechanism) -> tuple[Actuator, ...]:
-    """The first actuator of each joint."""
-    of_joints = [actuator for actuator in mechanism.actuators if actuator.coordinate.is_joint]
-    return tuple({actuator.coordinate.joints[0]: actuator for actuator in reversed(of_joints)}.values())[::-1]
-
-
-def _effort(actuator: Actuator) -> float | None:
-    """The symmetric effort limit of its joint [N or N m]; None without one."""
-    if not actuator.limits:
-        return None
-    low, high = max(limit.low for limit in actuator.limits), min(limit.high for limit in actuator.limits)
-    return abs(high * actuator.gear) if high > 0 and low == -high else None
-
-
-def _with_symmetric_limit(actuator: Actuator) -> Actuator:
-    effort = _effort(actuator)
-    limits = (
-        () if effort is None else (EffortLimit(ON_JOINT, -effort / abs(actuator.gear), effort / abs(actuator.gear)),)
-    )
-    return replace(actuator, limits=limits)
-
-
-def _carried_closures(mechanism: Mechanism) -> tuple[Closure, ...]:
-    """Closures between bodies, and the first linear closure of each joint."""
-    kept: list[Closure] = []
-    followers: set[int] = set()
-    for closure in mechanism.closures:
-        if not isinstance(closure, CoordinateClosure):
-            kept.append(closure)
-        elif _is_mimic(closure) and closure.follower.joints[0] not in followers:
-            followers.add(closure.follower.joints[0])
-            kept.append(closure)
-    return tuple(kept)
-
-
-def _is_mimic(closure: CoordinateClosure) -> bool:
-    is_linear = not np.any(closure.coefficients[2:])
-    return is_linear and closure.follower.is_joint and closure.leader is not None and closure.leader.is_joint
 
 
 @dataclass(slots=True)
@@ -184,7 +78,7 @@ def urdf_texts(mechanism: Mechanism) -> tuple[str, str]:
     """A URDF and its loop file.
 
     Args:
-        mechanism: The part that the format carries, see `carried_by_urdf`.
+        mechanism: The part that the format carries, see `loopcheck.robots.carried`.
     """
     import yaml
 
@@ -243,7 +137,7 @@ def _write_joint(writer: _Writer, joint: Joint, ends: tuple[str, str], X: Array)
     ET.SubElement(element, "axis", {"xyz": numbers(joint.axis) if joint.kind != "ball" else "1 0 0"})
     if joint.damping or joint.friction:
         ET.SubElement(element, "dynamics", {"damping": numbers([joint.damping]), "friction": numbers([joint.friction])})
-    effort = next((_effort(a) for a in writer.mechanism.actuators if a.coordinate.name == joint.name), None)
+    effort = next((effort_of(a) for a in writer.mechanism.actuators if a.coordinate.name == joint.name), None)
     limit = {} if joint.limits is None else dict(zip(("lower", "upper"), map(repr, joint.limits), strict=True))
     if limit or effort is not None or kind in ("revolute", "prismatic"):
         ET.SubElement(element, "limit", {**limit, "effort": numbers([effort or 0.0]), "velocity": numbers([NO_LIMIT])})

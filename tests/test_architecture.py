@@ -34,7 +34,8 @@ PACKAGES = {name: engines.engine(name).packages for name in engines.engine_names
 """What is imported in the folder of each engine only."""
 SHARED = {f"engines/{name}.py" for name in ("as_is", "equations", "forward", "inventory_fields", "simulation")}
 """Functions of all engines that the walk through the example names."""
-COMPILER = {("robots", f"{name}.py") for name in ("mjcf", "missing_files", "model_file", "spec_elements", "urdf")}
+COMPILED_BY = ("linkage", "mjcf", "missing_files", "model_file", "spec_elements", "urdf")
+COMPILER = {("robots", f"{name}.py") for name in COMPILED_BY}
 """Files that call MuJoCo's compiler."""
 FILES = [path for room in ALLOWED for path in sorted((HOUSE / room).rglob("*.py"))]
 """A test goes through all of them: one for each file and rule would take the suite longer to list than to run."""

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,14 +14,19 @@ from loopcheck.analytic.dynamics.powers import scale_of
 from loopcheck.analytic.kinematics.redundancy import contradiction
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.random_states import RandomStates, random_states
+from loopcheck.robots import carried
+from loopcheck.robots.arrays import JointPositions
+from loopcheck.robots.carried import Carried, carried_by
 from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError, OutputError
+from loopcheck.robots.linkage_from_mechanism import linkage_of
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.mjcf_writer import mjcf_text
 from loopcheck.robots.model_file import ModelFile, file_hash, files_of
 from loopcheck.robots.motion import Drive, Motion
 from loopcheck.robots.robot import Case
-from loopcheck.robots.urdf_writer import Carried, carried_by_urdf, urdf_texts
+from loopcheck.robots.sdf_writer import sdf_text
+from loopcheck.robots.urdf_writer import urdf_texts
 from loopcheck.validation.comparison import sources, tolerances
 from loopcheck.validation.comparison.conversion import AGREE, DISAGREE, INFORMATIONAL, MISSING, Proof, Row, proof
 from loopcheck.validation.comparison.targets import passive_case_of
@@ -39,8 +45,8 @@ class Format(NamedTuple):
 
     name: str
     carried: Callable[[Mechanism], Carried]
-    texts: Callable[[Mechanism, Path], Mapping[Path, str]]
-    """Files by path, of the carried part and the path of the model."""
+    texts: Callable[[Mechanism, Path, JointPositions], Mapping[Path, str]]
+    """Files by path, of the carried part, the path of the model, and a closed pose."""
     readers: str
     """Programs that read the file back."""
 
@@ -50,23 +56,33 @@ def _carried_by_mjcf(mechanism: Mechanism) -> Carried:
     return Carried(replace(mechanism, wrenches=()) if losses else mechanism, losses)
 
 
-def _mjcf_files(mechanism: Mechanism, path: Path) -> dict[Path, str]:
+def _mjcf_files(mechanism: Mechanism, path: Path, _: JointPositions) -> dict[Path, str]:
     return {path: mjcf_text(mechanism)}
 
 
-def _urdf_files(mechanism: Mechanism, path: Path) -> dict[Path, str]:
+def _urdf_files(mechanism: Mechanism, path: Path, _: JointPositions) -> dict[Path, str]:
     urdf, loops = urdf_texts(mechanism)
     return {path: urdf, path.with_suffix(".yaml"): loops}
+
+
+def _sdf_files(mechanism: Mechanism, path: Path, closed: JointPositions) -> dict[Path, str]:
+    return {path: sdf_text(replace(linkage_of(mechanism, closed), path=path))}
 
 
 MJCF = Format("MJCF", _carried_by_mjcf, _mjcf_files, "MuJoCo reads tree and loops")
 URDF = Format(
     "URDF with loop file",
-    carried_by_urdf,
+    partial(carried_by, carried.URDF),
     _urdf_files,
     "MuJoCo's reader of URDF reads the tree; loopcheck adds the loops, because no engine reads them",
 )
-FORMATS: Mapping[str, Format] = {".xml": MJCF, ".mjcf": MJCF, ".urdf": URDF}
+SDF = Format(
+    "SDF",
+    partial(carried_by, carried.SDF),
+    _sdf_files,
+    "loopcheck reads tree and loops, because no engine here reads loops of SDF",
+)
+FORMATS: Mapping[str, Format] = {".xml": MJCF, ".mjcf": MJCF, ".urdf": URDF, ".sdf": SDF}
 """Formats by the suffix of the output."""
 
 
@@ -97,21 +113,21 @@ def convert(target: str, out: Path, *, lossless: bool, seed: int) -> Conversion:
         raise NotFoundError("suffix of the output", out.suffix, FORMATS)
     _want_new(out, [Path(target)])
     form, case = FORMATS[out.suffix.lower()], passive_case_of(target)
-    carried, losses = form.carried(case.mechanism)
+    kept, losses = form.carried(case.mechanism)
     if lossless and losses:
         raise MechanismError(f"{out}: --lossless: {form.name} does not carry {'; '.join(losses)}")
-    files = {path.absolute(): text for path, text in form.texts(carried, out).items()}
+    states = random_states(kept, case.guess, count=SAMPLES, seed=seed)
+    files = {path.absolute(): text for path, text in form.texts(kept, out, states.start).items()}
     for path in files:
         _want_new(path, files_of(case.mechanism.model.path))
-    states = random_states(carried, case.guess, count=SAMPLES, seed=seed)
     proof_file = out.absolute().with_suffix(".proof.json")
     try:
         proof_file.parent.mkdir(parents=True, exist_ok=True)
         for path, text in files.items():
             path.write_text(text, encoding="utf-8")
         converted = replace(case, mechanism=read_mechanism(ModelFile(path=out.absolute())))
-        result = proof(case.mechanism, carried, converted.mechanism, states, losses)
-        result = replace(result, rows=(*result.rows, *_by_engine(result, carried, converted, states)))
+        result = proof(case.mechanism, kept, converted.mechanism, states, losses)
+        result = replace(result, rows=(*result.rows, *_by_engine(result, kept, converted, states)))
         record = {
             "schema": SCHEMA,
             "exit_status": result.status,

@@ -36,6 +36,8 @@ class RandomStates:
     """Accelerations that keep them closed."""
     N: Array
     """Motions that keep them closed, a column each, orthonormal in unit rates [m or rad], shape (nt, nv, dof)."""
+    start: JointPositions
+    """The closed pose around which the poses lie, shape (nq,)."""
     distance: float
     """Smallest singular value of the closures and of the actuation that counts, over all states [-]."""
 
@@ -80,7 +82,7 @@ def random_states(mechanism: Mechanism, guess: JointPositions, *, count: int, se
     state = State(mechanism=mechanism, q=q, qd=qd)
     bias = solve_dependent(state.Phi * units, state.Phi_dot @ qd[..., None])[..., 0] * units
     qdd = bias + (N @ accelerations[..., None])[..., 0]
-    return RandomStates(q=q, qd=qd, qdd=qdd, N=N, distance=float(distances[:count].min()))
+    return RandomStates(q=q, qd=qd, qdd=qdd, N=N, start=start, distance=float(distances[:count].min()))
 
 
 def _start(mechanism: Mechanism, guess: Array, where: str) -> Array:

@@ -13,13 +13,16 @@ import pytest
 from loopcheck.analytic.kinematics.inertia import inertia_matrix
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.random_states import RandomStates, random_states
+from loopcheck.robots.carried import SDF, URDF, Features, carried_by
+from loopcheck.robots.linkage_from_mechanism import linkage_of
 from loopcheck.robots.mechanism import ConnectClosure, EffortLimit, Mechanism
 from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.mjcf_writer import mjcf_text
 from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.rigid_frames import angles_of, of_angles, of_axis
 from loopcheck.robots.robot import modes
-from loopcheck.robots.urdf_writer import carried_by_urdf, urdf_texts
+from loopcheck.robots.sdf_writer import sdf_text
+from loopcheck.robots.urdf_writer import urdf_texts
 from loopcheck.validation.comparison.conversion import LIMIT, Proof, proof
 from tests.urdf_models import DIALECTS, write_urdf
 from tests.validation.conftest import Command
@@ -35,8 +38,8 @@ def model(name: str) -> Mechanism:
 
 
 @cache
-def states(name: str, *, in_urdf: bool = False) -> RandomStates:
-    mechanism = carried_by_urdf(model(name)).mechanism if in_urdf else model(name)
+def states(name: str, features: Features | None = None) -> RandomStates:
+    mechanism = carried_by(features, model(name)).mechanism if features else model(name)
     return random_states(mechanism, next(iter(modes(mechanism).values())), count=COUNT, seed=1)
 
 
@@ -55,16 +58,20 @@ def test_a_round_trip_keeps_the_dynamics(name: str, tmp_path: Path) -> None:
     original = model(name)
     by_mjcf = read(tmp_path / "m.xml", mjcf_text(original))
     assert worst(proof(original, original, by_mjcf, states(name), ())) < 1e-13
-    carried, losses = carried_by_urdf(original)
+    for_sdf, losses = carried_by(SDF, original)
+    closed = states(name, SDF)
+    by_sdf = read(tmp_path / "s.sdf", sdf_text(linkage_of(for_sdf, closed.start)))
+    assert worst(proof(original, for_sdf, by_sdf, closed, losses)) < 1e-13
+    carried, losses = carried_by(URDF, original)
     urdf, loops = urdf_texts(carried)
     (tmp_path / "u.yaml").write_text(loops, encoding="utf-8")
     by_urdf = read(tmp_path / "u.urdf", urdf)
-    assert worst(proof(original, carried, by_urdf, states(name, in_urdf=True), losses)) < 1e-13
+    assert worst(proof(original, carried, by_urdf, states(name, URDF), losses)) < 1e-13
 
 
 def test_pinocchio_reads_the_same_tree_from_the_written_urdf() -> None:
     pinocchio = pytest.importorskip("pinocchio")
-    carried = carried_by_urdf(model("four_bar")).mechanism
+    carried = carried_by(URDF, model("four_bar")).mechanism
     tree = pinocchio.buildModelFromXML(urdf_texts(carried)[0])
     q = np.array([0.3, -0.8, 0.5])
     names = [tree.names[k] for k in range(1, tree.njoints)]
@@ -185,7 +192,7 @@ def test_urdf_becomes_mjcf(loopcheck: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("out", "message"),
     [
-        ("model.dae", "unknown suffix of the output: '.dae'. Known: .xml, .mjcf, .urdf"),
+        ("model.dae", "unknown suffix of the output: '.dae'. Known: .xml, .mjcf, .urdf, .sdf"),
         ("model.urdf", "must not be a file of the input. Name another output"),
     ],
 )

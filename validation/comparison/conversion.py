@@ -143,6 +143,7 @@ def _states_in(other: Mechanism, mechanism: Mechanism, states: RandomStates) -> 
         qd=states.qd[:, of_dofs],
         qdd=states.qdd[:, of_dofs],
         N=states.N[:, of_dofs],
+        start=states.start[of_q],
         distance=states.distance,
     )
 

@@ -114,7 +114,7 @@ def command(
       loopcheck tune tuned.xml --verify certificate.json
     """
     from loopcheck.robots.catalogue import want_files, want_targets
-    from loopcheck.robots.urdf import want_mjcf
+    from loopcheck.robots.formats import want_mjcf
     from loopcheck.validation.comparison.targets import case_of
 
     want_targets([target])

@@ -1,0 +1,101 @@
+"""An XML file of a model, with the line of each element for messages."""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from xml.parsers.expat import ExpatError, ParserCreate
+
+import numpy as np
+
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import MechanismError
+
+HEAD = 4096
+"""Length of the beginning of a file in which its root element is looked for [byte]."""
+
+
+@dataclass(frozen=True, slots=True)
+class XmlDocument:
+    """An XML file with the line of each element."""
+
+    path: Path
+    root: ET.Element
+    lines: Mapping[ET.Element, int]
+
+    def where(self, element: ET.Element) -> str:
+        """File, line, kind and name of an element."""
+        return f"{self.path}:{self.lines[element]}: {element.tag} '{element.get('name', '')}'"
+
+    def text_of(self, element: ET.Element, child: str, attribute: str) -> str:
+        """An attribute of a child element.
+
+        Raises:
+            MechanismError: If it is missing.
+        """
+        found = element.find(child)
+        if found is None or not found.get(attribute):
+            raise MechanismError(f"{self.where(element)}: must have <{child} {attribute}=...>")
+        return str(found.get(attribute))
+
+    def numbers(self, element: ET.Element, name: str, text: str | None, default: Array) -> Array:
+        """Finite numbers in a text, as many as by default.
+
+        Args:
+            element: The element with the text, for the message.
+            name: Name of the numbers in the message.
+            default: The numbers of a missing text [any unit], shape (n,).
+
+        Raises:
+            MechanismError: If the text has something else.
+        """
+        try:
+            values = np.array([float(part) for part in text.split()]) if text and text.strip() else default
+        except ValueError:
+            values = np.zeros(0)
+        if values.shape != default.shape or not np.isfinite(values).all():
+            count = "a finite number" if len(default) == 1 else f"{len(default)} finite numbers"
+            raise MechanismError(f"{self.where(element)}: {name} must have {count}, got '{text}'")
+        return values
+
+
+def has_root(path: Path, root: str) -> bool:
+    """Whether an XML file begins with a root element of some name."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return f"<{root}".encode() in file.read(HEAD)
+
+
+def read_xml(path: Path, root: str, format: str) -> XmlDocument:
+    """Read an XML file.
+
+    Args:
+        root: Name of its root element.
+        format: Name of the format, for messages.
+
+    Raises:
+        MechanismError: If it is not XML, has another root element, or is not expanded from xacro.
+    """
+    builder, parser = ET.TreeBuilder(), ParserCreate()
+    lines: dict[ET.Element, int] = {}
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        lines[builder.start(tag, attributes)] = parser.CurrentLineNumber
+
+    parser.StartElementHandler, parser.EndElementHandler = start, builder.end
+    parser.CharacterDataHandler = builder.data
+    try:
+        parser.Parse(path.read_bytes(), True)
+    except (OSError, ExpatError) as error:
+        raise MechanismError(f"{path}: must be a readable XML file: {error}") from error
+    element = builder.close()
+    if element.tag != root:
+        raise MechanismError(f"{path}: the root element of {format} must be <{root}>, got <{element.tag}>")
+    xacro = next((part for part in element.iter() if part.tag.startswith("xacro:")), None)
+    if xacro is not None:
+        raise MechanismError(
+            f"{path}:{lines[xacro]}: xacro must be expanded, got <{xacro.tag}>. Run: xacro {path.name} > expanded"
+            f"{path.suffix}"
+        )
+    return XmlDocument(path, element, lines)

@@ -1,0 +1,165 @@
+"""SDF with loops becomes the mechanism that it describes; likely mistakes get one line."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from loopcheck.analytic.dynamics.noc import needed_efforts
+from loopcheck.analytic.kinematics.inertia import inertia_matrix
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.motion.assembly import assemble
+from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.mjcf_patch import Patch, patched
+from loopcheck.robots.model_file import ModelFile
+from loopcheck.robots.motion import Drive
+from tests.planar_four_bar import START, law, needed
+from tests.sdf_models import DRIVE, JOINTS, LINKS, LOOP, hinge, sdf, write_sdf
+
+RATE = 7.0
+"""Angular rate of the motion [rad/s]."""
+
+
+def read(path: Path) -> Mechanism:
+    return read_mechanism(ModelFile(path=path))
+
+
+def four_bar_error(mechanism: Mechanism) -> float:
+    """Largest error of the crank's torque against the closed form, relative to its peak."""
+
+    def crank(t: np.ndarray) -> Drive:
+        q, qd, qdd = (np.array(column)[:, None] for column in zip(*(law(float(x), RATE) for x in t), strict=True))
+        return Drive(q=q - START, qd=qd, qdd=qdd)
+
+    t = np.linspace(0.0, 0.8, 9)
+    motion = assemble(mechanism, crank, np.zeros(mechanism.nq), t, drives=mechanism.drives, where="four-bar")
+    effort = needed_efforts(State(mechanism=mechanism, q=motion.q, qd=motion.qd), motion.qdd).effort[:, 0]
+    expected = np.array([needed(float(x), RATE) for x in t])
+    return float(np.abs(effort - expected).max() / np.abs(expected).max())
+
+
+AXIS = "<axis><xyz>0 0 1</xyz></axis>"
+SPRING = "<dynamics><spring_stiffness>1e-9</spring_stiffness></dynamics></axis>"
+OLD = re.sub(' expressed_in="[^"]*"', "", sdf().replace("1.9", "1.6"))
+MODELS = {
+    "frames": sdf(),
+    "loop first": sdf(LINKS + LOOP + JOINTS + DRIVE),
+    "nested model": sdf(
+        f'<model name="inner">{LINKS}{JOINTS}</model>'
+        + LOOP.replace("coupler<", "inner::coupler<").replace(">end<", ">inner::end<").replace("__model__", "inner")
+        + DRIVE.replace("crank_joint", "inner::crank_joint")
+    ),
+    "old axes": OLD.replace(AXIS, AXIS.replace("</axis>", "<use_parent_model_frame>1</use_parent_model_frame></axis>")),
+    "a loop with a spring": sdf(LINKS + JOINTS + LOOP.replace("</axis>", SPRING) + DRIVE),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_efforts_are_those_of_the_closed_form(name: str, tmp_path: Path) -> None:
+    mechanism = read(write_sdf(tmp_path, MODELS[name]))
+    assert four_bar_error(mechanism) < (1e-8 if "spring" in name else 1e-12)
+
+
+def test_a_joint_in_a_loop_keeps_its_spring(tmp_path: Path) -> None:
+    mechanism = read(write_sdf(tmp_path, MODELS["a loop with a spring"]))
+    stiffness = {joint.name: joint.stiffness for joint in mechanism.joints}
+    assert stiffness["loop"] == 1e-9
+    assert mechanism.nv == 4
+
+
+def test_drake_reads_the_same_tree(tmp_path: Path) -> None:
+    """Drake refuses looped SDF, and a frame of another link as the child of a joint; it reads the tree."""
+    drake = pytest.importorskip("pydrake.multibody.parsing")
+    plants = pytest.importorskip("pydrake.multibody.plant")
+    path = write_sdf(tmp_path, sdf(LINKS + JOINTS + DRIVE))
+    plant = plants.MultibodyPlant(0.0)
+    drake.Parser(plant).AddModels(str(path))
+    plant.Finalize()
+    mechanism = read(path)
+    q = {"crank_joint": 0.3, "coupler_joint": -0.8, "rocker_joint": 0.5}
+    context = plant.CreateDefaultContext()
+    for name, value in q.items():
+        plant.GetJointByName(name).set_angle(context, value)
+    M = plant.CalcMassMatrix(context)
+    places = [plant.GetJointByName(joint.name).velocity_start() for joint in mechanism.joints]
+    state = State.at_rest(mechanism, np.array([[q[joint.name] for joint in mechanism.joints]]))
+    assert inertia_matrix(state)[0] == pytest.approx(M[np.ix_(places, places)], abs=1e-13)
+
+
+def test_a_model_that_nothing_holds_floats(tmp_path: Path) -> None:
+    joints = JOINTS.replace("<parent>world", "<parent>ground")
+    ground = '<link name="ground"><pose relative_to="base">0 0 0 0 0 0</pose></link>'
+    mechanism = read(write_sdf(tmp_path, sdf(LINKS + ground + joints + LOOP)))
+    assert [joint.kind for joint in mechanism.joints].count("free") == 1
+    assert mechanism.nv == 9
+    wall = "<model name='x'><static>1</static><link name='wall'/></model></world>"
+    static = read(write_sdf(tmp_path, sdf(LINKS + JOINTS + LOOP).replace("</world>", wall)))
+    assert static.nv == 3
+    assert {body.name for body in static.bodies} >= {"x::wall", "m::crank"}
+
+
+def test_limits_springs_and_friction_are_read(tmp_path: Path) -> None:
+    axis = (
+        "<axis><xyz>0 0 2</xyz><limit><lower>-1</lower><upper>2</upper><effort>5</effort></limit><dynamics>"
+        "<damping>0.1</damping><friction>0.2</friction><spring_stiffness>3</spring_stiffness>"
+        "<spring_reference>0.4</spring_reference></dynamics></axis>"
+    )
+    joints = JOINTS.replace("<axis><xyz>0 0 1</xyz></axis>", axis, 1)
+    mechanism = read(write_sdf(tmp_path, sdf(LINKS + joints + LOOP + DRIVE)))
+    joint = next(joint for joint in mechanism.joints if joint.name == "crank_joint")
+    assert (joint.limits, joint.damping, joint.friction, joint.stiffness) == ((-1.0, 2.0), 0.1, 0.2, 3.0)
+    assert joint.spring_reference == pytest.approx([0.4])
+    assert [(limit.low, limit.high) for limit in mechanism.actuators[0].limits] == [(-5.0, 5.0)]
+
+
+def test_a_file_without_a_world_has_the_gravity_of_the_format(tmp_path: Path) -> None:
+    text = sdf().replace('<world name="w"><gravity>0 0 -9.81</gravity>', "").replace("</world>", "")
+    mechanism = read(write_sdf(tmp_path, text))
+    assert mechanism.gravity == pytest.approx([0, 0, -9.8])
+    assert any("gravity is the default of the format" in note for note in mechanism.left_out)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (sdf(LINKS + "<include><uri>model://arm</uri></include>"), r"included models must be expanded. Run: gz sdf -p"),
+        (sdf("<xacro:bar/>"), "xacro must be expanded, got <xacro:bar>"),
+        (
+            sdf(LINKS + hinge("j", "crnk", "coupler")),
+            r"unknown frame at .*model.sdf:\d+: joint 'j': 'crnk'. Did you mean",
+        ),
+        (
+            sdf(LINKS + JOINTS.replace("revolute", "screw", 1)),
+            r"unknown type of joint at .*joint 'crank_joint': 'screw'",
+        ),
+        (
+            sdf(LINKS.replace('relative_to="crank"', 'relative_to="krank"') + JOINTS),
+            r"unknown frame at .*link 'coupler': 'm::krank'",
+        ),
+        (
+            sdf(LINKS.replace('relative_to="base">0 0 0 0 0', 'relative_to="coupler">0 0 0 0 0', 1) + JOINTS),
+            "frames must not depend on each other in a circle",
+        ),
+        (sdf(LINKS.replace("<mass>", "<mass>x", 1) + JOINTS), r"link 'crank': mass must have a finite number, got 'x"),
+        (
+            sdf(LINKS + JOINTS + DRIVE.replace("crank_joint", "crank_jont")),
+            r"unknown joint at .*plugin.*'m::crank_jont'",
+        ),
+        (sdf(LINKS.replace("<inertial>", '<inertial auto="true">', 1)), "the inertia must be stated"),
+        (sdf(LINKS + LINKS), "names of links, joints and frames must be unique"),
+        ("<sdf version='1.9'></sdf>", "must have a <model>, got none"),
+        ("<robot/>", "the root element of an SDF must be <sdf>, got <robot>"),
+    ],
+)
+def test_likely_mistakes_get_one_line(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(HarnessError) as refused:
+        read(write_sdf(tmp_path, text))
+    assert re.search(message, str(refused.value)), refused.value
+
+
+def test_settings_are_not_written_into_an_sdf(tmp_path: Path) -> None:
+    with pytest.raises(HarnessError, match="settings of a simulation must be written into an MJCF, got an SDF"):
+        patched(ModelFile(path=write_sdf(tmp_path)), Patch(option={"timestep": "0.001"}, equalities={}), 1)
