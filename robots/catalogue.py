@@ -7,7 +7,7 @@ from loopcheck.robots.errors import MechanismError, NotFoundError, OutputError
 
 CATALOGUE = Path(__file__).parent
 ROBOT_FILE = "robot.toml"
-MODEL_SUFFIXES = frozenset({".xml", ".mjcf", ".urdf", ".sdf", ".world"})
+MODEL_SUFFIXES = frozenset({".xml", ".mjcf", ".urdf", ".sdf", ".world", ".usd", ".usda", ".usdc", ".usdz"})
 
 
 def names() -> tuple[str, ...]:

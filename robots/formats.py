@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.sdf import is_sdf, left_out_of_sdf, sdf_spec
 from loopcheck.robots.urdf import files_of_urdf, is_urdf, left_out_of, urdf_spec
+from loopcheck.robots.usd import files_of_usd, is_usd, left_out_of_usd, usd_spec
 
 
 class ModelFormat(NamedTuple):
@@ -31,6 +32,7 @@ def _alone(path: Path) -> tuple[Path, ...]:
 FORMATS = (
     ModelFormat("a URDF", is_urdf, urdf_spec, files_of_urdf, left_out_of),
     ModelFormat("an SDF", is_sdf, sdf_spec, _alone, left_out_of_sdf),
+    ModelFormat("a USD", is_usd, usd_spec, files_of_usd, left_out_of_usd),
 )
 
 

@@ -1,7 +1,8 @@
 """Conversion of a model to another format: write, read back, prove."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -27,10 +28,13 @@ from loopcheck.robots.motion import Drive, Motion
 from loopcheck.robots.robot import Case
 from loopcheck.robots.sdf_writer import sdf_text
 from loopcheck.robots.urdf_writer import urdf_texts
+from loopcheck.robots.usd_writer import usd_text, write_without_doubles
 from loopcheck.validation.comparison import sources, tolerances
 from loopcheck.validation.comparison.conversion import AGREE, DISAGREE, INFORMATIONAL, MISSING, Proof, Row, proof
 from loopcheck.validation.comparison.targets import passive_case_of
 
+FLOATS = 2e-6
+"""Largest error of a quantity from the floats of a format, relative to its scale [-]."""
 SAMPLES = 100
 """Number of random closed states."""
 UNFIT = 100.0
@@ -49,6 +53,8 @@ class Format(NamedTuple):
     """Files by path, of the carried part, the path of the model, and a closed pose."""
     readers: str
     """Programs that read the file back."""
+    write_rounded: Callable[[Path, Path], None] | None = None
+    """Writes a copy of the file with standard attributes alone, if loopcheck adds digits to them."""
 
 
 def _carried_by_mjcf(mechanism: Mechanism) -> Carried:
@@ -69,6 +75,10 @@ def _sdf_files(mechanism: Mechanism, path: Path, closed: JointPositions) -> dict
     return {path: sdf_text(replace(linkage_of(mechanism, closed), path=path))}
 
 
+def _usd_files(mechanism: Mechanism, path: Path, closed: JointPositions) -> dict[Path, str]:
+    return {path: usd_text(replace(linkage_of(mechanism, closed), path=path))}
+
+
 MJCF = Format("MJCF", _carried_by_mjcf, _mjcf_files, "MuJoCo reads tree and loops")
 URDF = Format(
     "URDF with loop file",
@@ -82,7 +92,14 @@ SDF = Format(
     _sdf_files,
     "loopcheck reads tree and loops, because no engine here reads loops of SDF",
 )
-FORMATS: Mapping[str, Format] = {".xml": MJCF, ".mjcf": MJCF, ".urdf": URDF, ".sdf": SDF}
+USD = Format(
+    "USD",
+    partial(carried_by, carried.USD),
+    _usd_files,
+    "loopcheck reads tree and loops through usd-core, from the double beside each standard attribute",
+    write_without_doubles,
+)
+FORMATS: Mapping[str, Format] = {".xml": MJCF, ".mjcf": MJCF, ".urdf": URDF, ".sdf": SDF, ".usda": USD, ".usd": USD}
 """Formats by the suffix of the output."""
 
 
@@ -127,7 +144,8 @@ def convert(target: str, out: Path, *, lossless: bool, seed: int) -> Conversion:
             path.write_text(text, encoding="utf-8")
         converted = replace(case, mechanism=read_mechanism(ModelFile(path=out.absolute())))
         result = proof(case.mechanism, kept, converted.mechanism, states, losses)
-        result = replace(result, rows=(*result.rows, *_by_engine(result, kept, converted, states)))
+        rounded = _rounded(form, out, kept, states) if form.write_rounded else ()
+        result = replace(result, rows=(*result.rows, *_by_engine(result, kept, converted, states), *rounded))
         record = {
             "schema": SCHEMA,
             "exit_status": result.status,
@@ -145,6 +163,17 @@ def convert(target: str, out: Path, *, lossless: bool, seed: int) -> Conversion:
     except OSError as error:
         raise OutputError(f"{out}: cannot be written: {error.strerror}") from error
     return Conversion(target=target, files=tuple(files), proof_file=proof_file, result=result)
+
+
+def _rounded(form: Format, out: Path, kept: Mechanism, states: RandomStates) -> Iterator[Row]:
+    """The comparison with the output as other programs read it, from standard attributes alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / out.name
+        if form.write_rounded is not None:
+            form.write_rounded(out, copy)
+        result = proof(kept, kept, read_mechanism(ModelFile(path=copy)), states, (), FLOATS)
+    for row in result.rows:
+        yield row._replace(quantity=f"from floats: {row.quantity}")
 
 
 def _want_new(out: Path, inputs: Iterable[Path]) -> None:

@@ -6,39 +6,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from loopcheck.analytic.dynamics.noc import needed_efforts
 from loopcheck.analytic.kinematics.inertia import inertia_matrix
 from loopcheck.analytic.kinematics.state import State
-from loopcheck.analytic.motion.assembly import assemble
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.mjcf_patch import Patch, patched
 from loopcheck.robots.model_file import ModelFile
-from loopcheck.robots.motion import Drive
-from tests.planar_four_bar import START, law, needed
+from tests.four_bar_efforts import four_bar_error
 from tests.sdf_models import DRIVE, JOINTS, LINKS, LOOP, hinge, sdf, write_sdf
-
-RATE = 7.0
-"""Angular rate of the motion [rad/s]."""
 
 
 def read(path: Path) -> Mechanism:
     return read_mechanism(ModelFile(path=path))
-
-
-def four_bar_error(mechanism: Mechanism) -> float:
-    """Largest error of the crank's torque against the closed form, relative to its peak."""
-
-    def crank(t: np.ndarray) -> Drive:
-        q, qd, qdd = (np.array(column)[:, None] for column in zip(*(law(float(x), RATE) for x in t), strict=True))
-        return Drive(q=q - START, qd=qd, qdd=qdd)
-
-    t = np.linspace(0.0, 0.8, 9)
-    motion = assemble(mechanism, crank, np.zeros(mechanism.nq), t, drives=mechanism.drives, where="four-bar")
-    effort = needed_efforts(State(mechanism=mechanism, q=motion.q, qd=motion.qd), motion.qdd).effort[:, 0]
-    expected = np.array([needed(float(x), RATE) for x in t])
-    return float(np.abs(effort - expected).max() / np.abs(expected).max())
 
 
 AXIS = "<axis><xyz>0 0 1</xyz></axis>"

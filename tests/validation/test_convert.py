@@ -13,7 +13,7 @@ import pytest
 from loopcheck.analytic.kinematics.inertia import inertia_matrix
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.random_states import RandomStates, random_states
-from loopcheck.robots.carried import SDF, URDF, Features, carried_by
+from loopcheck.robots.carried import SDF, URDF, USD, Features, carried_by
 from loopcheck.robots.linkage_from_mechanism import linkage_of
 from loopcheck.robots.mechanism import ConnectClosure, EffortLimit, Mechanism
 from loopcheck.robots.mjcf import read_mechanism
@@ -23,7 +23,9 @@ from loopcheck.robots.rigid_frames import angles_of, of_angles, of_axis
 from loopcheck.robots.robot import modes
 from loopcheck.robots.sdf_writer import sdf_text
 from loopcheck.robots.urdf_writer import urdf_texts
+from loopcheck.robots.usd_writer import usd_text, write_without_doubles
 from loopcheck.validation.comparison.conversion import LIMIT, Proof, proof
+from loopcheck.validation.converting import FLOATS
 from tests.urdf_models import DIALECTS, write_urdf
 from tests.validation.conftest import Command
 
@@ -67,6 +69,20 @@ def test_a_round_trip_keeps_the_dynamics(name: str, tmp_path: Path) -> None:
     (tmp_path / "u.yaml").write_text(loops, encoding="utf-8")
     by_urdf = read(tmp_path / "u.urdf", urdf)
     assert worst(proof(original, carried, by_urdf, states(name, URDF), losses)) < 1e-13
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_a_round_trip_through_usd_keeps_doubles_and_floats(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("pxr")
+    original = model(name)
+    for_usd, losses = carried_by(USD, original)
+    closed = states(name, USD)
+    text = usd_text(linkage_of(for_usd, closed.start))
+    by_usd = read(tmp_path / "u.usda", text)
+    assert worst(proof(original, for_usd, by_usd, closed, losses)) < 1e-13
+    write_without_doubles(tmp_path / "u.usda", tmp_path / "f.usda")
+    by_floats = read_mechanism(ModelFile(path=tmp_path / "f.usda"))
+    assert 1e-9 < worst(proof(original, for_usd, by_floats, closed, losses, FLOATS)) < FLOATS
 
 
 def test_pinocchio_reads_the_same_tree_from_the_written_urdf() -> None:
@@ -192,7 +208,7 @@ def test_urdf_becomes_mjcf(loopcheck: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("out", "message"),
     [
-        ("model.dae", "unknown suffix of the output: '.dae'. Known: .xml, .mjcf, .urdf, .sdf"),
+        ("model.dae", "unknown suffix of the output: '.dae'. Known: .xml, .mjcf, .urdf, .sdf, .usda, .usd"),
         ("model.urdf", "must not be a file of the input. Name another output"),
     ],
 )

@@ -52,7 +52,12 @@ class Proof:
 
 
 def proof(
-    original: Mechanism, carried: Mechanism, converted: Mechanism, states: RandomStates, losses: Sequence[str]
+    original: Mechanism,
+    carried: Mechanism,
+    converted: Mechanism,
+    states: RandomStates,
+    losses: Sequence[str],
+    limit: float = LIMIT,
 ) -> Proof:
     """Compare a converted mechanism with the part of the original that its format carries.
 
@@ -62,22 +67,24 @@ def proof(
         converted: The mechanism that was read back.
         states: Closed states of `carried`.
         losses: Elements of the original that are not carried.
+        limit: Largest error of a quantity relative to its scale, and growth of the loop gap if above `GAP` [-].
     """
-    rows = [*_names(carried, converted), *_limits(carried, converted)]
+    rows = [*_names(carried, converted), *_limits(carried, converted, limit)]
     if all(row.verdict == AGREE for row in rows[:1]):
-        rows += _dynamics(carried, converted, states)
+        rows += _dynamics(carried, converted, states, limit)
     else:
-        rows += [Row(name, float("nan"), LIMIT, MISSING, "joints differ") for name in QUANTITIES]
+        rows += [Row(name, float("nan"), limit, MISSING, "joints differ") for name in QUANTITIES]
     return Proof(rows=tuple(rows), losses=tuple(losses), effect=_effect(original, carried, states))
 
 
-def _dynamics(carried: Mechanism, converted: Mechanism, states: RandomStates) -> Iterator[Row]:
+def _dynamics(carried: Mechanism, converted: Mechanism, states: RandomStates, limit: float) -> Iterator[Row]:
     mine = State(mechanism=carried, q=states.q, qd=states.qd)
     moved = _states_in(converted, carried, states)
     before, open_by = (float(np.abs(state.gap).max(initial=0.0)) for state in (mine, State.at_rest(converted, moved.q)))
     q, after = close_batch(converted, moved.q, np.ones(converted.nv, dtype=bool))
     note = f"{before:.1e} in the input, {float(after.max(initial=0.0)):.1e} after closing again"
-    yield Row("loop gap", open_by, GAP + before, AGREE if open_by <= GAP + before else DISAGREE, note)
+    allowed = max(GAP, limit) + before
+    yield Row("loop gap", open_by, allowed, AGREE if open_by <= allowed else DISAGREE, note)
     theirs = State(mechanism=converted, q=q, qd=moved.qd)
     pairs = ((mine, states.qdd, states.N), (theirs, moved.qdd, moved.N))
     for name, quantity in QUANTITIES.items():
@@ -85,14 +92,14 @@ def _dynamics(carried: Mechanism, converted: Mechanism, states: RandomStates) ->
         if not left.size:
             continue
         if left.shape != right.shape:
-            yield Row(name, float("nan"), LIMIT, DISAGREE, f"{left.shape[1:]} and {right.shape[1:]} entries")
+            yield Row(name, float("nan"), limit, DISAGREE, f"{left.shape[1:]} and {right.shape[1:]} entries")
             continue
-        yield _row(name, left, right, scale)
+        yield _row(name, left, right, scale, limit)
 
 
-def _row(name: str, left: Array, right: Array, scale: Array) -> Row:
+def _row(name: str, left: Array, right: Array, scale: Array, limit: float = LIMIT) -> Row:
     error = float(np.max(np.abs(left - right) / np.maximum(scale, np.finfo(float).tiny), initial=0.0))
-    return Row(name, error, LIMIT, AGREE if error <= LIMIT else DISAGREE)
+    return Row(name, error, limit, AGREE if error <= limit else DISAGREE)
 
 
 def _reduced_inertia(state: State, _: AccelerationSeries, N: Array) -> tuple[Array, Array]:
@@ -162,15 +169,15 @@ def _names(carried: Mechanism, converted: Mechanism) -> Iterator[Row]:
         yield Row(f"names and kinds of {what}", 0.0, 0.0, DISAGREE if note else AGREE, note)
 
 
-def _limits(carried: Mechanism, converted: Mechanism) -> Iterator[Row]:
+def _limits(carried: Mechanism, converted: Mechanism, limit: float) -> Iterator[Row]:
     for what, of in (("joints", _joint_limits), ("actuators", _effort_limits)):
         left, right = of(carried), of(converted)
         differing = [
             name
             for name in {*left, *right}
-            if not np.allclose(left.get(name, (np.nan,) * 2), right.get(name, (np.nan,) * 2), rtol=LIMIT, atol=0)
+            if not np.allclose(left.get(name, (np.nan,) * 2), right.get(name, (np.nan,) * 2), rtol=limit, atol=0)
         ]
-        yield Row(f"limits of {what}", 0.0, LIMIT, DISAGREE if differing else AGREE, ", ".join(sorted(differing)))
+        yield Row(f"limits of {what}", 0.0, limit, DISAGREE if differing else AGREE, ", ".join(sorted(differing)))
 
 
 def _joint_limits(mechanism: Mechanism) -> dict[str, tuple[float, float]]:
