@@ -15,7 +15,7 @@ import numpy as np
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import MechanismError, NotFoundError
 from loopcheck.robots.loop_files import Loop
-from loopcheck.robots.rigid_frames import quaternion, rigid_frame
+from loopcheck.robots.rigid_frames import of_axis, quaternion, rigid_frame
 from loopcheck.robots.spec_elements import add_motor, add_polynomial
 from loopcheck.robots.spec_loops import close, joints_between, sink_joints
 
@@ -25,8 +25,10 @@ HOME = "home"
 """Name of the keyframe with the pose of the file."""
 UNLIMITED = 1e16
 """Limit of a joint that has a limit on its other side only [m or rad], as SDF states it."""
+BALL = np.array([1.0, 0.0, 0.0, 0.0])
+"""Position of a ball at zero [-]."""
 SAME = 1e-9
-"""Largest position of a joint in the pose of the file that counts as zero [m or rad]."""
+"""Largest distance from `BALL` that counts as zero [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,11 +135,11 @@ def spec_of(linkage: Linkage) -> Any:
             continue
         body = _add_body(spec.body(connection.parent), link, connection.parent_frame @ inverse(connection.child_frame))
         joints = joints_between(body, connection, connection.child_frame)
-        positions |= _dressed(joints, connection, links)
+        positions |= _dressed(joints, connection, links, connection.child_frame)
     for connection in linkage.connections:
         if connection.name not in tree:
             halves = close(spec, connection, has_coordinates=connection.has_coordinate)
-            positions |= _dressed(halves, connection, links)
+            positions |= _dressed(halves, connection, links, np.eye(4)) if halves else {}
     _add_followers(linkage, spec)
     closed = [connection for connection in linkage.connections if connection.name not in tree]
     sink_joints(spec, {link for connection in closed for link in (connection.parent, connection.child)})
@@ -259,12 +261,29 @@ def _add_body(parent: Any, link: Link, X: Array) -> Any:
     return body
 
 
-def _dressed(joints: Sequence[Any], connection: Connection, links: Mapping[str, Link]) -> dict[str, Array]:
-    """Set forces and limits of the joints of a connection, and return their positions in the pose of the file."""
+def _dressed(joints: Sequence[Any], connection: Connection, links: Mapping[str, Link], X: Array) -> dict[str, Array]:
+    """Set forces, limits and references of the joints of a connection, and return their positions.
+
+    The pose of the file becomes MuJoCo's qpos0, except for balls, which have no reference.
+
+    Args:
+        X: Frame of the joints on their body [m and -], shape (4, 4).
+    """
+    positions = dict(zip((joint.name for joint in joints), positions_of(connection, links), strict=True))
+    at = connection.parent_frame
     for joint in joints:
         _set(joint, connection)
-    positions = positions_of(connection, links) if joints else ()
-    return {joint.name: position for joint, position in zip(joints, positions, strict=True)}
+        if joint.type == mujoco.mjtJoint.mjJNT_BALL:
+            continue
+        joint.ref = float(positions[joint.name][0])
+        axis = connection.axis / np.linalg.norm(connection.axis)
+        is_hinge = joint.type == mujoco.mjtJoint.mjJNT_HINGE
+        move = (np.zeros(3), of_axis(axis, joint.ref)) if is_hinge else (joint.ref * axis, np.eye(3))
+        at = at @ rigid_frame(*move)
+    for body in {id(joint.parent): joint.parent for joint in joints}.values():
+        pose = at @ inverse(X)
+        body.pos, body.quat = pose[:3, 3], quaternion(pose[:3, :3])
+    return positions
 
 
 def _set(joint: Any, connection: Connection) -> None:
@@ -325,7 +344,8 @@ def _add_followers(linkage: Linkage, spec: Any) -> None:
         mimic = connection.mimic
         if mimic is None:
             continue
-        for name in (connection.name, mimic.leader):
+        names = (connection.name, mimic.leader)
+        for name in names:
             if name not in known:
                 raise NotFoundError(f"joint of the mimic at {connection.where}", name, known)
         add_polynomial(spec, connection.name, mimic.leader, np.array([mimic.offset, mimic.multiplier, 0.0, 0.0, 0.0]))
@@ -341,9 +361,9 @@ def _add_motors(linkage: Linkage, spec: Any) -> None:
 
 
 def _add_home(spec: Any, positions: Mapping[str, Array]) -> None:
-    """A keyframe with the pose of the file, if joints are not at zero there."""
-    zeros = {name: np.zeros(1) if len(q) == 1 else np.array([1.0, 0.0, 0.0, 0.0]) for name, q in positions.items()}
-    if all(np.abs(q - zeros[name]).max() <= SAME for name, q in positions.items()):
+    """A keyframe with the pose of the file, if a ball is not at zero there."""
+    balls = [q for q in positions.values() if len(q) == len(BALL)]
+    if all(np.abs(q - BALL).max() <= SAME for q in balls):
         return
     spec.add_key(name=HOME, qpos=[value for child in spec.worldbody.bodies for value in _qpos(child, positions)])
 

@@ -26,6 +26,7 @@ OF_JOINTS = (
     "actfrclimited",
     "stiffness",
     "springref",
+    "ref",
     "armature",
 )
 """Attributes of a joint that readers set."""
