@@ -173,9 +173,13 @@ def _links(linkage: Linkage) -> dict[str, Link]:
 def _tree(linkage: Linkage, links: Mapping[str, Link]) -> dict[str, Connection]:
     """The joints of a spanning tree by name.
 
-    Joints with a motor come first, joints that the file excludes, or that give a link a second parent, come last.
+    Joints with a motor, or that lead or follow, come first. Joints that the file excludes, or that give a link a
+    second parent, come last.
     """
     driven = {motor.joint for motor in linkage.motors}
+    for connection in linkage.connections:
+        if connection.mimic is not None:
+            driven |= {connection.name, connection.mimic.leader}
     parents: set[str] = set()
     ranks = []
     for connection in linkage.connections:

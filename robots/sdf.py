@@ -6,7 +6,7 @@ to its caller.
 """
 
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ KINDS: dict[str, LoopKind] = {
     "revolute2": "universal",
     "fixed": "fixed",
 }
+GEARBOX = "gearbox"
 DRIVES = ("ApplyJointForce", "JointController", "JointPositionController", "JointTrajectoryController")
 """Systems of Gazebo that put an effort on a joint."""
 FULL_MODEL_FRAME, AXIS_IN_MODEL = (1, 7), (1, 5)
@@ -62,6 +63,10 @@ def left_out_of_sdf(path: Path) -> tuple[str, ...]:
     document = read_xml(path, ROOT, "an SDF")
     count = sum(1 for link in document.root.iter("link") if link.find("visual") is not None or link.find("collision"))
     notes = [f"visual and collision geometry of {count} links"] if count else []
+    for joint in document.root.iter("joint"):
+        low, high = (joint.findtext(f"axis/limit/{end}") for end in ("lower", "upper"))
+        if low and high and float(low) >= float(high):
+            notes.append(f"limits of joint '{joint.get('name')}', which lock it: lower {low}, upper {high}")
     if document.root.find("world") is None:
         notes.append(f"a world: gravity is the default of the format, {GRAVITY[2]} m/s² along Z")
     return tuple(notes)
@@ -216,8 +221,17 @@ def _text(document: XmlDocument, element: ET.Element, child: str) -> str:
     return text
 
 
+def _key(reading: _Reading, scope: str, joint: ET.Element) -> str:
+    """Full name of the frame of a joint; before SDF 1.7, a link may have the same name."""
+    name = _joined(scope, _name(reading.document, joint))
+    taken = reading.frames.get(name)
+    has_link = taken is not None and taken.element.tag == "link"
+    return f"{name} (joint)" if has_link and reading.version < FULL_MODEL_FRAME else name
+
+
 def _add_frame(reading: _Reading, scope: str, element: ET.Element, *, default: str, attached: str) -> None:
-    name = _joined(scope, _name(reading.document, element))
+    is_joint = element.tag == "joint"
+    name = _key(reading, scope, element) if is_joint else _joined(scope, _name(reading.document, element))
     if name in reading.frames:
         raise MechanismError(f"{reading.document.where(element)}: names of links, joints and frames must be unique")
     pose = element.find("pose")
@@ -287,9 +301,43 @@ def _static(reading: _Reading) -> Iterator[Connection]:
 
 
 def _connections(reading: _Reading) -> Iterator[Connection]:
-    for scope, model, is_static in reading.models:
-        for joint in model.findall("joint") if not is_static else ():
-            yield _connection(reading, scope, joint)
+    of_models = [
+        (scope, joint)
+        for scope, model, is_static in reading.models
+        for joint in (model.findall("joint") if not is_static else ())
+    ]
+    followers: dict[str, Mimic] = {}
+    connections = [_connection(reading, scope, joint) for scope, joint in of_models if joint.get("type") != GEARBOX]
+    for scope, joint in of_models:
+        if joint.get("type") == GEARBOX:
+            followers |= _gearbox(reading, scope, joint, connections)
+    for connection in connections:
+        yield replace(connection, mimic=followers.get(connection.name, connection.mimic))
+
+
+def _gearbox(reading: _Reading, scope: str, joint: ET.Element, connections: Sequence[Connection]) -> dict[str, Mimic]:
+    """The joint of the child of a gearbox, which follows the joint of its parent by minus the ratio.
+
+    Both joints are revolute, between the reference body and parent or child; at zero in the pose of the file.
+    """
+    document, where = reading.document, reading.document.where(joint)
+    reference = reading.link(reading.full(scope, _text(document, joint, "gearbox_reference_body"), joint))
+    ratio = float(document.numbers(joint, "gearbox_ratio", joint.findtext("gearbox_ratio"), np.ones(1))[0])
+    X = reading.X(_key(reading, scope, joint))
+    turns = []
+    for end, tag in (("parent", "axis"), ("child", "axis2")):
+        body = reading.link(reading.full(scope, _text(document, joint, end), joint))
+        turning = next(
+            (c for c in connections if {c.parent, c.child} == {reference, body} and c.kind == "revolute"), None
+        )
+        if turning is None:
+            raise MechanismError(f"{where}: a revolute joint must connect {body} and {reference}, got none")
+        axis = X[:3, :3] @ _axis(reading, scope, joint, tag, X)
+        own = reading.X(turning.child)[:3, :3] @ turning.child_frame[:3, :3] @ turning.axis
+        turns.append((turning, np.sign(axis @ own) * (1.0 if turning.parent == reference else -1.0)))
+    (leader, of_leader), (follower, of_follower) = turns
+    multiplier = -ratio * float(of_leader * of_follower)
+    return {follower.name: Mimic(leader=leader.name, multiplier=multiplier, offset=0.0)}
 
 
 def _world_connections(reading: _Reading, scope: ET.Element) -> Iterator[Connection]:
@@ -307,8 +355,7 @@ def _connection(reading: _Reading, scope: str, joint: ET.Element) -> Connection:
     parent, child = (
         reading.link(reading.full(scope, _text(document, joint, end), joint)) for end in ("parent", "child")
     )
-    name = _joined(scope, str(joint.get("name")))
-    X = reading.X(name)
+    X = reading.X(_key(reading, scope, joint))
     connection = Connection(
         name=_joined(scope, joint.get(f"{PREFIX}name") or str(joint.get("name"))),
         kind=KINDS[kind],
@@ -370,7 +417,7 @@ def _forces(reading: _Reading, scope: str, joint: ET.Element, tag: str) -> dict[
 
     low, high = number("limit/lower", -np.inf), number("limit/upper", np.inf)
     effort = number("limit/effort", np.inf)
-    is_limited = joint.get("type") != "continuous" and (low > -UNLIMITED or high < UNLIMITED)
+    is_limited = joint.get("type") != "continuous" and low < high and (low > -UNLIMITED or high < UNLIMITED)
     offset = float(_position(document, joint)[0])
     return {
         "limits": (max(low, -UNLIMITED) + offset, min(high, UNLIMITED) + offset) if is_limited else None,

@@ -203,19 +203,18 @@ class _Reading:
         """A single number of an attribute, see `value`."""
         return float(self.value(prim, name, default)[0])
 
-    def pose(self, prim: Any) -> tuple[Array, float]:
-        """Pose of a prim in the world [m and -], shape (4, 4), and its scale [-]."""
+    def pose(self, prim: Any) -> tuple[Array, Array]:
+        """Pose of a prim in the world [m and -], shape (4, 4), and its scales along its axes [-], shape (3,)."""
         matrix = self.usd.UsdGeom.Xformable(prim).ComputeLocalToWorldTransform(self.usd.Usd.TimeCode.Default())
         X = np.array(matrix, dtype=float).T  # USD multiplies rows
         scales = np.linalg.norm(X[:3, :3], axis=0)
         R = X[:3, :3] / scales
-        sheared = np.abs(R.T @ R - np.eye(3)).max() > SHEAR or np.ptp(scales) > SHEAR * scales.max()
-        if sheared or np.linalg.det(R) < 0:
+        if not np.abs(R.T @ R - np.eye(3)).max() <= SHEAR or np.linalg.det(R) < 0:
             raise MechanismError(
-                f"{self.path}: {prim.GetPath()}: scale must be the same along all axes, got {scales} with "
-                f"determinant {np.linalg.det(R):.3g}"
+                f"{self.path}: {prim.GetPath()}: axes must be at right angles, without a mirror, got scales {scales} "
+                f"and a determinant of {np.linalg.det(R):.3g}. Remove scales from the prims above links"
             )
-        return rigid_frame(self.length * X[:3, 3], of_quaternion(quaternion(R))), float(scales.mean())
+        return rigid_frame(self.length * X[:3, 3], of_quaternion(quaternion(R))), scales
 
 
 def _array(value: Any, dtype: Any) -> Array:
@@ -379,13 +378,12 @@ def _with_forces(reading: _Reading, prim: Any, connection: Connection) -> Connec
     of_axis = f"limit:{'rot' if is_turn else 'trans'}{letter}:physics:"
     low = reading.number(prim, "physics:lowerLimit", reading.number(prim, f"{of_axis}low", -np.inf))
     high = reading.number(prim, "physics:upperLimit", reading.number(prim, f"{of_axis}high", np.inf))
+    is_limited = low < high and bool(np.isfinite(low) or np.isfinite(high))
     efforts = [reading.number(prim, f"drive:{drive}:physics:maxForce", np.inf) for drive in _drives(reading, prim)]
     effort = min(efforts, default=np.inf)
     return replace(
         connection,
-        limits=(max(low * angle, -UNLIMITED), min(high * angle, UNLIMITED))
-        if np.isfinite(low) or np.isfinite(high)
-        else None,
+        limits=(max(low * angle, -UNLIMITED), min(high * angle, UNLIMITED)) if is_limited else None,
         effort=effort * force if np.isfinite(effort) else None,
         damping=reading.number(prim, "mjc:damping", 0.0) * per_motion,
         stiffness=reading.number(prim, "mjc:stiffness", 0.0) * per_motion,

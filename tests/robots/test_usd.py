@@ -147,7 +147,7 @@ def test_referenced_files_belong_to_the_model(tmp_path: Path) -> None:
             .replace('"picture" {', '"picture" (apiSchemas = ["PhysicsCollisionAPI"]) {'),
             "/World/crank: physics:centerOfMass must be stated",
         ),
-        (usda().replace("(2, 2, 2)", "(2, 1, 2)"), "/World/crank: scale must be the same along all axes"),
+        (usda().replace("(2, 2, 2)", "(2, -2, 2)"), "/World/crank: axes must be at right angles, without a mirror"),
         (
             usda().replace("body1 = </World/rocker>", "body1 = </World/roker>"),
             "physics:body1 must be a prim, got /World/rok",
