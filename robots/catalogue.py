@@ -7,6 +7,8 @@ from loopcheck.robots.errors import MechanismError, NotFoundError, OutputError
 
 CATALOGUE = Path(__file__).parent
 ROBOT_FILE = "robot.toml"
+LOOP_DIALECTS = ("gepetto", "constraint", "robonex", "solidworks", "fusion")
+"""Ways to state the loops of a URDF, the first by default."""
 MODEL_SUFFIXES = frozenset({".xml", ".mjcf", ".urdf", ".sdf", ".world", ".usd", ".usda", ".usdc", ".usdz"})
 
 

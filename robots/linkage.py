@@ -173,8 +173,8 @@ def _links(linkage: Linkage) -> dict[str, Link]:
 def _tree(linkage: Linkage, links: Mapping[str, Link]) -> dict[str, Connection]:
     """The joints of a spanning tree by name.
 
-    Joints with a motor, or that lead or follow, come first. Joints that the file excludes, or that give a link a
-    second parent, come last.
+    Joints with a motor, or that lead or follow, come first. Joints that give a link a second parent come last. A joint
+    that the file excludes from the tree stays outside unless it has a motor.
     """
     driven = {motor.joint for motor in linkage.motors}
     for connection in linkage.connections:
@@ -185,11 +185,12 @@ def _tree(linkage: Linkage, links: Mapping[str, Link]) -> dict[str, Connection]:
     for connection in linkage.connections:
         is_second = connection.child in parents
         parents.add(connection.child)
-        rank = 0 if connection.name in driven else 2 if connection.closes_loop or is_second else 1
-        ranks.append(rank)
+        ranks.append(0 if connection.name in driven else 2 if is_second else 1)
     component = {name: name for name in links}
     tree = {}
-    for _, connection in sorted(zip(ranks, linkage.connections, strict=True), key=lambda pair: pair[0]):
+    for rank, connection in sorted(zip(ranks, linkage.connections, strict=True), key=lambda pair: pair[0]):
+        if connection.closes_loop and rank:
+            continue
         left, right = component[connection.parent], component[connection.child]
         if left != right:
             tree[connection.name] = connection

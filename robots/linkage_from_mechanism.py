@@ -54,7 +54,7 @@ def linkage_of(mechanism: Mechanism, q: JointPositions) -> Linkage:
     return Linkage(
         path=mechanism.model.path,
         links=tuple(links),
-        connections=(*connections, *_loops(mechanism)),
+        connections=(*connections, *loops_of(mechanism)),
         motors=tuple(Motor(name=a.name, joint=a.coordinate.name, gear=a.gear) for a in mechanism.actuators),
         gravity=mechanism.gravity,
     )
@@ -124,7 +124,7 @@ def _mimic(mechanism: Mechanism, joint: Joint) -> Mimic | None:
     return None
 
 
-def _loops(mechanism: Mechanism) -> list[Connection]:
+def loops_of(mechanism: Mechanism) -> list[Connection]:
     """The closures between bodies; two points at the distance `PIN` are a revolute loop."""
     closures = {closure.name: closure for closure in mechanism.rigid_closures}
     loops = []

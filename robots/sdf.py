@@ -364,6 +364,7 @@ def _connection(reading: _Reading, scope: str, joint: ET.Element) -> Connection:
         parent_frame=inverse(reading.X(parent)) @ X,
         child_frame=inverse(reading.X(child)) @ X,
         where=where,
+        closes_loop=joint.get(f"{PREFIX}closes_loop") == "true",
     )
     if KINDS[kind] in ("fixed", "spherical"):
         return _at_position(document, joint, connection)

@@ -1,8 +1,8 @@
 """Writes links and joints as SDF 1.11, every number with 17 digits.
 
 All loops are closed in the pose of the file, so that joints in loops need no second frame. Attributes `loopcheck:*`
-have what the format has no element for and other readers ignore: names of joints, and the position of each joint in the
-pose of the file. Limits, springs and mimics of the format are relative to that pose.
+have what the format has no element for and other readers ignore: names of joints, the position of each joint in the
+pose of the file, and the joints that close loops. Limits, springs and mimics of the format are relative to that pose.
 """
 
 import xml.etree.ElementTree as ET
@@ -85,6 +85,8 @@ def _add_joint(
     ET.SubElement(element, "parent").text = connection.parent
     ET.SubElement(element, "child").text = connection.child
     _pose(element, connection.child_frame)
+    if connection.closes_loop:
+        element.set(f"{PREFIX}closes_loop", "true")
     position = positions.get(connection.name)
     if position is not None and not connection.closes_loop:
         element.set(f"{PREFIX}position", numbers(position))

@@ -18,6 +18,7 @@ from loopcheck.analytic.motion.random_states import RandomStates, random_states
 from loopcheck.robots import carried
 from loopcheck.robots.arrays import JointPositions
 from loopcheck.robots.carried import Carried, carried_by
+from loopcheck.robots.catalogue import LOOP_DIALECTS
 from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError, OutputError
 from loopcheck.robots.linkage_from_mechanism import linkage_of
 from loopcheck.robots.mechanism import Mechanism
@@ -58,8 +59,8 @@ class Format(NamedTuple):
 
     name: str
     carried: Callable[[Mechanism], Carried]
-    texts: Callable[[Mechanism, Path, JointPositions], Mapping[Path, str]]
-    """Files by path, of the carried part, the path of the model, and a closed pose."""
+    texts: Callable[[Mechanism, Path, JointPositions, str], Mapping[Path, str]]
+    """Files by path, of the carried part, the path of the model, a closed pose, and a dialect of loops."""
     readers: str
     """Programs that read the file back."""
     write_rounded: Callable[[Path, Path], None] | None = None
@@ -71,20 +72,20 @@ def _carried_by_mjcf(mechanism: Mechanism) -> Carried:
     return Carried(replace(mechanism, wrenches=()) if losses else mechanism, losses)
 
 
-def _mjcf_files(mechanism: Mechanism, path: Path, _: JointPositions) -> dict[Path, str]:
+def _mjcf_files(mechanism: Mechanism, path: Path, _: JointPositions, __: str) -> dict[Path, str]:
     return {path: mjcf_text(mechanism)}
 
 
-def _urdf_files(mechanism: Mechanism, path: Path, _: JointPositions) -> dict[Path, str]:
-    urdf, loops = urdf_texts(mechanism)
-    return {path: urdf, path.with_suffix(".yaml"): loops}
+def _urdf_files(mechanism: Mechanism, path: Path, _: JointPositions, dialect: str) -> dict[Path, str]:
+    urdf, loops = urdf_texts(mechanism, dialect)
+    return {path: urdf, **({path.with_suffix(".yaml"): loops} if loops else {})}
 
 
-def _sdf_files(mechanism: Mechanism, path: Path, closed: JointPositions) -> dict[Path, str]:
+def _sdf_files(mechanism: Mechanism, path: Path, closed: JointPositions, _: str) -> dict[Path, str]:
     return {path: sdf_text(replace(linkage_of(mechanism, closed), path=path))}
 
 
-def _usd_files(mechanism: Mechanism, path: Path, closed: JointPositions) -> dict[Path, str]:
+def _usd_files(mechanism: Mechanism, path: Path, closed: JointPositions, _: str) -> dict[Path, str]:
     return {path: usd_text(replace(linkage_of(mechanism, closed), path=path))}
 
 
@@ -122,7 +123,7 @@ class Conversion:
     result: Proof
 
 
-def convert(target: str, out: Path, *, lossless: bool, seed: int) -> Conversion:
+def convert(target: str, out: Path, *, lossless: bool, seed: int, loops: str = LOOP_DIALECTS[0]) -> Conversion:
     """Convert a model, and compare the output with it on its closed loops.
 
     Args:
@@ -130,6 +131,7 @@ def convert(target: str, out: Path, *, lossless: bool, seed: int) -> Conversion:
         out: Path of the output; its suffix states the format.
         lossless: Whether to refuse a conversion that loses an element.
         seed: Seed of the random states.
+        loops: Dialect of the loops of a URDF, one of `LOOP_DIALECTS`.
 
     Raises:
         MechanismError: If the input is bad, or an element is lost despite `lossless`.
@@ -143,7 +145,7 @@ def convert(target: str, out: Path, *, lossless: bool, seed: int) -> Conversion:
     if lossless and losses:
         raise MechanismError(f"{out}: --lossless: {form.name} does not carry {'; '.join(losses)}")
     states = random_states(kept, case.guess, count=SAMPLES, seed=seed)
-    files = {path.absolute(): text for path, text in form.texts(kept, out, states.start).items()}
+    files = {path.absolute(): text for path, text in form.texts(kept, out, states.start, loops).items()}
     for path in files:
         _want_new(path, files_of(case.mechanism.model.path))
     proof_file = out.absolute().with_suffix(".proof.json")

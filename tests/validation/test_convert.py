@@ -14,8 +14,10 @@ from loopcheck.analytic.kinematics.inertia import inertia_matrix
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.random_states import RandomStates, random_states
 from loopcheck.robots.carried import SDF, URDF, USD, Features, carried_by
+from loopcheck.robots.catalogue import LOOP_DIALECTS
+from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.linkage_from_mechanism import linkage_of
-from loopcheck.robots.mechanism import ConnectClosure, EffortLimit, Mechanism
+from loopcheck.robots.mechanism import ConnectClosure, Coordinate, CoordinateClosure, EffortLimit, Mechanism
 from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.mjcf_writer import mjcf_text
 from loopcheck.robots.model_file import ModelFile
@@ -85,6 +87,42 @@ def test_a_round_trip_through_usd_keeps_doubles_and_floats(name: str, tmp_path: 
     assert 1e-9 < worst(proof(original, for_usd, by_floats, closed, losses, FLOATS)) < FLOATS
 
 
+@pytest.mark.parametrize("dialect", LOOP_DIALECTS)
+def test_every_dialect_of_loops_is_read_back(dialect: str, tmp_path: Path) -> None:
+    """The four-bar of a URDF has a revolute loop that is closed with all joints at zero: all dialects state it."""
+    original = read_mechanism(ModelFile(path=write_urdf(tmp_path, *DIALECTS["constraint, revolute"])))
+    urdf, loops = urdf_texts(original, dialect)
+    folder = tmp_path / "out"
+    folder.mkdir()
+    if loops:
+        (folder / "u.yaml").write_text(loops, encoding="utf-8")
+    back = read(folder / "u.urdf", urdf)
+    closed = random_states(original, original.rest_position, count=COUNT, seed=1)
+    assert worst(proof(original, original, back, closed, ())) < 1e-13
+
+
+@pytest.mark.parametrize(
+    ("dialect", "model_name", "message"),
+    [
+        ("solidworks", "four_bar", "has revolute loops only, got a spherical loop"),
+        (
+            "fusion",
+            "four_bar",
+            "must be closed with all joints at zero for fusion, got a gap of",
+        ),
+        ("robonex", "welded_four_bar", "robonex has pins and balls, got a fixed loop"),
+        (
+            "constraint",
+            "ball_and_universal",
+            "ball joints .*: not stated by constraint. Use --loops gepetto",
+        ),
+    ],
+)
+def test_a_dialect_refuses_loops_that_it_cannot_state(dialect: str, model_name: str, message: str) -> None:
+    with pytest.raises(MechanismError, match=message):
+        urdf_texts(carried_by(URDF, model(model_name)).mechanism, dialect)
+
+
 def test_pinocchio_reads_the_same_tree_from_the_written_urdf() -> None:
     pinocchio = pytest.importorskip("pinocchio")
     carried = carried_by(URDF, model("four_bar")).mechanism
@@ -111,6 +149,13 @@ def moved(mechanism: Mechanism, part: str, index: int, **changes: Any) -> Mechan
 def with_anchor(mechanism: Mechanism) -> Mechanism:
     closure = mechanism.rigid_closures[0]
     return moved(mechanism, "closures", 0, point2=closure.point2 + 1e-6)
+
+
+def with_mimic(mechanism: Mechanism) -> Mechanism:
+    """The loop replaced by a joint that follows the crank, as in converters for trees."""
+    rocker, crank = (Coordinate(name=mechanism.joints[j].name, joints=(j,), weights=np.ones(1)) for j in (2, 0))
+    mimic = CoordinateClosure(name="loop", follower=rocker, leader=crank, coefficients=np.array([0.0, 0.5, 0, 0, 0]))
+    return replace(mechanism, closures=(mimic,))
 
 
 FAULTS: dict[str, tuple[Callable[[Mechanism], Mechanism], str]] = {
@@ -142,6 +187,18 @@ FAULTS: dict[str, tuple[Callable[[Mechanism], Mechanism], str]] = {
     "renamed joint": (lambda m: moved(m, "joints", 1, name="bar"), "names and kinds of joints"),
     "renamed actuator": (lambda m: moved(m, "actuators", 0, name="m"), "names and kinds of actuators"),
     "joint limit": (lambda m: moved(m, "joints", 0, limits=(-1.0, 1.0)), "limits of joints"),
+    "lost joint limit": (lambda m: moved(m, "joints", 0, limits=None), "limits of joints"),
+    "joint limit in degrees": (
+        lambda m: moved(m, "joints", 0, limits=(-114.6, 171.9)),
+        "limits of joints",
+    ),
+    "lost friction": (lambda m: moved(m, "joints", 2, friction=0.0), "friction of joints"),
+    "mimic in place of a loop": (with_mimic, "names and kinds of loops"),
+    "Y and Z exchanged": (lambda m: m.with_gravity(m.gravity[[0, 2, 1]]), "gravity"),
+    "masses in grams": (
+        lambda m: replace(m, bodies=tuple(replace(b, mass=1e3 * b.mass, inertia=1e3 * b.inertia) for b in m.bodies)),
+        "reduced inertia",
+    ),
     "effort limit": (
         lambda m: moved(m, "actuators", 0, limits=(EffortLimit("forcerange", -1.0, 1.0),)),
         "limits of actuators",
@@ -152,7 +209,8 @@ FAULTS: dict[str, tuple[Callable[[Mechanism], Mechanism], str]] = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_every_fault_of_a_conversion_is_named(fault: str) -> None:
     change, quantity = FAULTS[fault]
-    original = model("four_bar")
+    original = moved(moved(model("four_bar"), "joints", 0, limits=(-2.0, 3.0)), "joints", 2, friction=0.1)
+    assert proof(original, original, original, states("four_bar"), ()).status == 0
     result = proof(original, original, change(original), states("four_bar"), ())
     assert quantity in [row.quantity for row in result.rows if row.verdict == "disagree"]
     assert result.status == 1

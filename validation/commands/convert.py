@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from loopcheck.robots.catalogue import LOOP_DIALECTS
 from loopcheck.validation.studies.options import Command, Target, format_option, option, seed_option
 
 
@@ -11,14 +12,22 @@ from loopcheck.validation.studies.options import Command, Target, format_option,
 @click.argument("target", metavar="IN", type=Target())
 @click.argument("out", metavar="OUT", type=click.Path(path_type=Path))
 @option("--lossless", is_flag=True, help="Refuse a conversion that loses an element of the model.")
+@option(
+    "--loops",
+    type=click.Choice(LOOP_DIALECTS),
+    default=LOOP_DIALECTS[0],
+    show_default=True,
+    help="Statement of the loops of a URDF: a file in the dialect of Gepetto, robonex, solidworks_urdf_exporter2 or "
+    "fusion2URDF, or <constraint> elements.",
+)
 @seed_option
 @format_option
-def command(target: str, out: Path, lossless: bool, seed: int, format: str) -> int:
+def command(target: str, out: Path, lossless: bool, loops: str, seed: int, format: str) -> int:
     """Write the model of a TARGET in another format, read it back, and prove that its dynamics is the same.
 
-    The suffix of OUT states the format: .xml is MJCF, .urdf is URDF with a loop file of the same name (.yaml, the
-    dialect of Gepetto). All numbers have 17 digits. Elements that the format does not carry are listed, with their
-    effect on the efforts.
+    The suffix of OUT states the format: .xml is MJCF, .urdf is URDF with its loops (--loops), .sdf is SDF, .usda or
+    .usd is USD. All numbers have 17 digits; USD has doubles beside its floats. Elements that the format does not carry
+    are listed, with their effect on the efforts.
 
     The proof compares input and output on the closed loops at 100 random poses and rates: reduced inertia, gravity,
     bias, efforts, limits and names. OUT.proof.json has all figures.
@@ -29,11 +38,13 @@ def command(target: str, out: Path, lossless: bool, seed: int, format: str) -> i
     Examples:
       loopcheck convert leg.urdf leg.xml
       loopcheck convert my_robot.xml my_robot.urdf --lossless
+      loopcheck convert leg.xml leg.urdf --loops constraint
+      loopcheck convert leg.usda leg.sdf
     """
     from loopcheck.validation.converting import convert
     from loopcheck.validation.report.terminal import show, table
 
-    done = convert(target, out, lossless=lossless, seed=seed)
+    done = convert(target, out, lossless=lossless, seed=seed, loops=loops)
     if format == "json":
         click.echo(done.proof_file.read_text(encoding="utf-8").rstrip())
         return done.result.status

@@ -173,18 +173,26 @@ def _names(carried: Mechanism, converted: Mechanism) -> Iterator[Row]:
 
 
 def _limits(carried: Mechanism, converted: Mechanism, limit: float) -> Iterator[Row]:
-    for what, of in (("joints", _joint_limits), ("actuators", _effort_limits)):
+    for what, of in (
+        ("limits of joints", _joint_limits),
+        ("limits of actuators", _effort_limits),
+        ("friction of joints", _friction),
+    ):
         left, right = of(carried), of(converted)
         differing = [
             name
             for name in {*left, *right}
-            if not np.allclose(left.get(name, (np.nan,) * 2), right.get(name, (np.nan,) * 2), rtol=limit, atol=0)
+            if not np.allclose(left.get(name, (np.nan,)), right.get(name, (np.nan,)), rtol=limit, atol=0)
         ]
-        yield Row(f"limits of {what}", 0.0, limit, DISAGREE if differing else AGREE, ", ".join(sorted(differing)))
+        yield Row(what, 0.0, limit, DISAGREE if differing else AGREE, ", ".join(sorted(differing)))
 
 
 def _joint_limits(mechanism: Mechanism) -> dict[str, tuple[float, float]]:
     return {joint.name: joint.limits for joint in mechanism.joints if joint.limits is not None}
+
+
+def _friction(mechanism: Mechanism) -> dict[str, tuple[float]]:
+    return {joint.name: (joint.friction,) for joint in mechanism.joints if joint.friction}
 
 
 def _effort_limits(mechanism: Mechanism) -> dict[str, tuple[float, float]]:
@@ -202,8 +210,8 @@ def _effect(original: Mechanism, carried: Mechanism, states: RandomStates) -> Ro
     if original is carried:
         return Row(name, 0.0, LIMIT, AGREE, "nothing is lost")
     same = [a.name for a in original.actuators] == [a.name for a in carried.actuators]
-    closed = np.abs(State.at_rest(original, states.q).gap).max(initial=0.0)
-    if not same or closed > GAP or len(original.closures) != len(carried.closures):
+    gaps = [float(np.abs(State.at_rest(m, states.q).gap).max(initial=0.0)) for m in (original, carried)]
+    if not same or gaps[0] > GAP + gaps[1] or len(original.closures) != len(carried.closures):
         return Row(name, float("nan"), LIMIT, MISSING, "loops or actuators are lost")
     mine, theirs = (State(mechanism=m, q=states.q, qd=states.qd) for m in (carried, original))
     (left, _), (right, scale) = (_efforts(state, states.qdd, states.N) for state in (mine, theirs))
