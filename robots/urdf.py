@@ -217,8 +217,10 @@ def _add_motors(document: XmlDocument, spec: Any, loops: Loops) -> None:
     for joint in loops.actuated or driven:
         if joint not in known:
             raise NotFoundError(f"actuated joint of {document.path}", joint, known)
+        name, gear = driven.get(joint, (joint, 1.0))
+        taken = {actuator.name for actuator in spec.actuators}
         motor = add_motor(spec, joint)
-        motor.name, motor.gear[0] = driven.get(joint, (joint, 1.0))
+        motor.name, motor.gear[0] = joint if name in taken else name, gear
 
 
 def _driven(document: XmlDocument) -> Iterator[tuple[str, tuple[str, float]]]:

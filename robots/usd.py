@@ -2,7 +2,8 @@
 
 Standard attributes are floats. loopcheck writes `loopcheck:NAME` beside each `NAME`, a double of the same unit. The
 double counts only where it rounds to the float beside it: otherwise another program has changed the float, and the
-float counts. Passive forces of joints are attributes of MuJoCo's schema, `mjc:*`. Geometry is left out.
+float counts. Passive forces of joints are attributes of Newton's and MuJoCo's schemas; `mjc:ref` and `mjc:springref`
+are in degrees, as in MuJoCo. Geometry is left out.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +19,7 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.linkage import GROUND, UNLIMITED, Connection, Link, Linkage, Mimic, Motor, inverse, spec_of
 from loopcheck.robots.loop_files import LoopKind
-from loopcheck.robots.rigid_frames import of_quaternion, quaternion, rigid_frame
+from loopcheck.robots.rigid_frames import of_axis, of_quaternion, quaternion, rigid_frame
 
 SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
 PREFIX = "loopcheck:"
@@ -34,6 +35,8 @@ KINDS: Mapping[str, LoopKind] = {
 AXES = {"X": np.array([1.0, 0.0, 0.0]), "Y": np.array([0.0, 1.0, 0.0]), "Z": np.array([0.0, 0.0, 1.0])}
 DRIVES = {"revolute": ("angular", "rotX", "rotY", "rotZ"), "prismatic": ("linear", "transX", "transY", "transZ")}
 """Instances of `DriveAPI` by kind of joint."""
+ROTORS = ("newton:armature", "mjc:armature", "physxJoint:armature")
+"""Attributes with the rotor inertia of a joint."""
 SHEAR = 1e-5
 """Largest product of two axes of a link that are not perpendicular [-]."""
 
@@ -240,11 +243,13 @@ def read_usd(path: Path) -> Linkage:
         if prim.IsA(reading.usd.UsdPhysics.Joint) and reading.plain(prim, "physics:jointEnabled", True)
     ]
     connections = tuple(_connection(reading, prim) for prim in joints)
+    driving = [*joints, *(prim for prim in reading.prims if prim.GetTypeName() == "MjcActuator")]
+    motors = {motor.joint: motor for prim in driving for motor in _motors(reading, prim)}
     return Linkage(
         path=path,
         links=links,
         connections=connections,
-        motors=tuple(motor for prim in joints for motor in _motors(reading, prim)),
+        motors=tuple(motors.values()),
         gravity=_gravity(reading),
     )
 
@@ -331,7 +336,17 @@ def _connection(reading: _Reading, prim: Any) -> Connection:
     if not axes:
         return connection
     connection = replace(connection, axis=AXES[axes[0]], child_axis=AXES[axes[1]] if len(axes) > 1 else None)
-    return _with_forces(reading, prim, connection) if kind in DRIVES else connection
+    return _from_reference(reading, prim, _with_forces(reading, prim, connection)) if kind in DRIVES else connection
+
+
+def _from_reference(reading: _Reading, prim: Any, connection: Connection) -> Connection:
+    """The connection with MuJoCo's zero: its frames coincide at `mjc:ref`."""
+    is_turn = connection.kind == "revolute"
+    reference = reading.number(prim, "mjc:ref", 0.0) * (np.pi / 180 if is_turn else reading.length)
+    turn = rigid_frame(np.zeros(3), of_axis(connection.axis, -reference))
+    move = turn if is_turn else rigid_frame(-reference * connection.axis, np.eye(3))
+    limits = connection.limits and (connection.limits[0] + reference, connection.limits[1] + reference)
+    return replace(connection, parent_frame=connection.parent_frame @ move, limits=limits)
 
 
 def _kind(reading: _Reading, prim: Any) -> tuple[LoopKind, str]:
@@ -375,6 +390,8 @@ def _with_forces(reading: _Reading, prim: Any, connection: Connection) -> Connec
     force = reading.mass * reading.length ** (2 if is_turn else 1)
     per_motion = reading.mass * reading.length ** (2 if is_turn else 0)
     letter = next(letter for letter, axis in AXES.items() if np.array_equal(axis, connection.axis))
+    per_angle = np.pi / 180 if is_turn else 1.0
+    of_newton = reading.number(prim, "newton:damping", 0.0)
     of_axis = f"limit:{'rot' if is_turn else 'trans'}{letter}:physics:"
     low = reading.number(prim, "physics:lowerLimit", reading.number(prim, f"{of_axis}low", -np.inf))
     high = reading.number(prim, "physics:upperLimit", reading.number(prim, f"{of_axis}high", np.inf))
@@ -385,25 +402,26 @@ def _with_forces(reading: _Reading, prim: Any, connection: Connection) -> Connec
         connection,
         limits=(max(low * angle, -UNLIMITED), min(high * angle, UNLIMITED)) if is_limited else None,
         effort=effort * force if np.isfinite(effort) else None,
-        damping=reading.number(prim, "mjc:damping", 0.0) * per_motion,
+        damping=reading.number(prim, "mjc:damping", reading.number(prim, "newton:damping", 0.0) / per_angle)
+        * per_motion,
         stiffness=reading.number(prim, "mjc:stiffness", 0.0) * per_motion,
-        spring_reference=reading.number(prim, "mjc:springref", 0.0) * (1.0 if is_turn else reading.length),
-        friction=reading.number(prim, "mjc:frictionloss", 0.0) * force,
+        spring_reference=reading.number(prim, "mjc:springref", 0.0) * angle,
+        friction=reading.number(prim, "mjc:frictionloss", reading.number(prim, "newton:friction", 0.0)) * force,
         armature=_armature(reading, prim) * per_motion,
         mimic=_mimic(reading, prim, angle),
     )
 
 
 def _armature(reading: _Reading, prim: Any) -> float:
-    """Rotor inertia of a joint: the attribute of PhysX, or that of MuJoCo where the file has no other."""
-    of_mujoco = reading.number(prim, "mjc:armature", 0.0)
-    of_physx = reading.number(prim, "physxJoint:armature", of_mujoco)
-    if of_mujoco and np.float32(of_mujoco) != np.float32(of_physx):
+    """Rotor inertia of a joint, by the schemas of MuJoCo, Newton or PhysX, which must not differ."""
+    names = [name for name in ROTORS if prim.GetAttribute(name) and prim.GetAttribute(name).HasAuthoredValue()]
+    values = [reading.number(prim, name, 0.0) for name in names]
+    if len({float(np.float32(value)) for value in values}) > 1:
         raise MechanismError(
-            f"{reading.path}: {prim.GetPath()}: mjc:armature must equal physxJoint:armature, got {of_mujoco:g} and "
-            f"{of_physx:g}"
+            f"{reading.path}: {prim.GetPath()}: rotor inertias {', '.join(names)} must be equal, got "
+            f"{', '.join(map(str, values))}"
         )
-    return of_physx
+    return values[0] if values else 0.0
 
 
 def _mimic(reading: _Reading, prim: Any, angle: float) -> Mimic | None:
@@ -437,7 +455,12 @@ def _drives(reading: _Reading, prim: Any) -> list[str]:
 
 
 def _motors(reading: _Reading, prim: Any) -> Iterator[Motor]:
-    if _drives(reading, prim):
+    if prim.GetTypeName() == "MjcActuator":
+        targets = prim.GetRelationship("mjc:target").GetTargets()
+        gear = reading.plain(prim, "mjc:gear", [1.0])
+        if targets and targets[0] in reading.names:
+            yield Motor(name=prim.GetName(), joint=reading.names[targets[0]], gear=float(gear[0]))
+    elif _drives(reading, prim):
         joint = reading.names[prim.GetPath()]
         gear = float(reading.plain(prim, f"{PREFIX}gear", 1.0))
         yield Motor(name=reading.text(prim, "actuator") or joint, joint=joint, gear=gear)

@@ -1,7 +1,7 @@
 """Writes links and joints as USD: UsdPhysics in floats, with a double beside each.
 
-Passive forces of joints are attributes of MuJoCo's schema (`mjc:*`), rotor inertias of PhysX' too. Joints that close
-loops are outside the articulation.
+Damping, friction and rotor inertia of joints are attributes of Newton's schema, springs of MuJoCo's, rotor inertias of
+PhysX' too. Joints that close loops are outside the articulation.
 """
 
 from pathlib import Path
@@ -139,21 +139,21 @@ class _Writer:
         for name, value in zip(("lower", "upper"), connection.limits or (), strict=False):
             self.put(prim, f"physics:{name}Limit", value * degrees)
         passive = {
-            "damping": connection.damping,
-            "stiffness": connection.stiffness,
-            "springref": connection.spring_reference if connection.stiffness else 0.0,
-            "frictionloss": connection.friction,
-            "armature": connection.armature,
+            "newton:damping": connection.damping / degrees,
+            "newton:friction": connection.friction,
+            "newton:armature": connection.armature,
+            "physxJoint:armature": connection.armature,
         }
-        if any(passive.values()):
-            prim.AddAppliedSchema("MjcJointAPI")
         for name, value in passive.items():
             if value:
+                prim.AddAppliedSchema("NewtonJointAPI" if name.startswith("newton") else "PhysxJointAPI")
+                self.put(prim, name, value)
+        if connection.stiffness:
+            prim.AddAppliedSchema("MjcJointAPI")
+            spring = {"stiffness": connection.stiffness, "springref": connection.spring_reference * degrees}
+            for name, value in spring.items():
                 kind = self.usd.Sdf.ValueTypeNames.Double
                 prim.CreateAttribute(f"mjc:{name}", kind, custom=False).Set(float(value))
-        if connection.armature:
-            prim.AddAppliedSchema("PhysxJointAPI")
-            self.put(prim, "physxJoint:armature", connection.armature)
         if connection.mimic is not None:
             prim.AddAppliedSchema("NewtonMimicAPI")
             leader = self.joints[connection.mimic.leader]

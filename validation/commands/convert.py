@@ -56,6 +56,7 @@ def command(target: str, out: Path, lossless: bool, loops: str, seed: int, forma
         [
             table(["quantity", "error", "limit", "verdict", "note"], rows, title=f"{target} and {out.name}"),
             *(f"Not carried: {loss}" for loss in done.result.losses),
+            f"Compared around {done.start}",
             f"Written: {', '.join(str(path) for path in done.files)}",
             f"Proof: {done.proof_file}",
         ]
