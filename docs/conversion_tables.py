@@ -50,7 +50,7 @@ def main() -> None:
             try:
                 found = pool.schedule(rows_of, args=[entry, path], timeout=LIMIT).result()
             except TimeoutError:
-                found = [{**_named(entry, path), "verdict": "not run", "note": f"over the limit of {LIMIT:g} s"}]
+                found = [{**named(entry, path), "verdict": "not run", "note": f"over the limit of {LIMIT:g} s"}]
             _keep(found)
 
 
@@ -65,17 +65,18 @@ def _keep(rows: list[dict[str, Any]]) -> None:
 
 def rows_of(entry: Entry, path: Path) -> list[dict[str, Any]]:
     """Rows of a file, one for each format, or one with the reason why it is not read."""
-    named = _named(entry, path)
+    about = named(entry, path)
     try:
         mechanism = read_mechanism(ModelFile(path=path))
     except HarnessError as error:
-        return [{**named, "verdict": "not read", "note": _short(str(error), path)}]
+        return [{**about, "verdict": "not read", "note": _short(str(error), path)}]
     sizes = {"joints": len(mechanism.joints), "loops": len(mechanism.closures), "motors": len(mechanism.actuators)}
     with TemporaryDirectory() as folder:
-        return [{**named, **sizes, **_converted(path, Path(folder) / f"out{suffix}")} for suffix in SUFFIXES]
+        return [{**about, **sizes, **_converted(path, Path(folder) / f"out{suffix}")} for suffix in SUFFIXES]
 
 
-def _named(entry: Entry, path: Path) -> dict[str, Any]:
+def named(entry: Entry, path: Path) -> dict[str, Any]:
+    """Address and format of a file, as columns."""
     form = format_of(path)
     return {
         "model": entry.model.id,
@@ -94,14 +95,14 @@ def _converted(path: Path, out: Path) -> dict[str, Any]:
         return {**to, "verdict": "not converted", "note": _short(str(error), path)}
     rows = done.result.rows
     worst, floats = (max(_errors(rows, of_floats=of_floats), default=float("nan")) for of_floats in (False, True))
-    named = [f"{row.quantity}: {row.note}" for row in rows if row.verdict not in ("agree", "informational")]
+    wrong = [f"{row.quantity}: {row.note}" for row in rows if row.verdict not in ("agree", "informational")]
     return {
         **to,
         "largest_error": worst,
         "from_floats": floats,
         "effect_of_losses": done.result.effect.error,
         "verdict": VERDICTS[done.result.status],
-        "note": _short("; ".join([*named, *(f"lost: {loss}" for loss in done.result.losses)]), path),
+        "note": _short("; ".join([*wrong, *(f"lost: {loss}" for loss in done.result.losses)]), path),
     }
 
 

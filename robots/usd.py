@@ -402,8 +402,7 @@ def _with_forces(reading: _Reading, prim: Any, connection: Connection) -> Connec
         connection,
         limits=(max(low * angle, -UNLIMITED), min(high * angle, UNLIMITED)) if is_limited else None,
         effort=effort * force if np.isfinite(effort) else None,
-        damping=reading.number(prim, "mjc:damping", reading.number(prim, "newton:damping", 0.0) / per_angle)
-        * per_motion,
+        damping=per_motion * reading.number(prim, "mjc:damping", of_newton / per_angle),
         stiffness=reading.number(prim, "mjc:stiffness", 0.0) * per_motion,
         spring_reference=reading.number(prim, "mjc:springref", 0.0) * angle,
         friction=reading.number(prim, "mjc:frictionloss", reading.number(prim, "newton:friction", 0.0)) * force,
