@@ -6,7 +6,7 @@ float counts. Passive forces of joints are attributes of Newton's and MuJoCo's s
 are in degrees, as in MuJoCo. Geometry is left out.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -242,16 +242,53 @@ def read_usd(path: Path) -> Linkage:
         for prim in reading.prims
         if prim.IsA(reading.usd.UsdPhysics.Joint) and reading.plain(prim, "physics:jointEnabled", True)
     ]
-    connections = tuple(_connection(reading, prim) for prim in joints)
+    tendon = next((prim for prim in reading.prims if prim.GetTypeName() == "MjcTendon"), None)
+    if tendon is not None:
+        raise MechanismError(f"{path}: {tendon.GetPath()}: not supported: tendons (MjcTendon)")
+    connections, between = _in_series(reading, [(prim, _connection(reading, prim)) for prim in joints], links)
     driving = [*joints, *(prim for prim in reading.prims if prim.GetTypeName() == "MjcActuator")]
     motors = {motor.joint: motor for prim in driving for motor in _motors(reading, prim)}
     return Linkage(
         path=path,
-        links=links,
-        connections=connections,
+        links=(*links, *between),
+        connections=tuple(_from_reference(reading, *pair) for pair in zip(joints, connections, strict=True)),
         motors=tuple(motors.values()),
         gravity=_gravity(reading),
     )
+
+
+def _in_series(
+    reading: _Reading, joints: Sequence[tuple[Any, Connection]], links: Sequence[Link]
+) -> tuple[list[Connection], list[Link]]:
+    """Joints between the same two links as a chain of massless links, where Newton's schema adds their motions.
+
+    Without `newton:jointsAddMobility` above them, they close a loop.
+    """
+    poses = {GROUND: np.eye(4), **{link.name: link.X for link in links}}
+    last: dict[tuple[str, str], tuple[int, Connection]] = {}
+    connections: list[Connection] = []
+    between: list[Link] = []
+    for prim, stated in joints:
+        connection, ends = stated, (stated.parent, stated.child)
+        if ends in last and not stated.closes_loop and _adds_mobility(reading, prim):
+            place, before = last[ends]
+            name = f"{stated.child}, after {before.name}"
+            between.append(Link(name=name, X=poses[stated.child]))
+            connections[place] = replace(connections[place], child=name)
+            at_zero = before.child_frame @ inverse(before.parent_frame) @ stated.parent_frame
+            connection = replace(stated, parent=name, parent_frame=at_zero)
+        last[ends] = len(connections), stated
+        connections.append(connection)
+    return connections, between
+
+
+def _adds_mobility(reading: _Reading, prim: Any) -> bool:
+    while prim:
+        value = reading.plain(prim, "newton:jointsAddMobility")
+        if value is not None:
+            return bool(value)
+        prim = prim.GetParent()
+    return False
 
 
 def _gravity(reading: _Reading) -> Array:
@@ -336,11 +373,13 @@ def _connection(reading: _Reading, prim: Any) -> Connection:
     if not axes:
         return connection
     connection = replace(connection, axis=AXES[axes[0]], child_axis=AXES[axes[1]] if len(axes) > 1 else None)
-    return _from_reference(reading, prim, _with_forces(reading, prim, connection)) if kind in DRIVES else connection
+    return _with_forces(reading, prim, connection) if kind in DRIVES else connection
 
 
 def _from_reference(reading: _Reading, prim: Any, connection: Connection) -> Connection:
     """The connection with MuJoCo's zero: its frames coincide at `mjc:ref`."""
+    if connection.kind not in DRIVES:
+        return connection
     is_turn = connection.kind == "revolute"
     reference = reading.number(prim, "mjc:ref", 0.0) * (np.pi / 180 if is_turn else reading.length)
     turn = rigid_frame(np.zeros(3), of_axis(connection.axis, -reference))

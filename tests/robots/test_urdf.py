@@ -84,6 +84,13 @@ def closed_pose(mechanism: Mechanism, q: np.ndarray) -> np.ndarray:
     return closed
 
 
+def test_a_name_of_an_actuator_that_two_transmissions_have_is_used_once(tmp_path: Path) -> None:
+    """As in a public URDF of Talos."""
+    second = TRANSMISSION.replace('"crank"', '"rocker"').replace('name="t"', 'name="u"')
+    mechanism = read(write_urdf(tmp_path, TRANSMISSION + second))
+    assert [actuator.name for actuator in mechanism.actuators] == ["m", "rocker"]
+
+
 def test_a_tree_says_what_is_missing(tmp_path: Path) -> None:
     mechanism = read(write_urdf(tmp_path, TRANSMISSION))
     assert not mechanism.closures

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from loopcheck.analytic.kinematics.inertia import inertia_matrix
+from loopcheck.analytic.kinematics.state import State
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.linkage_from_mechanism import linkage_of
 from loopcheck.robots.mechanism import Mechanism
@@ -58,6 +60,7 @@ def of_any_kind(joint: str) -> str:
 
 SUBLAYER = "(\n subLayers = [@model.usda@]"
 JOINTS = CRANK_JOINT + COUPLER_JOINT + ROCKER_JOINT
+ROTORS = "float physxJoint:armature = 1\ndouble mjc:armature = 2\n"
 OUTSIDE, DISABLED = "uniform bool physics:excludeFromArticulation = 1", "bool physics:jointEnabled = 0"
 MODELS = {
     "units and axes": usda(),
@@ -113,6 +116,70 @@ def test_a_changed_standard_attribute_overrules_the_double(tmp_path: Path) -> No
     assert "the standard attribute was changed and counts: physics:mass of /World/coupler" in changed.left_out[-1]
 
 
+MJCF = """<mujoco><worldbody><body name="a" pos="0 0 1">
+  <joint name="s" type="slide" axis="1 0 0" ref="0.3"/>
+  <joint name="h" axis="0 0 1" pos="0.1 0 0" damping="0.2" armature="0.03" stiffness="3" springref="10"/>
+  <inertial pos="0.2 0.1 0" mass="2" diaginertia="0.1 0.2 0.25"/></body></worldbody>
+  <actuator><motor name="m" joint="h" gear="5"/></actuator></mujoco>"""
+IN_SERIES = """#usda 1.0
+(
+    kilogramsPerUnit = 1
+    metersPerUnit = 1
+    upAxis = "Z"
+)
+def Xform "World" (prepend apiSchemas = ["NewtonArticulationRootAPI"]) {
+    uniform bool newton:jointsAddMobility = 1
+    def MjcActuator "m" {
+        uniform double[] mjc:gear = [5, 0, 0, 0, 0, 0]
+        rel mjc:target = </World/a/h>
+    }
+    def Xform "a" (prepend apiSchemas = ["PhysicsRigidBodyAPI", "PhysicsMassAPI"]) {
+        point3f physics:centerOfMass = (0.2, 0.1, 0)
+        float3 physics:diagonalInertia = (0.1, 0.2, 0.25)
+        float physics:mass = 2
+        double3 xformOp:translate = (0, 0, 1)
+        uniform token[] xformOpOrder = ["xformOp:translate"]
+        def PhysicsPrismaticJoint "s" {
+            uniform double mjc:ref = 0.3
+            uniform token physics:axis = "X"
+            rel physics:body1 = </World/a>
+            point3f physics:localPos0 = (0, 0, 1)
+        }
+        def PhysicsRevoluteJoint "h" {
+            float newton:armature = 0.03
+            float newton:damping = 0.0034906585
+            uniform double mjc:springref = 10
+            uniform double mjc:stiffness = 3
+            uniform token physics:axis = "Z"
+            rel physics:body1 = </World/a>
+            point3f physics:localPos0 = (0.1, 0, 1)
+            point3f physics:localPos1 = (0.1, 0, 0)
+        }
+    }
+}
+"""
+
+
+def test_schemas_of_newton_and_mujoco_are_read_as_mujoco_reads_the_model(tmp_path: Path) -> None:
+    """Joints in series between two links, in the form of mujoco-usd-converter."""
+    (tmp_path / "m.xml").write_text(MJCF, encoding="utf-8")
+    expected, found = read(tmp_path / "m.xml"), read(write_usd(tmp_path, IN_SERIES))
+    q = np.array([[0.7, 0.4]])
+    one, other = (State(mechanism=mechanism, q=q, qd=q) for mechanism in (expected, found))
+    assert inertia_matrix(other)[0] == pytest.approx(inertia_matrix(one)[0], abs=1e-6)
+    for name in ("name", "damping", "stiffness", "armature", "spring_reference", "rest_position"):
+        values = ([getattr(joint, name) for joint in mechanism.joints] for mechanism in (expected, found))
+        for left, right in zip(*values, strict=True):
+            assert right == (left if name == "name" else pytest.approx(left, abs=1e-6))
+    assert [(motor.name, motor.gear) for motor in found.actuators] == [("m", 5.0)]
+    assert other.poses.p[0, -1] == pytest.approx(one.poses.p[0, -1], abs=1e-6)
+
+
+def test_joints_between_the_same_links_close_a_loop_without_the_flag_of_newton(tmp_path: Path) -> None:
+    text = IN_SERIES.replace("jointsAddMobility = 1", "jointsAddMobility = 0")
+    assert len(read(write_usd(tmp_path, text)).closures) == 1
+
+
 def test_usd_core_is_named_where_it_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_usd(tmp_path)
     monkeypatch.setitem(sys.modules, "pxr", None)
@@ -157,6 +224,11 @@ def test_referenced_files_belong_to_the_model(tmp_path: Path) -> None:
             "type of a joint must be one of .* PhysicsDist",
         ),
         (usda().replace("PhysicsRevoluteJoint", "PhysicsJoint", 1), "not supported: a joint with free transX, transY"),
+        (usda(LINKS + JOINTS + 'def MjcTendon "t" {\n}'), "/World/t: not supported: tendons"),
+        (
+            usda().replace("uniform token physics", f"{ROTORS} uniform token physics", 1),
+            "rotor inertias mjc:armature, physxJoint:armature must be equal, got 2.0, 1.0",
+        ),
         (usda().replace("mass = ", "mass = nan #", 1), "physics:mass must be a number, got"),
     ],
 )
