@@ -10,11 +10,13 @@ import numpy as np
 from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.carried import effort_of
 from loopcheck.robots.errors import MechanismError
-from loopcheck.robots.linkage import GROUND, Connection, Link, Linkage, Mimic, Motor
-from loopcheck.robots.mechanism import WORLD, Body, ConnectClosure, Joint, Mechanism, RigidClosure, WeldClosure
+from loopcheck.robots.linkage import GROUND, Connection, Link, Linkage, Mimic, Motor, inverse
+from loopcheck.robots.mechanism import WORLD, Body, Closure, ConnectClosure, Joint, Mechanism, RigidClosure, WeldClosure
 from loopcheck.robots.rigid_frames import of_axis, of_quaternion, rigid_frame
 from loopcheck.robots.spec_loops import PIN, SECOND_POINT
 
+EXACT = 1e-12
+"""Largest gap of a closed loop [m or rad]."""
 PIN_TOLERANCE = 1e-12
 """Largest difference of the distance between two points of a revolute loop from `PIN` [m]."""
 
@@ -144,6 +146,36 @@ def loops_of(mechanism: Mechanism) -> list[Connection]:
             loop = replace(loop, kind="spherical")
         loops.append(replace(loop, closes_loop=True))
     return loops
+
+
+def closed_exactly(mechanism: Mechanism, q: JointPositions) -> tuple[Mechanism, float]:
+    """The mechanism with loops that close exactly in a pose, and the gap that they had there [m or rad].
+
+    Loops that close within `EXACT` are not changed; the gap is zero if no loop is.
+
+    Args:
+        q: Positions of its joints in the pose of the file.
+    """
+    poses = {GROUND: np.eye(4), **{link.name: link.X for link in linkage_of(mechanism, q).links}}
+    closures: list[Closure] = []
+    largest = 0.0
+    for closure in mechanism.closures:
+        if not isinstance(closure, ConnectClosure | WeldClosure):
+            closures.append(closure)
+            continue
+        X1, X2 = (poses[_name(mechanism, b)] for b in (closure.body1, closure.body2))
+        on_first = inverse(X1) @ X2 @ rigid_frame(closure.point2, np.eye(3))
+        gap = float(np.abs(on_first[:3, 3] - closure.point1).max())
+        if isinstance(closure, WeldClosure):
+            gap = max(gap, float(np.abs(on_first[:3, :3] - closure.rotation).max()))
+        if gap <= EXACT:
+            closures.append(closure)
+        elif isinstance(closure, WeldClosure):
+            closures.append(replace(closure, point1=on_first[:3, 3], rotation=on_first[:3, :3]))
+        else:
+            closures.append(replace(closure, point1=on_first[:3, 3]))
+        largest = max(largest, gap if gap > EXACT else 0.0)
+    return (replace(mechanism, closures=tuple(closures)), largest) if largest else (mechanism, 0.0)
 
 
 def _is_pin(first: RigidClosure, second: RigidClosure) -> bool:

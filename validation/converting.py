@@ -27,7 +27,7 @@ from loopcheck.robots.errors import (
     OutputError,
     SingularityError,
 )
-from loopcheck.robots.linkage_from_mechanism import linkage_of
+from loopcheck.robots.linkage_from_mechanism import closed_exactly, linkage_of
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.mjcf_writer import mjcf_text
@@ -71,6 +71,8 @@ class Format(NamedTuple):
     """Files by path, of the carried part, the path of the model, a closed pose, and a dialect of loops."""
     readers: str
     """Programs that read the file back."""
+    closes_loops: bool = False
+    """Whether all loops are closed in the pose of the file."""
     write_rounded: Callable[[Path, Path], None] | None = None
     """Writes a copy of the file with standard attributes alone, if loopcheck adds digits to them."""
 
@@ -109,13 +111,14 @@ SDF = Format(
     partial(carried_by, carried.SDF),
     _sdf_files,
     "loopcheck reads tree and loops, because no engine here reads loops of SDF",
+    closes_loops=True,
 )
 USD = Format(
     "USD",
     partial(carried_by, carried.USD),
     _usd_files,
     "loopcheck reads tree and loops through usd-core, from the double beside each standard attribute",
-    write_without_doubles,
+    write_rounded=write_without_doubles,
 )
 FORMATS: Mapping[str, Format] = {".xml": MJCF, ".mjcf": MJCF, ".urdf": URDF, ".sdf": SDF, ".usda": USD, ".usd": USD}
 """Formats by the suffix of the output."""
@@ -155,6 +158,11 @@ def convert(target: str, out: Path, *, lossless: bool, seed: int, loops: str = L
     if lossless and losses:
         raise MechanismError(f"{out}: --lossless: {form.name} does not carry {'; '.join(losses)}")
     states, start = closed_states(kept, case.guess, seed=seed)
+    if form.closes_loops:
+        kept, opening = closed_exactly(kept, states.start)
+        if opening:
+            states = random_states(kept, states.start, count=SAMPLES, seed=seed)
+            losses = (*losses, f"gaps of loops, up to {opening:.1e} m or rad: closed in the pose of the file")
     files = {path.absolute(): text for path, text in form.texts(kept, out, states.start, loops).items()}
     for path in files:
         _want_new(path, files_of(case.mechanism.model.path))
@@ -165,6 +173,7 @@ def convert(target: str, out: Path, *, lossless: bool, seed: int, loops: str = L
             path.write_text(text, encoding="utf-8")
         converted = replace(case, mechanism=read_mechanism(ModelFile(path=out.absolute())))
         result = proof(case.mechanism, kept, converted.mechanism, states, losses)
+        result = replace(result, rows=_fitting(result.rows, kept, states))
         rounded = _rounded(form, out, kept, states) if form.write_rounded else ()
         result = replace(
             result, rows=(*result.rows, *_by_engine(result, replace(case, mechanism=kept), converted, states), *rounded)
@@ -200,16 +209,14 @@ def closed_states(mechanism: Mechanism, guess: JointPositions, *, seed: int) -> 
         SingularityError: If too few regular poses are found.
     """
     try:
-        return random_states(mechanism, guess, count=SAMPLES, seed=seed), "the pose of the file"
+        return _truly_closed(mechanism, guess, seed), "the pose of the file"
     except (LoopClosureError, SingularityError) as failure:
         found, last = closed_poses(mechanism), failure
     for q in found.q:
         try:
-            states = random_states(mechanism, q, count=SAMPLES, seed=seed)
-        except (LoopClosureError, SingularityError) as failure:
-            last = failure
+            return _truly_closed(mechanism, q, seed), f"another pose, because from the pose of the file: {last}"
+        except (LoopClosureError, SingularityError):
             continue
-        return states, f"another pose, because from the pose of the file: {last}"
     if len(found.q) or not isinstance(last, LoopClosureError):
         raise last
     worst, residual = max(found.residual.items(), key=lambda pair: pair[1])
@@ -220,6 +227,20 @@ def closed_states(mechanism: Mechanism, guess: JointPositions, *, seed: int) -> 
         tolerance=OPEN,
         time=0.0,
     )
+
+
+def _truly_closed(mechanism: Mechanism, guess: JointPositions, seed: int) -> RandomStates:
+    """Random closed states; welds whose frames are half a turn apart, where their residual vanishes too, are open."""
+    states = random_states(mechanism, guess, count=SAMPLES, seed=seed)
+    opening = closed_exactly(mechanism, states.start)[1]
+    if opening > OPEN:
+        raise LoopClosureError(
+            f"{mechanism.model.path}: frames of a weld must coincide, got half a turn between them",
+            residual=opening,
+            tolerance=OPEN,
+            time=0.0,
+        )
+    return states
 
 
 def _rounded(form: Format, out: Path, kept: Mechanism, states: RandomStates) -> Iterator[Row]:
@@ -236,6 +257,20 @@ def _rounded(form: Format, out: Path, kept: Mechanism, states: RandomStates) -> 
             note = f"rounding to floats, amplified at poses with a conditioning of {states.distance:.1g}"
             named = named._replace(verdict=INFORMATIONAL, note=note)
         yield named
+
+
+def _fitting(rows: tuple[Row, ...], kept: Mechanism, states: RandomStates) -> tuple[Row, ...]:
+    """The rows; a difference below the contradiction between redundant loops of the input is not judged."""
+    if all(row.verdict != DISAGREE or row.quantity not in QUANTITIES for row in rows):
+        return rows
+    conflict = contradiction(kept, states.q)
+    note = f"redundant loops of the input contradict each other by {conflict:.1e}: a rounded file"
+    return tuple(
+        row._replace(verdict=INFORMATIONAL, note=note)
+        if row.verdict == DISAGREE and row.quantity in QUANTITIES and row.error <= conflict
+        else row
+        for row in rows
+    )
 
 
 def _want_new(out: Path, inputs: Iterable[Path]) -> None:
@@ -256,6 +291,8 @@ def _by_engine(result: Proof, original: Case, converted: Case, states: RandomSta
     reference = sources.load("analytic/noc").compute_efforts(replace(converted, mechanism=carried), mine).effort
     try:
         theirs = sources.load(ENGINE).compute_efforts(converted, motion).effort
+        here = [actuator.name for actuator in converted.mechanism.actuators]
+        theirs = theirs[:, [here.index(actuator.name) for actuator in carried.actuators]]
     except HarnessError as failure:
         return (Row(name, float("nan"), limit, MISSING, str(failure)),)
     scale = scale_of(State(mechanism=carried, q=states.q, qd=states.qd), states.qdd).scale

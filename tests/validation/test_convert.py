@@ -15,9 +15,16 @@ from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.random_states import RandomStates, random_states
 from loopcheck.robots.carried import SDF, URDF, USD, Features, carried_by
 from loopcheck.robots.catalogue import LOOP_DIALECTS
-from loopcheck.robots.errors import MechanismError
-from loopcheck.robots.linkage_from_mechanism import linkage_of
-from loopcheck.robots.mechanism import ConnectClosure, Coordinate, CoordinateClosure, EffortLimit, Mechanism
+from loopcheck.robots.errors import HarnessError, MechanismError
+from loopcheck.robots.linkage_from_mechanism import closed_exactly, linkage_of
+from loopcheck.robots.mechanism import (
+    ConnectClosure,
+    Coordinate,
+    CoordinateClosure,
+    EffortLimit,
+    Mechanism,
+    WeldClosure,
+)
 from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.mjcf_writer import mjcf_text
 from loopcheck.robots.model_file import ModelFile
@@ -27,7 +34,7 @@ from loopcheck.robots.sdf_writer import sdf_text
 from loopcheck.robots.urdf_writer import urdf_texts
 from loopcheck.robots.usd_writer import usd_text, write_without_doubles
 from loopcheck.validation.comparison.conversion import LIMIT, Proof, proof
-from loopcheck.validation.converting import FLOATS
+from loopcheck.validation.converting import FLOATS, closed_states
 from tests.urdf_models import DIALECTS, write_urdf
 from tests.validation.conftest import Command
 
@@ -227,6 +234,36 @@ def test_states_are_closed_regular_and_repeatable() -> None:
     assert np.ptp(found.q, axis=0).max() > 0.3
     again = random_states(mechanism, mechanism.rest_position, count=COUNT, seed=1)
     assert np.array_equal(again.q, found.q)
+
+
+def test_a_weld_that_is_half_a_turn_off_is_open() -> None:
+    """The residual of a weld, the sine of its angle, vanishes there too."""
+    original = model("welded_four_bar")
+    place = next(k for k, closure in enumerate(original.closures) if isinstance(closure, WeldClosure))
+    weld = original.closures[place]
+    assert isinstance(weld, WeldClosure)
+    turned = moved(original, "closures", place, rotation=weld.rotation @ of_axis(np.array([0.0, 0.0, 1.0]), np.pi))
+    assert random_states(turned, original.rest_position, count=COUNT, seed=1).distance > 0
+    with pytest.raises(HarnessError, match=r"must coincide, got half a turn|must close from some start|regular poses"):
+        closed_states(turned, original.rest_position, seed=1)
+
+
+def test_loops_that_the_input_leaves_open_are_closed_in_the_pose_of_an_sdf() -> None:
+    original = model("four_bar")
+    closed = states("four_bar")
+    (closure,) = original.rigid_closures
+    opened = moved(original, "closures", 0, point2=closure.point2 + np.array([0.0, 0.0, 1e-7]))
+    exact, opening = closed_exactly(opened, closed.start)
+    assert opening == pytest.approx(1e-7, rel=1e-3)
+    assert np.abs(State.at_rest(exact, closed.start[None]).gap).max() < 1e-15
+    assert closed_exactly(original, closed.start) == (original, 0.0)
+
+
+def test_the_order_of_actuators_is_no_difference() -> None:
+    original = model("floating_rotors")
+    assert len(original.actuators) > 1
+    other = replace(original, actuators=original.actuators[::-1])
+    assert worst(proof(original, original, other, states("floating_rotors"), ())) < 1e-13
 
 
 def test_angles_are_exact_at_a_pitch_of_a_right_angle() -> None:
