@@ -14,6 +14,7 @@ from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.mjcf_patch import Patch, patched
 from loopcheck.robots.model_file import ModelFile
 from tests.four_bar_efforts import four_bar_error
+from tests.planar_four_bar import CRANK
 from tests.sdf_models import DRIVE, JOINTS, LINKS, LOOP, hinge, sdf, write_sdf
 
 
@@ -143,3 +144,23 @@ def test_likely_mistakes_get_one_line(text: str, message: str, tmp_path: Path) -
 def test_settings_are_not_written_into_an_sdf(tmp_path: Path) -> None:
     with pytest.raises(HarnessError, match="settings of a simulation must be written into an MJCF, got an SDF"):
         patched(ModelFile(path=write_sdf(tmp_path)), Patch(option={"timestep": "0.001"}, equalities={}), 1)
+
+
+def test_inertias_are_turned_into_the_frame_of_the_link(tmp_path: Path) -> None:
+    crank = next(body for body in read(write_sdf(tmp_path)).bodies if body.name == "crank")
+    about = CRANK**3 / 12
+    assert crank.inertia == pytest.approx(np.diag([1e-3 * about, about, about]), abs=1e-15)
+    assert crank.center == pytest.approx([CRANK / 2, 0, 0])
+
+
+def test_a_gearbox_turns_its_child_against_its_parent(tmp_path: Path) -> None:
+    """theta_2 = -gearbox_ratio theta_1, both from the reference body; one of the axes is reversed here."""
+    gearbox = (
+        '<joint name="gear" type="gearbox"><parent>crank</parent><child>rocker</child>'
+        "<gearbox_reference_body>world</gearbox_reference_body><gearbox_ratio>3</gearbox_ratio>"
+        "<axis><xyz>0 0 1</xyz></axis><axis2><xyz>0 0 -1</xyz></axis2></joint>"
+    )
+    (closure,) = read(write_sdf(tmp_path, sdf(LINKS + JOINTS + gearbox))).coordinate_closures
+    assert closure.leader is not None
+    assert (closure.follower.name, closure.leader.name) == ("rocker_joint", "crank_joint")
+    assert closure.coefficients[:2] == pytest.approx([0.0, 3.0])

@@ -17,6 +17,7 @@ from loopcheck.robots.mjcf_patch import Patch, patched
 from loopcheck.robots.model_file import ModelFile, files_of
 from loopcheck.robots.usd_writer import usd_text
 from tests.four_bar_efforts import four_bar_error
+from tests.planar_four_bar import GROUND, ROCKER
 from tests.usd_models import (
     COUPLER_ANGLE,
     COUPLER_JOINT,
@@ -242,3 +243,12 @@ def test_likely_mistakes_get_one_line(text: str, message: str, tmp_path: Path) -
 def test_settings_are_not_written_into_a_usd(tmp_path: Path) -> None:
     with pytest.raises(HarnessError, match="settings of a simulation must be written into an MJCF, got a USD"):
         patched(ModelFile(path=write_usd(tmp_path)), Patch(option={"timestep": "0.001"}, equalities={}), 1)
+
+
+def test_inertias_and_poses_are_converted_to_si_units_and_link_axes(tmp_path: Path) -> None:
+    mechanism = read(write_usd(tmp_path, usda(LINKS + SCENE)))
+    rocker = next(body for body in mechanism.bodies if body.name == "rocker")
+    about = ROCKER**3 / 12
+    assert rocker.inertia == pytest.approx(np.diag([1e-3 * about, about, about]), abs=1e-7)
+    assert rocker.position == pytest.approx([GROUND, 0.0, 0.03])
+    assert {joint.kind for joint in mechanism.joints} == {"free"}
