@@ -29,7 +29,7 @@ from loopcheck.validation.studies.atlas.manifest import Entry, entries
 FOLDER = ROOT / "docs" / "conversions"
 FILE = FOLDER / "conversions.csv"
 SUFFIXES = (".xml", ".urdf", ".sdf", ".usda")
-LIMIT = 300.0
+LIMIT = 60.0
 """Time limit of the conversions of a file [s]."""
 VERDICTS = {0: "same", 1: "differs", 3: "same but for losses"}
 """Verdict by exit status."""
