@@ -209,12 +209,14 @@ def closed_states(mechanism: Mechanism, guess: JointPositions, *, seed: int) -> 
         SingularityError: If too few regular poses are found.
     """
     try:
-        return _truly_closed(mechanism, guess, seed), "the pose of the file"
+        return random_states(mechanism, guess, count=SAMPLES, seed=seed), "the pose of the file"
     except (LoopClosureError, SingularityError) as failure:
         found, last = closed_poses(mechanism), failure
     for q in found.q:
         try:
-            return _truly_closed(mechanism, q, seed), f"another pose, because from the pose of the file: {last}"
+            return random_states(
+                mechanism, q, count=SAMPLES, seed=seed
+            ), f"another pose, because from the pose of the file: {last}"
         except (LoopClosureError, SingularityError):
             continue
     if len(found.q) or not isinstance(last, LoopClosureError):
@@ -227,20 +229,6 @@ def closed_states(mechanism: Mechanism, guess: JointPositions, *, seed: int) -> 
         tolerance=OPEN,
         time=0.0,
     )
-
-
-def _truly_closed(mechanism: Mechanism, guess: JointPositions, seed: int) -> RandomStates:
-    """Random closed states; welds whose frames are half a turn apart, where their residual vanishes too, are open."""
-    states = random_states(mechanism, guess, count=SAMPLES, seed=seed)
-    opening = closed_exactly(mechanism, states.start)[1]
-    if opening > OPEN:
-        raise LoopClosureError(
-            f"{mechanism.model.path}: frames of a weld must coincide, got half a turn between them",
-            residual=opening,
-            tolerance=OPEN,
-            time=0.0,
-        )
-    return states
 
 
 def _rounded(form: Format, out: Path, kept: Mechanism, states: RandomStates) -> Iterator[Row]:

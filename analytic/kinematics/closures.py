@@ -60,12 +60,28 @@ def closure_residual(mechanism: Mechanism, body_poses: Poses, q: AnyArray) -> An
             case WeldClosure():
                 p1, p2 = _points(closure, body_poses)
                 R1, R2 = _rotation(body_poses, closure.body1), _rotation(body_poses, closure.body2)
-                E = R1.swapaxes(1, 2) @ R2 @ closure.rotation.T
-                turn = [E[:, 2, 1] - E[:, 1, 2], E[:, 0, 2] - E[:, 2, 0], E[:, 1, 0] - E[:, 0, 1]]
-                rows += [p1 - p2, np.stack(turn, axis=1) / 2]
+                rows += [p1 - p2, _turn(R1.swapaxes(1, 2) @ R2 @ closure.rotation.T)]
             case _:
                 assert_never(closure)
     return np.concatenate(rows, axis=1)
+
+
+def _turn(E: AnyArray) -> AnyArray:
+    """Vector of a rotation θ about its axis: sin θ [-], and 2 − sin θ beyond a quarter turn, shape (nt, 3).
+
+    The sine alone vanishes at half a turn too, where a weld is open.
+
+    Args:
+        E: Rotations [-], shape (nt, 3, 3).
+    """
+    turn = np.stack([E[:, 2, 1] - E[:, 1, 2], E[:, 0, 2] - E[:, 2, 0], E[:, 1, 0] - E[:, 0, 1]], axis=1) / 2
+    cosine = (np.trace(E.real, axis1=1, axis2=2) - 1) / 2
+    for t in np.flatnonzero(cosine < 0):
+        symmetric = (E[t].real + E[t].real.T) / 2 - cosine[t] * np.eye(3)  # (1 − cos θ) times the dyad of the axis
+        axis = symmetric[:, int(np.argmax(np.diag(symmetric)))]
+        sine = turn[t].real @ axis / np.linalg.norm(axis)
+        turn[t] = np.copysign(2 - abs(sine), sine) * axis / np.linalg.norm(axis)
+    return turn
 
 
 def closure_jacobian(mechanism: Mechanism, body_poses: Poses, K: AnyArray, q: AnyArray) -> AnyArray:
