@@ -49,7 +49,15 @@ def test_error_and_floor_decide_against_the_limit(error: float, floor: float, ve
     for scale in (1.0, 900.0):
         found, note = required([1.0], [scale]).judged(0, error, floor, 0.125)
         assert found == verdict
-        assert np.isnan(error + floor) or np.isinf(error) or "limit 0.12 of the peak 1 N m" in note
+        if not np.isfinite(error + floor):
+            assert note == f"error and noise floor must be finite, got {error:g} and {floor:g}"
+        else:
+            assert f"error {error:.2g}, noise floor {floor:.2g}, limit 0.12 of the peak 1 N m" in note
+
+
+def test_figures_are_over_the_peak() -> None:
+    note = required([4.0], [5.0]).judged(0, 0.2, 0.1, 0.125).note
+    assert note == "error 0.05, noise floor 0.025, limit 0.12 of the peak 4 N m"
 
 
 def test_a_peak_below_a_thousandth_of_the_scale_is_replaced_by_it() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from loopcheck.robots.catalogue import CATALOGUE
@@ -24,7 +25,7 @@ from loopcheck.validation.studies.tune.certificate import (
 )
 from loopcheck.validation.studies.tune.judged_run import JudgedRun
 from loopcheck.validation.studies.tune.purposes import OWN
-from loopcheck.validation.studies.tune.verify import VerifiedCertificate
+from loopcheck.validation.studies.tune.verify import VerifiedCertificate, _sections
 from tests.validation.conftest import Command
 from tests.validation.test_stale_results import motion_file
 
@@ -188,6 +189,21 @@ def test_an_edited_certificate_says_so_and_the_order_of_entries_does_not_matter(
     first = next(verifier(written.model_copy(update={"bandwidth": 51.0}))._identity())
     assert (first["found"], first["verdict"]) == ("edited", "disagree")
     assert first["note"] == "its checksum does not match: an entry has been edited"
+
+
+def test_the_badge_states_accuracy_and_controller_and_refuses_after_any_failure() -> None:
+    of = verifier(certificate(bandwidths=(10.0, 80.0)))
+    good, bad = {"verdict": "agree"}, {"verdict": "disagree"}
+    assert of._badge([good, good]) == ("loopcheck: efforts within 0.1 % in mujoco 4.0.0, controller of 10 to 80 rad/s")
+    assert of._badge([good, bad]) == of._badge([bad, bad]) == "loopcheck: certificate refused"
+    assert "controller" not in verifier(certificate())._badge([good])
+
+
+@pytest.mark.parametrize("verdict", ["agree", "disagree"])
+def test_the_section_of_a_page_has_the_verdict_of_its_rows(verdict: str) -> None:
+    rows = [{"claim": "a", "verdict": "agree", "leeway": np.nan}, {"claim": "b", "verdict": verdict, "leeway": np.nan}]
+    (section,) = _sections(pd.DataFrame(rows), {"model": "robot.xml", "badge": "badge"})
+    assert (section.title, section.verdict) == ("robot.xml", verdict)
 
 
 @pytest.mark.parametrize(
