@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopcheck.analytic.batch import inverse_dynamics
+from loopcheck.analytic.batch import inverse_dynamics, support
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.mechanism import PointSpring
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, representative_case
 from loopcheck.validation.execution.tables import read_tables
@@ -45,14 +46,16 @@ def test_chain_has_its_loops_and_the_batch_agrees_on_it() -> None:
 def test_a_robot_without_gravity_that_is_not_traced_is_measured_in_the_plain_version(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """As if springs between points were an element that the traced equations lack."""
     monkeypatch.setattr(measure, "REPETITIONS", 1)
     monkeypatch.setattr("loopcheck.engines.installed", lambda _: False)  # the engines' own rows take most of the time
+    monkeypatch.setattr(support, "KNOWN", {kind: names for kind, names in support.KNOWN.items() if kind != PointSpring})
     andrews = representative_case(load("andrews"))
     assert measure.few_rows(andrews) == measure.sample_rows(andrews) == []
     rows = {row["quantity"]: row for row in measure.robot_rows(andrews, 60)}
     assert rows["batch"]["median"] > 0
     assert rows["left to the plain version"]["median"] == 60
-    assert "point_springs" in rows["tracing, once"]["note"]
+    assert "PointSpring" in rows["tracing, once"]["note"]
 
 
 def test_small_batches_are_measured_beside_a_loop_over_pinocchio(prr: Case) -> None:

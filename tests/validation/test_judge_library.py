@@ -131,6 +131,7 @@ def test_bad_logs_raise_one_line(columns: dict[str, np.ndarray]) -> None:
         ({"start": np.nan}, "from must be a finite time in s, got nan"),
         ({"start": np.inf}, "from must be a finite time in s, got inf"),
         ({"fit": "stiction"}, "unknown parameter to fit: 'stiction'. Did you mean 'friction'. Known: friction"),
+        ({"effort_side": "gear"}, "judge: side must be motor or joint, got 'gear'"),
         ({"effort_time": "held:0"}, "effort_time: hold time of the efforts: must be above 0 s, got 0 s"),
     ],
 )
