@@ -1,5 +1,6 @@
 """`from loopcheck import judge`, as a test in a robot's own repository would use it."""
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -63,6 +64,15 @@ def test_a_column_of_another_tool_is_not_added_to_the_effort(columns: dict[str, 
     assert ours.agrees
     assert "dry friction are taken from the log unchecked: crank.loopcheck_left_out" in ours.notes["crank"]
     assert ours.columns["crank.loopcheck_left_out"] == "crank.loopcheck_left_out"
+
+
+def test_a_loop_that_is_open_in_the_start_pose_is_reported(columns: dict[str, np.ndarray], tmp_path: Path) -> None:
+    """By 0.3 m without the key frame: 1.5 m of crank and coupler end 0.3 m short of the rocker at 1.8 m."""
+    path = tmp_path / "robot.xml"
+    path.write_text(re.sub("<keyframe>.*</keyframe>", "", MODEL.read_text(encoding="utf-8")), encoding="utf-8")
+    texts = [str(judge(model, columns, effort_time="instantaneous")) for model in (MODEL, path)]
+    opening = "start pose of the file: closure 'C' is open by 0.3 (m or rad)"
+    assert [opening in text for text in texts] == [False, True], texts
 
 
 @pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "RK4"])
