@@ -342,6 +342,7 @@ def test_a_few_samples_see_a_start_as_long_as_all_do() -> None:
     assert (few.reason, every.reason) == ("", "")
     assert few.window == pytest.approx(every.window, abs=as_it_is.log.t[-1] / 2 / 100)
     np.testing.assert_allclose(few.largest, every.largest, rtol=0.05)
+    assert (few.rms != every.rms).all()  # of other samples
     closed = closed_log(case.mechanism, as_it_is.log, as_it_is.log.q[0])
     (sparse, kernels), (whole, _) = judging._series(closed, 20), judging._series(closed)
     beside = judging._beside(closed, kernels, sparse, np.array([0.3334, 0.5001]))
