@@ -13,6 +13,7 @@ import pytest
 
 from loopcheck.robots.catalogue import CATALOGUE
 from loopcheck.robots.errors import OutputError
+from loopcheck.validation.execution.workers import ALONE, worker_pool
 from loopcheck.validation.studies.tune.certificate import (
     FIRST_SCHEMA,
     SCHEMA,
@@ -178,6 +179,24 @@ def test_a_script_of_the_first_schema_has_the_hashes_of_its_model_beside_it(tmp_
     script.unlink()
     rows = {row["claim"]: row for row in verifier(found, tmp_path)._files()}
     assert (rows["file tuned.py"]["found"], rows["file tuned.py"]["verdict"]) == ("missing", "disagree")
+
+
+def test_calls_of_a_script_must_be_those_of_the_settings(tmp_path: Path) -> None:
+    """The hash of a script is that of the file; what the file calls is compared with the settings besides."""
+    tuning = pytest.importorskip("loopcheck.engines.pybullet.tuning", exc_type=ImportError)
+    path = tmp_path / "tuned.py"
+    rows = []
+    for step in ("0.002", "0.001"):
+        path.write_text(tuning.script({"timestep": step}))
+        of_script = certificate(
+            engine="pybullet", settings={"timestep": "0.002"}, script=hashes([path], tmp_path), model=""
+        )
+        with worker_pool(ALONE) as pool:
+            rows.append(next(iter(verifier(of_script, tmp_path)._figures(pool))))
+    assert [(row["claim"], row["found"], row["verdict"]) for row in rows] == [
+        ("calls of the script", "equal to settings", "agree"),
+        ("calls of the script", "different", "disagree"),
+    ]
 
 
 def test_an_edited_certificate_says_so_and_the_order_of_entries_does_not_matter() -> None:
