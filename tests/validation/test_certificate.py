@@ -143,6 +143,17 @@ def test_a_motion_beside_the_certificate_is_part_of_it(tmp_path: Path) -> None:
     assert "disagree" in {row["verdict"] for row in verifier(of, tmp_path)._identity()}
 
 
+def test_a_model_may_have_another_name_and_a_motion_of_the_first_schema_has_no_hash(tmp_path: Path) -> None:
+    renamed = Path(shutil.copy(FOUR_BAR, tmp_path / "renamed.xml"))
+    of_renamed = VerifiedCertificate(model=renamed, certificate=certificate(motion={"own.csv": ""}), folder=tmp_path)
+    rows = {row["claim"]: (row["certified"], row["found"], row["verdict"]) for row in of_renamed._files()}
+    (digest,) = (digest[:12] for digest in hashes([FOUR_BAR], FOUR_BAR.parent).values())
+    assert rows == {
+        "file renamed.xml": (digest, digest, "agree"),
+        "file own.csv": ("none", "missing", "not comparable"),
+    }
+
+
 def first_schema(**changes: Any) -> dict[str, Any]:
     """A certificate as loopcheck wrote it before schemas had names."""
     new = certificate().content
