@@ -15,7 +15,7 @@ from loopcheck.analytic.batch import compiled, tracking
 from loopcheck.analytic.batch.derivatives import Evaluation, is_compiled, of_efforts, want_blocks
 from loopcheck.analytic.batch.gradient import BLOCKS, Gradient, gradient
 from loopcheck.analytic.batch.lanes import Equations
-from loopcheck.analytic.batch.plain import misfit, path_tracer, plain_efforts, plain_poses, redo
+from loopcheck.analytic.batch.plain import misfit, path_tracer, plain_efforts, plain_poses, redo, want_driven
 from loopcheck.analytic.batch.trace import Trace, trace
 from loopcheck.analytic.batch.tracking import TRUSTED, Columns, Track, columns_of
 from loopcheck.robots.arrays import AnyArray, Array, EffortSeries, PositionSeries
@@ -223,10 +223,7 @@ def _start(mechanism: Mechanism, drive: Drive, guess: Array) -> Array:
         first = tracer.start(guess, 0.0).q
     except LoopClosureError as error:
         raise misfit(mechanism, drive.q[0], guess, 0) or error from None
-    if tracer.undriven(first):
-        raise MechanismError(
-            f"{mechanism.model.path}: every degree of freedom must have an actuator for a batch computation"
-        )
+    want_driven(tracer, first)
     return first[0]
 
 
