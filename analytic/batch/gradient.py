@@ -101,7 +101,7 @@ def gradient(shape: Shape, wanted: Collection[str]) -> Gradient:
     outputs["mixed"] = [x for w in weights for x in sweep.closures(along_y, w)]
     if "accelerations" in wanted:
         outputs["accelerations"] = list(motion.qdd)
-    units = np.eye(mechanism.nv, dtype=object) if "loops" in wanted else []
+    units: Iterable[AnyArray] = np.eye(mechanism.nv, dtype=object) if "loops" in wanted else ()
     if "parameters" in wanted:
         for name, twists in (("parameters", moved), ("loops_parameters", units)):
             outputs[name] = [x for twist in twists for x in _parameters(mechanism, state, motion.moving, twist)]
