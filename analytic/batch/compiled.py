@@ -19,7 +19,7 @@ from loopcheck.robots.motion import Drive
 
 OPTIMIZATION = 2
 """Level of LLVM's code generator [-]; optimization passes before it bring no speed."""
-SOURCES = ("compiled.py", "kernel.py", "llvm.py", "tape.py", "tracking.py")
+SOURCES = ("compiled.py", "expressions.py", "kernel.py", "llvm.py", "tape.py", "tracking.py")
 """Sources that determine the machine code."""
 KEPT = 64
 """Functions that are kept in memory [-]."""

@@ -33,7 +33,7 @@ SHORTEST = 8
 """Samples of a lane at least."""
 FEW = {"numpy": 16, "llvm": 1024}
 """Largest number of samples of a path for a single lane; longer paths are split into lanes."""
-STARTING, COMPILING, DISPATCHING = 0.15, 2e-4, 4.5e-9
+STARTING, COMPILING, DISPATCHING = 0.15, 1.1e-4, 2.2e-9
 """Time to start LLVM, to compile an instruction, and that numpy takes for an instruction and a sample [s], measured on
 a busy core."""
 CALL = 500

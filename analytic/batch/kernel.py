@@ -4,8 +4,8 @@ See `tracking.track` for its algorithm. If the lanes of a vector differ, all of 
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from operator import add
 
@@ -137,16 +137,6 @@ ret void
 """
 
 
-@dataclass(frozen=True, slots=True)
-class _Inputs:
-    """Names of the values that a tape takes, by their register."""
-
-    guess: dict[int, str]
-    """Initial positions of a sample."""
-    drive: dict[int, str]
-    """Prescribed values of the actuated joints."""
-
-
 def function(newton: Tape, efforts: Tape, columns: Columns, width: int) -> str:
     """A module with the function `track` of the tapes of a mechanism.
 
@@ -165,13 +155,12 @@ def function(newton: Tape, efforts: Tape, columns: Columns, width: int) -> str:
     start = [records.load(c) for c in range(nq)]
     _limit(group, start)
     drive = [_stream(group, lanes, name, "drive") for name in Drive._fields]
-    guess = _extrapolated(sample, _needed((newton, efforts), nq))
+    guess = _extrapolated(sample, sorted((_read(newton) | _read(efforts)) & {*range(nq)}))
     given = [_here(sample, stream, "drive").load(c) for stream in drive for c in range(columns.drives)]
-    inputs = _Inputs(guess, {nq + k: value.name for k, value in enumerate(given)})
-    stepped = _outputs(step, newton, "y", inputs)
+    stepped = straight_line(step, newton, _inputs(step, "y", guess, nq, given))
     step_end = _divide(step, "newton")
     _contraction(step, *stepped[nq:])
-    moved = _outputs(motion, efforts, "z", inputs)
+    moved = straight_line(motion, efforts, _inputs(motion, "z", guess, nq, given))
     residual, size, guard, orientation, apart = moved[-CHECKS:]
     _divide(motion, "efforts")
     _closing(motion, residual, size, [*given, *moved[nq:-CHECKS]])
@@ -222,13 +211,12 @@ def map_function(tape: Tape, inputs: int, width: int) -> str:
         offset = writer.new(f"add i64 {start}, {writer.new(f'mul i64 %column, {column}')}")
         return writer.new(f"getelementptr i8, ptr %{array}, i64 {offset}")
 
-    read = set(tape.code[:, 2:].ravel().tolist()) | set(tape.outputs.tolist())
-    registers = {
-        c: Value(writer, writer.new(f"load {writer.vector}, ptr {place('inputs', c)}, align 8"))
+    read = _read(tape)
+    given = [
+        Value(writer, writer.new(f"load {writer.vector}, ptr {place('inputs', c)}, align 8")) if c in read else None
         for c in range(inputs)
-        if c in read
-    }
-    for c, value in enumerate(straight_line(writer, tape, registers)):
+    ]
+    for c, value in enumerate(straight_line(writer, tape, given)):
         writer.lines.append(f"store {writer.vector} {value.name}, ptr {place('outputs', c)}, align 8")
     end = _divide(writer, "work")
     return MAP.format(vector=writer.vector, width=width, end=end, work="\n".join(writer.lines))
@@ -253,10 +241,9 @@ def _gate(block: str, part: int) -> list[str]:
     return [f"br i1 %never, label %done, label %{block}.{part}", f"{block}.{part}:"]
 
 
-def _needed(tapes: Iterable[Tape], nq: int) -> list[int]:
-    """Positions that tapes read, without the positions of actuated joints."""
-    read = (place for tape in tapes for place in (*tape.code[:, 2:].ravel().tolist(), *tape.outputs.tolist()))
-    return sorted(set(read) & set(range(nq)))
+def _read(tape: Tape) -> set[int]:
+    """Registers that a tape reads."""
+    return {*tape.code[:, 2:].ravel().tolist(), *tape.outputs.tolist()}
 
 
 def _splat(writer: Writer, name: str, number: str) -> None:
@@ -301,11 +288,12 @@ def _extrapolated(writer: Writer, columns: Sequence[int]) -> dict[int, str]:
     return {c: reduce(add, values).name for c, values in terms.items()}
 
 
-def _outputs(writer: Writer, tape: Tape, positions: str, inputs: _Inputs) -> list[Value]:
-    """Outputs of a tape."""
-    registers = {place: Value(writer, name) for place, name in inputs.drive.items()}
-    registers |= {c: Value(writer, f"%{positions}.{c}") for c in inputs.guess}
-    return straight_line(writer, tape, registers)
+def _inputs(
+    writer: Writer, positions: str, guess: Collection[int], nq: int, drive: Sequence[Value]
+) -> list[Value | None]:
+    """Inputs of a tape: positions in a block of code, if they are read, and the motion of the drives."""
+    read = [Value(writer, f"%{positions}.{c}") if c in guess else None for c in range(nq)]
+    return [*read, *(Value(writer, value.name) for value in drive)]
 
 
 def _contraction(writer: Writer, residual: Value, size: Value) -> None:
