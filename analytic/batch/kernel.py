@@ -119,7 +119,7 @@ declare {vector} @llvm.fabs.v{width}f64({vector})
 declare {vector} @llvm.maximum.v{width}f64({vector}, {vector})
 declare {vector} @llvm.minimum.v{width}f64({vector}, {vector})
 
-define void @map(ptr %inputs, ptr %outputs, i64 %column, i64 %groups) {{
+define void @map(ptr %inputs, ptr %outputs, i64 %inputs.column, i64 %outputs.column, i64 %groups) {{
 entry:
 %never = icmp slt i64 %groups, 0
 br label %work
@@ -197,8 +197,8 @@ def function(newton: Tape, efforts: Tape, columns: Columns, width: int) -> str:
 def map_function(tape: Tape, inputs: int, width: int) -> str:
     """A module with the function `map` that computes a tape for groups of samples.
 
-    Its arguments are the inputs and the outputs, with the samples of a column side by side, the bytes from a column to
-    the next, and the number of groups of `width` samples.
+    Its arguments are the inputs and the outputs, with the samples of a column side by side, for both the bytes from a
+    column to the next, and the number of groups of `width` samples.
 
     Args:
         inputs: Inputs of the tape that it may read [-].
@@ -208,7 +208,7 @@ def map_function(tape: Tape, inputs: int, width: int) -> str:
     start = writer.new(f"mul i64 %group, {8 * width}")
 
     def place(array: str, column: int) -> str:
-        offset = writer.new(f"add i64 {start}, {writer.new(f'mul i64 %column, {column}')}")
+        offset = writer.new(f"add i64 {start}, {writer.new(f'mul i64 %{array}.column, {column}')}")
         return writer.new(f"getelementptr i8, ptr %{array}, i64 {offset}")
 
     read = _read(tape)

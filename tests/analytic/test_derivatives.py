@@ -154,7 +154,7 @@ def test_efforts_are_linear_in_inertial_parameters(name: str) -> None:
 
 
 @NEEDS_LLVM
-@pytest.mark.parametrize("count", [1, 8, 13, 512])
+@pytest.mark.parametrize("count", [1, 8, 13, 512, 5000])
 def test_llvm_and_numpy_give_the_same(
     prr: Case, prr_motion: Motion, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
