@@ -25,8 +25,8 @@ ARITHMETIC: Mapping[int, Callable[[Any, Any, float], Any]] = {
 """Rules of `Tape.run` for values with operators."""
 
 
-UNUSED = -1
-"""In place of the last use of a node, that of an output: never."""
+NEVER = -1
+"""In place of the node that uses a value last, for outputs: they keep their registers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ def assemble_tape(graph: Graph, outputs: Sequence[Scalar]) -> Tape:
     """
     order = _order(graph, [out.place for out in outputs if isinstance(out, Symbol)])
     last = {arg: place for place in order for arg in graph.args[place]}
-    last |= {out.place: UNUSED for out in outputs if isinstance(out, Symbol)}
+    last |= {out.place: NEVER for out in outputs if isinstance(out, Symbol)}
     size = sum(op is Op.INPUT for op in graph.ops)
     registers, free, code = {place: place for place in range(size)}, [], []
     for place in order:
