@@ -5,6 +5,5 @@ PRELOAD = (
     "loopcheck.validation.comparison.audit",
     "loopcheck.validation.comparison.evaluate",
     "loopcheck.engines.mujoco.routes.forward",
-    "scipy.interpolate",
 )
 """Names of modules, without their imports, so that a command with these names answers at once."""
