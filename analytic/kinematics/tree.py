@@ -4,7 +4,7 @@ Poses accept complex joint positions, so that a derivative can be taken by the c
 which has no cancellation. Twists stack the angular velocity and the velocity of the mass centre, world axes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -13,6 +13,14 @@ import numpy as np
 
 from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, VelocitySeries
 from loopcheck.robots.mechanism import WORLD, Joint, JointKind, Mechanism
+
+TURNS: Mapping[JointKind, tuple[bool, ...]] = {
+    "slide": (False,),
+    "hinge": (True,),
+    "ball": (True,) * 3,
+    "free": (False,) * 3 + (True,) * 3,
+}
+"""Whether each dof of a joint turns its body, or displaces it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,9 +278,8 @@ def _pairs(mechanism: Mechanism) -> _Pairs:
 @lru_cache(maxsize=256)
 def _pairs_of(parents: tuple[int, ...], joints: tuple[tuple[JointKind, int], ...]) -> _Pairs:
     """As `_pairs`, from the parent of each body, and kind and body of each joint; Newton's method needs it often."""
-    turning = {"slide": [False], "hinge": [True], "ball": [True] * 3, "free": [False] * 3 + [True] * 3}
-    turns = np.array([turn for kind, _ in joints for turn in turning[kind]], dtype=bool)
-    bodies = np.array([body for kind, body in joints for _ in turning[kind]], dtype=int)
+    turns = np.array([turn for kind, _ in joints for turn in TURNS[kind]], dtype=bool)
+    bodies = np.array([body for kind, body in joints for _ in TURNS[kind]], dtype=int)
     moved = np.zeros((len(parents), len(turns)), dtype=bool)
     for b, parent in enumerate(parents):
         moved[b] = bodies == b
@@ -317,32 +324,61 @@ def twists(mechanism: Mechanism, body_poses: Poses, qd: VelocitySeries, K: Array
 
 def _rates_of_joints(mechanism: Mechanism, body_poses: Poses, qd: Array, w: Array, v: Array) -> tuple[Array, Array]:
     """Rates of the directions [1/s] and of the anchors [m/s] of all dofs, each of shape (nt, nv, 3)."""
-    axes_dot, anchors_dot = np.zeros_like(body_poses.axes), np.zeros_like(body_poses.anchors)
-    for b, body in enumerate(mechanism.bodies):
-        # w_b, v_b: of the frame between the joints, at its point x; first that of the parent
-        nt = len(qd)
-        if body.parent == WORLD:
-            w_b, v_b, x = np.zeros((nt, 3)), np.zeros((nt, 3)), np.zeros((nt, 3))
-        else:
-            w_b, v_b, x = w[:, body.parent], v[:, body.parent], body_poses.c[:, body.parent]
-        for joint, _, dofs in joints_of(mechanism, b):
-            axes, anchor = body_poses.axes[:, dofs], body_poses.anchors[:, dofs.start]
-            if joint.kind == "free":
-                w_b = np.einsum("tij,ti->tj", axes[:, 3:], qd[:, dofs][:, 3:])
-                v_b, x = qd[:, dofs][:, :3], anchor
-                axes_dot[:, dofs.start + 3 : dofs.stop] = cross(w_b[:, None], axes[:, 3:])
-                anchors_dot[:, dofs] = v_b[:, None]
+    parent, is_moved, turning, sliding, carried, carrying = _carriers(mechanism)
+    axes, anchors = body_poses.axes, body_poses.anchors
+    rates = axes * qd[..., None]
+    w_parent = np.where(is_moved, w[:, parent], 0)
+    v_parent = np.where(is_moved, v[:, parent], 0)
+    anchors_dot = v_parent + cross(w_parent, anchors - body_poses.c[:, parent]) + sliding @ rates
+    if len(carried):
+        arms = anchors[:, carried] - anchors[:, carrying]
+        np.add.at(anchors_dot.swapaxes(0, 1), carried, cross(rates[:, carrying], arms).swapaxes(0, 1))
+    return cross(w_parent + turning @ rates, axes), anchors_dot
+
+
+class _Carriers(NamedTuple):
+    """Motions that carry the direction and the anchor of each dof: of the parent, and of joints in the same body."""
+
+    parent: AnyArray
+    """Parent of its body [-], any body for the world, shape (nv,)."""
+    is_moved: AnyArray
+    """Whether the parent is a body. Shape (nv, 1), boolean."""
+    turning: Array
+    """1 for the dofs of its body, its own joint included, that turn its direction [-], shape (nv, nv)."""
+    sliding: Array
+    """1 for the dofs of its body that displace its anchor [-], shape (nv, nv)."""
+    carried: AnyArray
+    """Dofs with anchors that are turned by an earlier joint of the body, one of each pair [-], shape (pairs,)."""
+    carrying: AnyArray
+    """The dofs of these earlier joints [-], shape (pairs,)."""
+
+
+def _carriers(mechanism: Mechanism) -> _Carriers:
+    """Motions that carry each dof."""
+    parents = tuple(body.parent for body in mechanism.bodies)
+    return _carriers_of(parents, tuple((joint.kind, joint.body) for joint in mechanism.joints))
+
+
+@lru_cache(maxsize=256)
+def _carriers_of(parents: tuple[int, ...], joints: tuple[tuple[JointKind, int], ...]) -> _Carriers:
+    """As `_carriers`, from the parent of each body, and kind and body of each joint."""
+    places = [(j, kind, body, turn) for j, (kind, body) in enumerate(joints) for turn in TURNS[kind]]
+    parent = np.array([parents[body] for _, _, body, _ in places], dtype=int)
+    turning, sliding = np.zeros((len(places), len(places))), np.zeros((len(places), len(places)))
+    pairs = []
+    for k, (j, kind, body, turns) in enumerate(places):
+        for i, (earlier, _, other, other_turns) in enumerate(places):
+            if other != body or earlier > j:
                 continue
-            v_b, x = v_b + cross(w_b, anchor - x), anchor
-            anchors_dot[:, dofs] = v_b[:, None]
-            rate = np.einsum("tij,ti->tj", axes, qd[:, dofs])
-            if joint.kind == "slide":
-                axes_dot[:, dofs] = cross(w_b, axes[:, 0])[:, None]
-                v_b = v_b + rate  # of the point of the moved body that is at the anchor
-            else:
-                w_b = w_b + rate
-                axes_dot[:, dofs] = cross(w_b[:, None], axes)
-    return axes_dot, anchors_dot
+            if other_turns and (earlier < j or turns):
+                turning[k, i] = 1
+            if not other_turns and (earlier < j or kind == "free"):
+                sliding[k, i] = 1
+            if other_turns and earlier < j:
+                pairs.append((k, i))
+    carried, carrying = np.array(pairs, dtype=int).reshape(-1, 2).T
+    is_moved = (parent != WORLD)[:, None]
+    return _Carriers(np.maximum(parent, 0), is_moved, turning, sliding, carried, carrying)
 
 
 def retract(mechanism: Mechanism, q: AnyArray, step: AnyArray) -> AnyArray:
@@ -384,5 +420,16 @@ def position_rate(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -
     Returns:
         Rates [m/s, rad/s or 1/s], shape (nt, nq).
     """
-    step = 1e-40  # imaginary: its square vanishes beside 1
-    return retract(mechanism, q, 1j * step * qd).imag / step
+    if mechanism.nq == mechanism.nv:
+        return qd
+    rates = np.zeros(q.shape)
+    for joint, columns, dofs in zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True):
+        x, dx = q[:, columns], qd[:, dofs]
+        turns = {"ball": 0, "free": 3}.get(joint.kind, len(TURNS[joint.kind]))  # first dof of a turn in space
+        spin = dx[:, turns:] / 2
+        w, vector = x[:, turns : turns + 1], x[:, turns + 1 :]
+        rates[:, columns.start : columns.start + turns] = dx[:, :turns]
+        if spin.size:
+            rates[:, columns.start + turns] = -(vector * spin).sum(-1)
+            rates[:, columns.start + turns + 1 : columns.stop] = w * spin + cross(vector, spin)
+    return rates
