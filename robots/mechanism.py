@@ -285,6 +285,29 @@ class Wrench:
             object.__setattr__(self, name, frozen(getattr(self, name), (3,), name=f"external wrench, {name}"))
 
 
+class Stacked(NamedTuple):
+    """Constants of all bodies and joints in arrays: numpy takes as long for one as for some."""
+
+    frames: Array
+    """Transform from the parent to each body before its joints, identity if free [-, m], shape (nb, 4, 4)."""
+    centers: Array
+    """Mass centres, in the axes of their bodies [m], shape (nb, 3, 1)."""
+    inertia: Array
+    """Mass matrix of each body about its mass centre, body axes, rotation first [kg m², kg], shape (nb, 6, 6)."""
+    axes: Array
+    """Axis of each joint [-], shape (joints, 3, 1)."""
+    anchors: Array
+    """Anchor of each joint in its body, of a free joint zero [m], shape (joints, 3, 1)."""
+    scalars: dict[str, tuple[list[int], list[int]]]
+    """Indices of hinges and of slides, and their entries of q."""
+    rest: Array
+    """Rest positions of q [m or rad], shape (nq,)."""
+    armature: Array
+    """Inertia of the rotor of each dof [kg or kg m²], shape (nv,)."""
+    damping: Array
+    """Damping of each dof [N s/m or N m s/rad], shape (nv,)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mechanism:
     """A robot with closed loops. Bodies stand after their parents, joints in the order of their bodies."""
@@ -311,6 +334,7 @@ class Mechanism:
     """Indices of each joint in qd."""
     joints_of: tuple[tuple[int, ...], ...] = field(init=False, repr=False)
     """Indices of the joints of each body, in the order of their action."""
+    stacked: Stacked = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gravity", frozen(self.gravity, (3,), name="gravity"))
@@ -320,6 +344,7 @@ class Mechanism:
             tuple(j for j, joint in enumerate(self.joints) if joint.body == b) for b in range(len(self.bodies))
         )
         object.__setattr__(self, "joints_of", of_bodies)
+        object.__setattr__(self, "stacked", _stacked(self))
         keys = {name: frozen(q, (self.nq,), name=f"keyframe '{name}'") for name, q in self.keyframes.items()}
         object.__setattr__(self, "keyframes", keys)
 
@@ -442,6 +467,33 @@ class Mechanism:
             mass: New mass [kg].
         """
         return replace(self, bodies=tuple(replace(b, mass=mass) if b.name == body else b for b in self.bodies))
+
+
+def _stacked(mechanism: Mechanism) -> Stacked:
+    """Constants of all bodies and joints in arrays."""
+    bodies, joints = mechanism.bodies, mechanism.joints
+    frames, inertia = np.tile(np.eye(4), (len(bodies), 1, 1)), np.zeros((len(bodies), 6, 6))
+    for b, body in enumerate(bodies):
+        if not any(joints[j].kind == "free" for j in mechanism.joints_of[b]):
+            frames[b, :3, :3], frames[b, :3, 3] = body.rotation, body.position
+        inertia[b, :3, :3], inertia[b, 3:, 3:] = body.inertia, body.mass * np.eye(3)
+    scalars = {}
+    for kind in ("hinge", "slide"):
+        of_kind = [j for j, joint in enumerate(joints) if joint.kind == kind]
+        scalars[kind] = (of_kind, [mechanism.q_slices[j].start for j in of_kind])
+    repeats = [DOFS[joint.kind] for joint in joints]
+    anchors = [np.zeros(3) if joint.kind == "free" else joint.anchor for joint in joints]
+    return Stacked(
+        frames=frames,
+        centers=np.array([body.center for body in bodies]).reshape(-1, 3, 1),
+        inertia=inertia,
+        axes=np.array([joint.axis for joint in joints]).reshape(-1, 3, 1),
+        anchors=np.array(anchors).reshape(-1, 3, 1),
+        scalars=scalars,
+        rest=mechanism.rest_position,
+        armature=np.repeat([joint.armature for joint in joints], repeats),
+        damping=np.repeat([joint.damping for joint in joints], repeats),
+    )
 
 
 def _slices(lengths: list[int]) -> tuple[slice, ...]:

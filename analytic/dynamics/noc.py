@@ -184,10 +184,10 @@ def _joint_orthogonal_complement(state: State, independent: AnyArray) -> tuple[A
 
 def _mass(mechanism: Mechanism, R: Array) -> Array:
     """Blocks of M_total in world axes (equations (17), (19)), shape (nt, nb, 6, 6)."""
-    inertia = np.array([body.inertia for body in mechanism.bodies])
+    inertia = mechanism.stacked.inertia
     blocks = np.zeros((*R.shape[:2], 6, 6))
-    blocks[..., :3, :3] = R @ inertia @ R.swapaxes(-1, -2)
-    blocks[..., 3:, 3:] = np.array([body.mass for body in mechanism.bodies])[:, None, None] * np.eye(3)
+    blocks[..., :3, :3] = R @ inertia[:, :3, :3] @ R.swapaxes(-1, -2)
+    blocks[..., 3:, 3:] = inertia[:, 3:, 3:]
     return blocks
 
 
@@ -241,20 +241,14 @@ def _wrenches_of_point_springs(state: State) -> Array:
 
 def _rotors(mechanism: Mechanism) -> Array:
     """Inertia of the rotors of joints and tendons, with rates that are constant combinations of q̇, shape (nv, nv)."""
-    armature = np.zeros(mechanism.nv)
-    for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
-        armature[dofs] = joint.armature
     W = mechanism.rates_of([tendon.length for tendon in mechanism.tendons])
-    return np.diag(armature) + W.T @ np.diag([tendon.armature for tendon in mechanism.tendons]) @ W
+    return np.diag(mechanism.stacked.armature) + W.T @ np.diag([tendon.armature for tendon in mechanism.tendons]) @ W
 
 
 def _dampers(mechanism: Mechanism, qd: Array) -> Array:
     """Effort it takes to move the dampers of joints and tendons [N or N m], shape (nt, nv)."""
-    effort = np.zeros_like(qd)
-    for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
-        effort[:, dofs] = joint.damping * qd[:, dofs]
     W = mechanism.rates_of([tendon.length for tendon in mechanism.tendons])
-    return effort + (qd @ W.T * [tendon.damping for tendon in mechanism.tendons]) @ W
+    return mechanism.stacked.damping * qd + (qd @ W.T * [tendon.damping for tendon in mechanism.tendons]) @ W
 
 
 def _springs(mechanism: Mechanism, q: Array) -> Array:

@@ -172,51 +172,61 @@ def poses(mechanism: Mechanism, q: AnyArray) -> Poses:
     Returns:
         Poses of bodies and joints in W.
     """
-    nt, nb = len(q), len(mechanism.bodies)
-    R, p = np.zeros((nt, nb, 3, 3), q.dtype), np.zeros((nt, nb, 3), q.dtype)
-    axes, anchors = np.zeros((nt, mechanism.nv, 3), q.dtype), np.zeros((nt, mechanism.nv, 3), q.dtype)
-    turned = _rotations_of_hinges(mechanism, q)
+    constants, moved = mechanism.stacked, _transforms_of_joints(mechanism, q)
+    X = np.zeros((len(q), len(mechanism.bodies), 4, 4), q.dtype)
     for b, body in enumerate(mechanism.bodies):
-        if body.parent == WORLD:
-            R_b, p_b = body.rotation[None], body.position[None]
-        else:
-            R_parent = R[:, body.parent]
-            R_b, p_b = R_parent @ body.rotation, p[:, body.parent] + R_parent @ body.position
-        for joint, columns, dofs in joints_of(mechanism, b):
-            anchor = p_b + R_b @ joint.anchor
-            x = q[:, columns]
-            anchors[:, dofs] = anchor[:, None]
-            if joint.kind == "slide":
-                axis = R_b @ joint.axis
-                axes[:, dofs] = axis[:, None]
-                p_b = p_b + axis * (x - joint.rest_position)
-            elif joint.kind == "hinge":
-                axes[:, dofs] = (R_b @ joint.axis)[:, None]
-                R_b = R_b @ turned[dofs.start]
-                p_b = anchor - R_b @ joint.anchor
-            elif joint.kind == "ball":
-                R_b = R_b @ rotation_of(x)
-                p_b = anchor - R_b @ joint.anchor
-                axes[:, dofs] = R_b.swapaxes(1, 2)
-            else:
-                R_b, p_b = rotation_of(x[:, 3:]), x[:, :3]
-                axes[:, dofs] = np.concatenate([np.broadcast_to(np.eye(3), (nt, 3, 3)), R_b.swapaxes(1, 2)], axis=1)
-                anchors[:, dofs] = p_b[:, None]
-        R[:, b], p[:, b] = R_b, p_b
-    c = p + np.einsum("tbij,bj->tbi", R, np.array([body.center for body in mechanism.bodies]).reshape(nb, 3))
-    return Poses(R=R, p=p, c=c, axes=axes, anchors=anchors)
+        frame = constants.frames[b] if body.parent == WORLD else X[:, body.parent] @ constants.frames[b]
+        for j in mechanism.joints_of[b]:
+            frame = moved[:, j] = frame @ moved[:, j]
+        X[:, b] = frame
+    R, p = X[..., :3, :3].copy(), X[..., :3, 3].copy()
+    axes, anchors = _axes_and_anchors(mechanism, q, moved)
+    return Poses(R=R, p=p, c=p + (R @ constants.centers)[..., 0], axes=axes, anchors=anchors)
 
 
-def _rotations_of_hinges(mechanism: Mechanism, q: AnyArray) -> dict[int, AnyArray]:
-    """Rotation of each hinge by its dof, (nt, 3, 3); all at once, as numpy takes as long for one as for some."""
-    places = zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True)
-    hinges = [(joint, column.start, dof.start) for joint, column, dof in places if joint.kind == "hinge"]
-    if not hinges:
-        return {}
-    joints, columns, dofs = zip(*hinges, strict=True)
-    angle = q[:, columns] - np.concatenate([joint.rest_position for joint in joints])
-    rotations = rotation_about(np.array([joint.axis for joint in joints]), angle)
-    return {dof: rotations[:, k] for k, dof in enumerate(dofs)}
+def _transforms_of_joints(mechanism: Mechanism, q: AnyArray) -> AnyArray:
+    """Transform by each joint in the frame before it (nt, joints, 4, 4)."""
+    constants = mechanism.stacked
+    moved = np.zeros((len(q), len(mechanism.joints), 4, 4), q.dtype)
+    moved[..., range(4), range(4)] = 1
+    R, p = moved[..., :3, :3], moved[..., :3, 3]  # parts of it
+    (hinges, angles), (slides, places) = constants.scalars["hinge"], constants.scalars["slide"]
+    if hinges:
+        R[:, hinges] = rotation_about(constants.axes[hinges, :, 0], q[:, angles] - constants.rest[angles])
+    for j in _spatial(mechanism):
+        R[:, j] = rotation_of(q[:, mechanism.q_slices[j]][:, -4:])
+    p[:] = (constants.anchors - R @ constants.anchors)[..., 0]
+    if slides:
+        p[:, slides] = constants.axes[slides, :, 0] * (q[:, places] - constants.rest[places])[..., None]
+    for j in _spatial(mechanism):
+        if mechanism.joints[j].kind == "free":
+            p[:, j] = q[:, mechanism.q_slices[j]][:, :3]
+    return moved
+
+
+def _spatial(mechanism: Mechanism) -> list[int]:
+    """Indices of ball and free joints."""
+    return [j for j, joint in enumerate(mechanism.joints) if joint.kind in ("ball", "free")]
+
+
+def _axes_and_anchors(mechanism: Mechanism, q: AnyArray, moved: AnyArray) -> tuple[AnyArray, AnyArray]:
+    """Direction and anchor of each dof in W, each (nt, nv, 3), from the frames behind the joints (nt, joints, 4, 4)."""
+    constants = mechanism.stacked
+    axes, anchors = np.zeros((2, len(q), mechanism.nv, 3), q.dtype)
+    R, p = moved[..., :3, :3], moved[..., :3, 3]
+    firsts = [dofs.start for dofs in mechanism.dof_slices]
+    axes[:, firsts] = (R @ constants.axes)[..., 0]
+    anchors[:, firsts] = p + (R @ constants.anchors)[..., 0]
+    slides, places = constants.scalars["slide"]
+    if slides:  # the anchor does not slide
+        dofs_of_slides = [firsts[j] for j in slides]
+        anchors[:, dofs_of_slides] -= axes[:, dofs_of_slides] * (q[:, places] - constants.rest[places])[..., None]
+    for j in _spatial(mechanism):
+        dofs, turns = mechanism.dof_slices[j], mechanism.dof_slices[j].stop - 3
+        axes[:, dofs.start : turns] = np.eye(3)[: turns - dofs.start]
+        axes[:, turns : dofs.stop] = R[:, j].swapaxes(1, 2)
+        anchors[:, dofs] = anchors[:, dofs.start, None]
+    return axes, anchors
 
 
 def joints_of(mechanism: Mechanism, body: int) -> Iterator[tuple[Joint, slice, slice]]:
@@ -420,16 +430,14 @@ def position_rate(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -
     Returns:
         Rates [m/s, rad/s or 1/s], shape (nt, nq).
     """
-    if mechanism.nq == mechanism.nv:
-        return qd
     rates = np.zeros(q.shape)
-    for joint, columns, dofs in zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True):
-        x, dx = q[:, columns], qd[:, dofs]
-        turns = {"ball": 0, "free": 3}.get(joint.kind, len(TURNS[joint.kind]))  # first dof of a turn in space
-        spin = dx[:, turns:] / 2
-        w, vector = x[:, turns : turns + 1], x[:, turns + 1 :]
-        rates[:, columns.start : columns.start + turns] = dx[:, :turns]
-        if spin.size:
-            rates[:, columns.start + turns] = -(vector * spin).sum(-1)
-            rates[:, columns.start + turns + 1 : columns.stop] = w * spin + cross(vector, spin)
+    for joints, columns in mechanism.stacked.scalars.values():
+        rates[:, columns] = qd[:, [mechanism.dof_slices[j].start for j in joints]]
+    for j in _spatial(mechanism):
+        entries, dofs = mechanism.q_slices[j], mechanism.dof_slices[j]
+        spin, quaternion = qd[:, dofs.stop - 3 : dofs.stop] / 2, q[:, entries.stop - 4 : entries.stop]
+        w, vector = quaternion[:, :1], quaternion[:, 1:]
+        rates[:, entries.stop - 4] = -(vector * spin).sum(-1)
+        rates[:, entries.stop - 3 : entries.stop] = w * spin + cross(vector, spin)
+        rates[:, entries.start : entries.stop - 4] = qd[:, dofs.start : dofs.stop - 3]
     return rates
