@@ -306,6 +306,10 @@ class Stacked(NamedTuple):
     """Inertia of the rotor of each dof [kg or kg m²], shape (nv,)."""
     damping: Array
     """Damping of each dof [N s/m or N m s/rad], shape (nv,)."""
+    structure: tuple[tuple[int, ...], tuple[tuple[JointKind, int], ...]]
+    """Parent of each body, and kind and body of each joint."""
+    ends: tuple[AnyArray, Array, AnyArray]
+    """Bodies (2, n), points in them (2, n, 3) and whether they are no points of W (2, n, 1), of rigid closures."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -481,6 +485,9 @@ def _stacked(mechanism: Mechanism) -> Stacked:
     for kind in ("hinge", "slide"):
         of_kind = [j for j, joint in enumerate(joints) if joint.kind == kind]
         scalars[kind] = (of_kind, [mechanism.q_slices[j].start for j in of_kind])
+    rigid = mechanism.rigid_closures
+    ends = np.array([[closure.body1 for closure in rigid], [closure.body2 for closure in rigid]], dtype=int)
+    points = [[closure.point1 for closure in rigid], [closure.point2 for closure in rigid]]
     repeats = [DOFS[joint.kind] for joint in joints]
     anchors = [np.zeros(3) if joint.kind == "free" else joint.anchor for joint in joints]
     return Stacked(
@@ -493,6 +500,8 @@ def _stacked(mechanism: Mechanism) -> Stacked:
         rest=mechanism.rest_position,
         armature=np.repeat([joint.armature for joint in joints], repeats),
         damping=np.repeat([joint.damping for joint in joints], repeats),
+        structure=(tuple(body.parent for body in bodies), tuple((joint.kind, joint.body) for joint in joints)),
+        ends=(ends, np.array(points).reshape(2, -1, 3), (ends != WORLD)[..., None]),
     )
 
 

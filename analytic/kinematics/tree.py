@@ -260,7 +260,7 @@ def twist_matrices(mechanism: Mechanism, body_poses: Poses) -> AnyArray:
     Returns:
         K, angular part first [-, m or 1/m], shape (nt, nb, 6, nv).
     """
-    body, dof, *_ = _pairs(mechanism)
+    body, dof, *_ = _pairs(*mechanism.stacked.structure)
     axes = body_poses.axes[:, dof]
     arm = body_poses.c[:, body] - body_poses.anchors[:, dof]  # from the joint to the mass centre
     return _as_twists(mechanism, axes, cross(axes, arm), axes)
@@ -279,15 +279,9 @@ class _Pairs(NamedTuple):
     """Places of the components of their twists among all of a sample's [-], shape (pairs, 6)."""
 
 
-def _pairs(mechanism: Mechanism) -> _Pairs:
-    """Pairs of bodies and the dofs that move them."""
-    parents = tuple(body.parent for body in mechanism.bodies)
-    return _pairs_of(parents, tuple((joint.kind, joint.body) for joint in mechanism.joints))
-
-
 @lru_cache(maxsize=256)
-def _pairs_of(parents: tuple[int, ...], joints: tuple[tuple[JointKind, int], ...]) -> _Pairs:
-    """As `_pairs`, from the parent of each body, and kind and body of each joint; Newton's method needs it often."""
+def _pairs(parents: tuple[int, ...], joints: tuple[tuple[JointKind, int], ...]) -> _Pairs:
+    """Pairs of bodies and the dofs that move them, from the parent of each body, and kind and body of each joint."""
     turns = np.array([turn for kind, _ in joints for turn in TURNS[kind]], dtype=bool)
     bodies = np.array([body for kind, body in joints for _ in TURNS[kind]], dtype=int)
     moved = np.zeros((len(parents), len(turns)), dtype=bool)
@@ -302,7 +296,7 @@ def _pairs_of(parents: tuple[int, ...], joints: tuple[tuple[JointKind, int], ...
 
 def _as_twists(mechanism: Mechanism, angular: AnyArray, turning: AnyArray, sliding: AnyArray) -> AnyArray:
     """Columns of twists (nt, nb, 6, nv) from the parts (nt, pairs, 3) of `_pairs`: angular, linear of both kinds."""
-    _, _, turns, places = _pairs(mechanism)
+    _, _, turns, places = _pairs(*mechanism.stacked.structure)
     nt, nb, nv = len(angular), len(mechanism.bodies), mechanism.nv
     parts = np.concatenate([np.where(turns, angular, 0), np.where(turns, turning, sliding)], axis=2)
     columns = np.zeros((nt, nb * 6 * nv), angular.dtype)
@@ -325,7 +319,7 @@ def twists(mechanism: Mechanism, body_poses: Poses, qd: VelocitySeries, K: Array
     t = np.einsum("tbij,tj->tbi", K, qd)
     w, v = t[..., :3], t[..., 3:]
     axes_dot, anchors_dot = _rates_of_joints(mechanism, body_poses, qd, w, v)
-    body, dof, *_ = _pairs(mechanism)
+    body, dof, *_ = _pairs(*mechanism.stacked.structure)
     arm, arm_dot = body_poses.c[:, body] - body_poses.anchors[:, dof], v[:, body] - anchors_dot[:, dof]
     axes, axes_dot = body_poses.axes[:, dof], axes_dot[:, dof]
     K_dot = _as_twists(mechanism, axes_dot, cross(axes_dot, arm) + cross(axes, arm_dot), axes_dot)
@@ -334,7 +328,7 @@ def twists(mechanism: Mechanism, body_poses: Poses, qd: VelocitySeries, K: Array
 
 def _rates_of_joints(mechanism: Mechanism, body_poses: Poses, qd: Array, w: Array, v: Array) -> tuple[Array, Array]:
     """Rates of the directions [1/s] and of the anchors [m/s] of all dofs, each of shape (nt, nv, 3)."""
-    parent, is_moved, turning, sliding, carried, carrying = _carriers(mechanism)
+    parent, is_moved, turning, sliding, carried, carrying = _carriers(*mechanism.stacked.structure)
     axes, anchors = body_poses.axes, body_poses.anchors
     rates = axes * qd[..., None]
     w_parent = np.where(is_moved, w[:, parent], 0)
@@ -363,15 +357,9 @@ class _Carriers(NamedTuple):
     """The dofs of these earlier joints [-], shape (pairs,)."""
 
 
-def _carriers(mechanism: Mechanism) -> _Carriers:
-    """Motions that carry each dof."""
-    parents = tuple(body.parent for body in mechanism.bodies)
-    return _carriers_of(parents, tuple((joint.kind, joint.body) for joint in mechanism.joints))
-
-
 @lru_cache(maxsize=256)
-def _carriers_of(parents: tuple[int, ...], joints: tuple[tuple[JointKind, int], ...]) -> _Carriers:
-    """As `_carriers`, from the parent of each body, and kind and body of each joint."""
+def _carriers(parents: tuple[int, ...], joints: tuple[tuple[JointKind, int], ...]) -> _Carriers:
+    """Motions that carry each dof, from the parent of each body, and kind and body of each joint."""
     places = [(j, kind, body, turn) for j, (kind, body) in enumerate(joints) for turn in TURNS[kind]]
     parent = np.array([parents[body] for _, _, body, _ in places], dtype=int)
     turning, sliding = np.zeros((len(places), len(places))), np.zeros((len(places), len(places)))
