@@ -6,7 +6,6 @@ a body act in sequence on the pose of the body in its parent, in the order of Mu
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Literal, NamedTuple, Self, TypeAlias, assert_never
 
@@ -286,8 +285,7 @@ class Wrench:
             object.__setattr__(self, name, frozen(getattr(self, name), (3,), name=f"external wrench, {name}"))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)  # without slots: its length is kept in its dictionary
-class Stacked:
+class Stacked(NamedTuple):
     """Constants of all bodies and joints in arrays: numpy takes as long for one as for some."""
 
     frames: Array
@@ -312,26 +310,8 @@ class Stacked:
     """Parent of each body, and kind and body of each joint."""
     ends: tuple[AnyArray, Array, AnyArray]
     """Bodies (2, n), points in them (2, n, 3) and whether they are no points of W (2, n, 1), of rigid closures."""
-    free: tuple[bool, ...]
-    """Whether each body is joined to nothing."""
-
-    @cached_property
-    def longest_link(self) -> float:
-        """Longest distance of two joints, closures or mass centres of a body, or of the world [m]; 0 without any."""
-        (parents, joints), (ends, ends_points, _) = self.structure, self.ends
-        points: dict[int, list[Array]] = {b: [] for b in range(WORLD, len(parents))}
-        for b, parent in enumerate(parents):
-            points[b].append(self.centers[b, :, 0])
-            if self.free[b]:
-                continue
-            anchors = [self.anchors[j, :, 0] for j, (_, body) in enumerate(joints) if body == b]
-            for anchor in anchors or [np.zeros(3)]:
-                points[b].append(anchor)
-                points[parent].append(self.frames[b, :3, 3] + self.frames[b, :3, :3] @ anchor)
-        for body, point in zip(ends.flat, ends_points.reshape(-1, 3), strict=True):
-            points[body].append(point)
-        of_bodies = (np.array(each) for each in points.values() if each)
-        return max(float(np.linalg.norm(each[:, None] - each, axis=-1).max()) for each in of_bodies)
+    longest_link: float
+    """Longest distance of two joints, closures or mass centres of a body, or of the world [m]; 0 without any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -524,8 +504,25 @@ def _stacked(mechanism: Mechanism) -> Stacked:
         damping=np.repeat([joint.damping for joint in joints], repeats),
         structure=(tuple(body.parent for body in bodies), tuple((joint.kind, joint.body) for joint in joints)),
         ends=(ends, np.array(points).reshape(2, -1, 3), (ends != WORLD)[..., None]),
-        free=tuple(any(joints[j].kind == "free" for j in of_body) for of_body in mechanism.joints_of),
+        longest_link=_longest_link(mechanism),
     )
+
+
+def _longest_link(mechanism: Mechanism) -> float:
+    points: dict[int, list[Array]] = {b: [] for b in range(WORLD, len(mechanism.bodies))}
+    for b, body in enumerate(mechanism.bodies):
+        points[b].append(body.center)
+        joints = [mechanism.joints[j] for j in mechanism.joints_of[b]]
+        if any(joint.kind == "free" for joint in joints):
+            continue  # it is joined to nothing
+        for anchor in [joint.anchor for joint in joints] or [np.zeros(3)]:
+            points[b].append(anchor)
+            points[body.parent].append(body.position + body.rotation @ anchor)
+    for closure in mechanism.rigid_closures:
+        points[closure.body1].append(closure.point1)
+        points[closure.body2].append(closure.point2)
+    of_bodies = (np.array(each) for each in points.values() if each)
+    return max((float(np.linalg.norm(each[:, None] - each, axis=-1).max()) for each in of_bodies), default=0.0)
 
 
 def _slices(lengths: list[int]) -> tuple[slice, ...]:
