@@ -482,7 +482,7 @@ def _stacked(mechanism: Mechanism) -> Stacked:
     for b, body in enumerate(bodies):
         if not any(joints[j].kind == "free" for j in mechanism.joints_of[b]):
             frames[b, :3, :3], frames[b, :3, 3] = body.rotation, body.position
-        inertia[b, :3, :3], inertia[b, 3:, 3:] = body.inertia, body.mass * np.eye(3)
+        inertia[b, :3, :3], inertia[b, range(3, 6), range(3, 6)] = body.inertia, body.mass
     scalars = {}
     for kind in ("hinge", "slide"):
         of_kind = [j for j, joint in enumerate(joints) if joint.kind == kind]
@@ -522,7 +522,8 @@ def _longest_link(mechanism: Mechanism) -> float:
         points[closure.body1].append(closure.point1)
         points[closure.body2].append(closure.point2)
     of_bodies = (np.array(each) for each in points.values() if each)
-    return max((float(np.linalg.norm(each[:, None] - each, axis=-1).max()) for each in of_bodies), default=0.0)
+    with np.errstate(all="ignore"):  # the reader refuses numbers that are not finite
+        return max((float(np.linalg.norm(each[:, None] - each, axis=-1).max()) for each in of_bodies), default=0.0)
 
 
 def _slices(lengths: list[int]) -> tuple[slice, ...]:

@@ -36,7 +36,7 @@ from loopcheck.validation.comparison.as_is import (
     step_residuals,
 )
 from loopcheck.validation.comparison.compare import Evidence, summarize
-from loopcheck.validation.comparison.evaluate import Outcome, evaluate, random_case
+from loopcheck.validation.comparison.evaluate import RANDOM, Outcome, evaluate, motion_key, random_case
 from loopcheck.validation.comparison.logs import judge_log, verdicts
 from loopcheck.validation.comparison.readings import differences
 from loopcheck.validation.comparison.targets import case_of
@@ -448,8 +448,8 @@ def test_a_robot_without_room_for_a_random_motion_says_so(
     four_bar: tuple[Case, Motion], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case, _ = four_bar
-    without = stages.RandomRepeat(random_case(case), HarnessError("a singularity at every turn"))
-    monkeypatch.setattr(stages, "_random_motions", lambda *_: {case.key: without})
+    without = {(motion_key(case), RANDOM): HarnessError("a singularity at every turn")}
+    monkeypatch.setattr(stages, "_random_motions", lambda *_: without)
     results = study.run([case], source_names=("mujoco/as_is",), workers=ALONE)
     assert list(results.summary["mode"]) == ["home"] * 2
     assert "no random motion beside it: a singularity at every turn" in results.summary["note"].iloc[1]
