@@ -13,6 +13,7 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import ToleranceError
 from loopcheck.robots.log import Instantaneous, Log
 from loopcheck.robots.robot import Case, load, make_case
+from loopcheck.validation.comparison import accuracy
 from loopcheck.validation.comparison.accuracy import Requirement, requirement
 from loopcheck.validation.comparison.logs import LogOptions, judge_log, verdicts
 from loopcheck.validation.comparison.targets import case_of
@@ -173,7 +174,14 @@ def test_the_mass_that_alone_reaches_the_limit_is_named(beam: tuple[Case, Log]) 
     assert "terms cancel" in verdicts(judge_log(case, log), 0.01)[0].note
     upright = make_case(load("four_bar"), variant="default", mode="home", configuration="vertical")
     plain = prescribe(upright)
-    assert not requirement(upright.mechanism, plain, Lagrange().compute_efforts(upright, plain).effort).decisive
+    own = Lagrange().compute_efforts(upright, plain).effort
+    assert not requirement(upright.mechanism, plain, own).decisive
+    for body, found in zip(
+        upright.mechanism.bodies, accuracy._mass_sensitivities(upright.mechanism, plain), strict=True
+    ):
+        without = replace(upright, mechanism=upright.mechanism.with_mass(body.name, 0.0))
+        expected = np.abs(Lagrange().compute_efforts(without, plain).effort - own).max(axis=0)
+        np.testing.assert_allclose(found, expected, rtol=0.02)
 
 
 @pytest.fixture(scope="module")

@@ -226,6 +226,8 @@ def test_shipped_logs_are_judged_as_their_truth_is(case: Case) -> None:
     assert abs(coulomb.value - planar_four_bar.COULOMB) < coulomb.half_width
     assert abs(viscous.value - planar_four_bar.VISCOUS) < viscous.half_width
     (row, _) = fit_rows(fitted)
+    for name in ("value", "half_width", "unbounded", "alike"):
+        assert row[name] == getattr(coulomb, name)
     assert row["after"] < row["before"] / 5
 
 

@@ -16,6 +16,8 @@ import loopcheck
 from loopcheck import acted_effort, engines, judge
 from loopcheck.engines.mujoco.acted_effort import integration_state
 from loopcheck.robots.errors import HarnessError
+from loopcheck.validation.comparison.logs import INTERNAL_LOAD
+from loopcheck.validation.studies.judge import library
 from loopcheck.validation.studies.judge.library import Judgement
 from tests import planar_four_bar
 
@@ -175,7 +177,7 @@ def test_bad_logs_raise_one_line(columns: dict[str, np.ndarray]) -> None:
         ({"start": np.inf}, "from must be a finite time in s, got inf"),
         ({"fit": "stiction"}, "unknown parameter to fit: 'stiction'. Did you mean 'friction'. Known: friction"),
         ({"effort_side": "gear"}, "judge: side must be motor or joint, got 'gear'"),
-        ({"effort_time": "held:0"}, "effort_time: hold time of the efforts: must be above 0 s, got 0 s"),
+        ({"effort_time": "held:0"}, "judge: effort_time: hold time of the efforts: must be above 0 s, got 0 s"),
     ],
 )
 def test_bad_options_raise_one_line(options: dict[str, Any], line: str, columns: dict[str, np.ndarray]) -> None:
@@ -194,6 +196,11 @@ def test_columns_of_several_lengths_raise_one_line(columns: dict[str, np.ndarray
             HarnessError, match=f"log, {name}: must have a number for each sample, .* got shape .?{shape}"
         ):
             judge(MODEL, {**columns, name: wrong})
+
+
+def test_an_allowed_internal_load_is_taken() -> None:
+    assert library._log_options({"internal_load": 3.0}).internal_load == 3.0
+    assert library._log_options({}).internal_load == INTERNAL_LOAD
 
 
 def test_options_hold_of_a_log_too() -> None:
