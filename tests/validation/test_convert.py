@@ -34,7 +34,7 @@ from loopcheck.robots.sdf_writer import sdf_text
 from loopcheck.robots.urdf_writer import urdf_texts
 from loopcheck.robots.usd_writer import usd_text, write_without_doubles
 from loopcheck.validation.comparison.conversion import LIMIT, Proof, proof
-from loopcheck.validation.converting import FLOATS, closed_states
+from loopcheck.validation.converting import FLOATS, closed_states, convert
 from tests.urdf_models import DIALECTS, write_urdf
 from tests.validation.conftest import Command
 
@@ -259,6 +259,24 @@ def test_loops_that_the_input_leaves_open_are_closed_in_the_pose_of_an_sdf() -> 
     assert opening == pytest.approx(1e-7, rel=1e-3)
     assert np.abs(State.at_rest(exact, closed.start[None]).gap).max() < 1e-15
     assert closed_exactly(original, closed.start) == (original, 0.0)
+
+
+@pytest.mark.parametrize("suffix", [".sdf", ".usda", ".urdf"])
+def test_equal_names_and_tendons_of_a_single_joint_are_written(suffix: str, tmp_path: Path) -> None:
+    """An equality of MJCF may have the name of a joint (Digit), and a motor may pull a tendon of one joint."""
+    if suffix == ".usda":
+        pytest.importorskip("pxr")
+    text = (
+        (MODELS / "four_bar.xml").read_text(encoding="utf-8").replace('connect name="loop"', 'connect name="coupler"')
+    )
+    tendon = '<tendon><fixed name="belt"><joint joint="crank" coef="1"/></fixed></tendon>'
+    text = text.replace("<actuator>", f"{tendon}<actuator>").replace('joint="crank" gear', 'tendon="belt" gear')
+    path, out = tmp_path / "m.xml", tmp_path / f"out{suffix}"
+    path.write_text(text, encoding="utf-8")
+    done = convert(str(path), out, lossless=False, seed=0)
+    rows = {row.quantity: row for row in done.result.rows if not row.quantity.startswith("from floats")}
+    assert {row.verdict for row in rows.values()} == {"agree"}
+    assert rows["efforts"].error < LIMIT
 
 
 def test_the_order_of_actuators_is_no_difference() -> None:
