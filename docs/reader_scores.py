@@ -39,9 +39,10 @@ from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.model_file import ModelFile
+from loopcheck.robots.robot import Case
 from loopcheck.validation.comparison.conversion import proof
 from loopcheck.validation.comparison.targets import passive_case_of
-from loopcheck.validation.converting import FLOATS, closed_states
+from loopcheck.validation.converting import FLOATS, closed_states, convert
 from loopcheck.validation.studies.atlas.fetching import FetchError, fetched
 from loopcheck.validation.studies.atlas.git import GitError
 
@@ -139,22 +140,27 @@ def drake(path: Path, mechanism: Mechanism, q: Array, qdd: Array) -> Terms:
 
 def newton(path: Path, mechanism: Mechanism, q: Array, qdd: Array, *, exact: bool = False) -> Terms:
     """Newton's importers, in their own Python; `exact` switches its corrections of inertias off."""
-    joints = mechanism.joints
+    names, slides = zip(*((joint.name, joint.kind == "slide") for joint in mechanism.joints), strict=True)
+    if path.suffix == ".xml":
+        q = q - mechanism.rest_position  # Newton counts joints of MJCF from the pose of the file
+    elif path.suffix == ".usda":
+        names = _prims(path, names)
     channel = _newton()
-    channel.send(
-        (
-            str(path),
-            exact,
-            [joint.name for joint in joints],
-            [joint.kind == "slide" for joint in joints],
-            (q - mechanism.rest_position).tolist(),
-            qdd.tolist(),
-        )
-    )
+    channel.send((str(path), exact, names, slides, q.tolist(), qdd.tolist()))
     answer = channel.receive(LIMIT)
     if isinstance(answer, str):
         raise NotScored(answer)
     return np.array(answer[0]), int(answer[1])
+
+
+def _prims(path: Path, names: Sequence[str]) -> tuple[str, ...]:
+    """Paths of the joints of a USD that loopcheck wrote, without the first `/`."""
+    from pxr import Usd
+
+    stage = Usd.Stage.Open(str(path))
+    prims = [prim for prim in stage.Traverse() if prim.GetTypeName().endswith("Joint")]
+    places = {prim.GetAttribute("loopcheck:name").Get(): str(prim.GetPath())[1:] for prim in prims}
+    return tuple(places.get(name, name) for name in names)
 
 
 @cache
@@ -266,14 +272,10 @@ def scores(path: Path, form: str, programs: str) -> list[dict[str, Any]]:
 
 def _scores(path: Path, form: str) -> Iterator[dict[str, Any]]:
     readers = {name: reader for name, reader in READERS.items() if name.endswith(f" {form}")}
-    converters = {name: program for name, (of, program) in CONVERTERS.items() if of == form}
-    try:
-        case = passive_case_of(path)
-        states, _ = closed_states(case.mechanism, case.guess, seed=0)
-    except HarnessError:
+    converters = {name: program for name, (of, program) in CONVERTERS.items() if of == form and PROGRAMS}
+    if (found := _scored(path)) is None:
         return
-    if not case.mechanism.actuators:
-        return
+    case, states = found
     for name, (package, read) in readers.items():
         if package != "newton" or PROGRAMS:
             row = _of_tree(path, read, case.mechanism, states)
@@ -282,6 +284,8 @@ def _scores(path: Path, form: str) -> Iterator[dict[str, Any]]:
             ):
                 row["note"] = _cause(path, package, read, case.mechanism, states, row["error_with_our_loops"])
             yield {"reader": f"{name} {_version(package)}", **row}
+    if PROGRAMS and CATALOGUE in path.parents:
+        yield _of_our_usd(path)
     for name, program in converters.items():
         if PROGRAMS:
             yield {
@@ -290,6 +294,25 @@ def _scores(path: Path, form: str) -> Iterator[dict[str, Any]]:
                     path, _elsewhere(name)[0] / program, case.mechanism, _driven(case.mechanism, states)[0]
                 ),
             }
+
+
+def _scored(path: Path) -> tuple[Case, RandomStates] | None:
+    """Model and closed states; None without a motor, or if the model is not read."""
+    try:
+        case = passive_case_of(path)
+        return (case, closed_states(case.mechanism, case.guess, seed=0)[0]) if case.mechanism.actuators else None
+    except HarnessError:
+        return None
+
+
+def _of_our_usd(path: Path) -> dict[str, Any]:
+    """Row of Newton's importer of USD on the file that loopcheck writes of a robot."""
+    with tempfile.TemporaryDirectory() as folder:
+        written = convert(str(path), Path(folder) / "written.usda", lossless=False, seed=0).files[0]
+        case = passive_case_of(written)
+        states, _ = closed_states(case.mechanism, case.guess, seed=0)
+        row = _of_tree(written, newton, case.mechanism, states)
+    return {"reader": f"Newton's importer of USD {_version('newton')}, of the file by convert", **row}
 
 
 @cache

@@ -34,7 +34,7 @@ from loopcheck.robots.sdf_writer import sdf_text
 from loopcheck.robots.urdf_writer import urdf_texts
 from loopcheck.robots.usd_writer import usd_text, write_without_doubles
 from loopcheck.validation.comparison.conversion import LIMIT, Proof, proof
-from loopcheck.validation.converting import FLOATS, closed_states, convert
+from loopcheck.validation.converting import FLOATS, STEPS, closed_states, conversion_steps, convert
 from tests.urdf_models import DIALECTS, write_urdf
 from tests.validation.conftest import Command
 
@@ -309,6 +309,12 @@ def test_losses_are_listed_measured_and_refused(loopcheck: Command, tmp_path: Pa
     assert status == 2
     assert "--lossless: URDF with loop file does not carry rotor inertia (armature) of joints: crank" in err
     assert not refused.exists()
+
+
+def test_progress_counts_all_steps(tmp_path: Path) -> None:
+    steps = list(conversion_steps(str(MODELS / "four_bar.xml"), tmp_path / "m.xml", lossless=True, seed=0))
+    assert len(steps) == STEPS
+    assert [step is None for step in steps] == [True] * (STEPS - 1) + [False]
 
 
 def test_urdf_becomes_mjcf(loopcheck: Command, tmp_path: Path) -> None:
