@@ -311,6 +311,9 @@ def _by_engine(result: Proof, original: Case, converted: Case, states: RandomSta
         return (Row(name, error, limit, INFORMATIONAL, note),)
     if error > limit and _same_by_engine(original, mine, theirs, scale) <= limit:
         return (Row(name, error, limit, INFORMATIONAL, f"{ENGINE} computes the same for the input"),)
+    if limit < error <= limit / states.distance:
+        note = f"round-off of {ENGINE}, amplified at poses with a conditioning of {states.distance:.1g}"
+        return (Row(name, error, limit, INFORMATIONAL, note),)
     return (Row(name, error, limit, AGREE if error <= limit else DISAGREE),)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,9 @@ from loopcheck.robots.robot import modes
 from loopcheck.robots.sdf_writer import sdf_text
 from loopcheck.robots.urdf_writer import urdf_texts
 from loopcheck.robots.usd_writer import usd_text, write_without_doubles
+from loopcheck.validation.comparison import sources
 from loopcheck.validation.comparison.conversion import LIMIT, Proof, proof
-from loopcheck.validation.converting import FLOATS, STEPS, closed_states, conversion_steps, convert
+from loopcheck.validation.converting import ENGINE, FLOATS, STEPS, closed_states, conversion_steps, convert
 from tests.urdf_models import DIALECTS, write_urdf
 from tests.validation.conftest import Command
 
@@ -309,6 +311,30 @@ def test_losses_are_listed_measured_and_refused(loopcheck: Command, tmp_path: Pa
     assert status == 2
     assert "--lossless: URDF with loop file does not carry rotor inertia (armature) of joints: crank" in err
     assert not refused.exists()
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(7e-12, "informational"), (1e-9, "disagree")])
+def test_round_off_of_the_engine_is_judged_with_the_conditioning(
+    error: float, verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a public file of Digit: MuJoCo's round-off is 2.5e-11 where the conditioning is small."""
+    load, written = sources.load, tmp_path / "m.xml"
+
+    def with_error(name: str) -> Any:
+        source = load(name)
+
+        def compute_efforts(case: Any, motion: Any) -> Any:
+            history = source.compute_efforts(case, motion)
+            is_wrong = name == ENGINE and case.mechanism.model.path == written
+            return replace(history, effort=history.effort + error) if is_wrong else history
+
+        return SimpleNamespace(compute_efforts=compute_efforts)
+
+    monkeypatch.setattr(sources, "load", with_error)
+    done = convert(str(MODELS / "four_bar.xml"), written, lossless=True, seed=0)
+    row = next(row for row in done.result.rows if row.quantity == f"efforts by {ENGINE}")
+    assert (row.verdict, row.error > LIMIT) == (verdict, True), row
+    assert ("with a conditioning of" in row.note) == (verdict == "informational")
 
 
 def test_progress_counts_all_steps(tmp_path: Path) -> None:
