@@ -105,7 +105,7 @@ def rows_of(entry: Entry, path: Path) -> list[dict[str, Any]]:
     try:
         mechanism = read_mechanism(ModelFile(path=path))
     except HarnessError as error:
-        return [{**about, "verdict": "not read", "note": _short(str(error), path)}]
+        return [{**about, "verdict": "not read", "note": short(str(error), path)}]
     sizes = {"joints": len(mechanism.joints), "loops": len(mechanism.closures), "motors": len(mechanism.actuators)}
     with TemporaryDirectory() as folder:
         return [{**about, **sizes, **_converted(path, Path(folder) / f"out{suffix}")} for suffix in SUFFIXES]
@@ -128,7 +128,7 @@ def _converted(path: Path, out: Path) -> dict[str, Any]:
     try:
         done = convert(str(path), out, lossless=False, seed=0)
     except HarnessError as error:
-        return {**to, "verdict": "not converted", "note": _short(str(error), path)}
+        return {**to, "verdict": "not converted", "note": short(str(error), path)}
     rows = done.result.rows
     worst, floats = (max(_errors(rows, of_floats=of_floats), default=float("nan")) for of_floats in (False, True))
     wrong = [
@@ -142,7 +142,7 @@ def _converted(path: Path, out: Path) -> dict[str, Any]:
         "from_floats": floats,
         "effect_of_losses": done.result.effect.error,
         "verdict": VERDICTS[done.result.status],
-        "note": _short("; ".join([*wrong, *(f"lost: {loss}" for loss in done.result.losses)]), path),
+        "note": short("; ".join([*wrong, *(f"lost: {loss}" for loss in done.result.losses)]), path),
     }
 
 
@@ -153,9 +153,11 @@ def _errors(rows: tuple[Row, ...], *, of_floats: bool) -> Iterator[float]:
             yield row.error
 
 
-def _short(text: str, path: Path) -> str:
-    """A text without the folder of the file, at most 160 characters."""
-    return text.replace(f"{path.parent}/", "")[:160]
+def short(text: str, *places: Path) -> str:
+    """A text without the folders of some files, at most 160 characters."""
+    for place in places:
+        text = text.replace(f"{place.parent}/", "")
+    return text[:160]
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ import pandas as pd
 from pebble import ProcessExpired, ProcessPool
 
 from docs import newton_reader
-from docs.conversion_tables import FOLDER, LIMIT, chosen, named
+from docs.conversion_tables import FOLDER, LIMIT, chosen, named, short
 from loopcheck.analytic.dynamics.powers import powers_along, scale_of, tree_inertia
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.random_states import RandomStates
@@ -109,14 +109,14 @@ def drake(path: Path, mechanism: Mechanism, q: Array, qdd: Array) -> Terms:
     from pydrake.multibody.tree import MultibodyForces
 
     names = [joint.name for joint in mechanism.joints]
-    plant = MultibodyPlant(0.0)
-    Parser(plant).AddModels(str(path))
+    plant: Any = MultibodyPlant(0.0)
+    Parser(plant).AddModels(path)
     plant.Finalize()
     for body in plant.GetFloatingBaseBodies():
         if path.suffix != ".urdf":
             raise NotScored("a floating base")
-        rooted = MultibodyPlant(0.0)
-        Parser(rooted).AddModels(str(path))
+        rooted: Any = MultibodyPlant(0.0)
+        Parser(rooted).AddModels(path)
         rooted.WeldFrames(rooted.world_frame(), rooted.GetBodyByName(plant.get_body(body).name()).body_frame())
         rooted.Finalize()
         plant = rooted
@@ -380,7 +380,7 @@ def _of_tree(path: Path, read: Reader, mechanism: Mechanism, states: RandomState
     try:
         h, kept = read(path, mechanism, driven.q, driven.qdd)
     except Exception as error:  # whatever a reader raises is its result
-        return {"loops": loops, "note": f"not supported: {' '.join(str(error).split())}".replace(f"{path}", "")[:160]}
+        return {"loops": loops, "note": short(f"not supported: {' '.join(str(error).split())}", path)}
     S, N_T = mechanism.selection, driven.N.swapaxes(1, 2)
     along = np.linalg.pinv(N_T @ S.T) @ N_T
     efforts = (along @ (S.T @ efforts[..., None]))[..., 0]  # least ones of redundant motors
@@ -414,7 +414,10 @@ def _of_converter(path: Path, program: Path, mechanism: Mechanism, states: Rando
         done = subprocess.run([program, path, folder], capture_output=True, text=True, check=False)
         written = sorted(Path(folder).glob("*.usda"))
         if done.returncode or not written:
-            return {"loops": loops, "note": f"not supported: {' '.join(done.stderr.split())}"[:160]}
+            return {
+                "loops": loops,
+                "note": short(f"not supported: {' '.join(done.stderr.split())}", path, Path(folder)),
+            }
         try:
             converted = read_mechanism(ModelFile(path=written[0]))
         except HarnessError as error:

@@ -63,5 +63,5 @@ def test_the_readme_of_the_judge_has_every_limit() -> None:
 
 def test_the_page_of_conversions_is_of_its_tables() -> None:
     assert conversion_page.PAGE.read_text(encoding="utf-8") == conversion_page.text()
-    run = json.loads((conversion_page.FOLDER / "run.json").read_text(encoding="utf-8"))
+    run = json.loads((conversion_page.PAGE.parent / "run.json").read_text(encoding="utf-8"))
     assert run["commit"], "the tables must be of one run"
