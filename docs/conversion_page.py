@@ -68,7 +68,7 @@ def _head(run: dict[str, Any], table: pd.DataFrame) -> Iterator[str]:
         [[form, *row] for form, row in zip(counts.index, counts.to_numpy().tolist(), strict=True)],
     )
     yield _accuracy(table[table["verdict"].isin(DONE)])
-    yield f"Dialects of loops without a file in the table, tested on the form of their examples: {', '.join(WITHOUT_FILES)}."
+    yield f"Dialects of loops without a file in the table, tested on their examples: {', '.join(WITHOUT_FILES)}."
 
 
 def _all_done(verdicts: "pd.Series[str]") -> bool:

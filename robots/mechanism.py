@@ -285,6 +285,35 @@ class Wrench:
             object.__setattr__(self, name, frozen(getattr(self, name), (3,), name=f"external wrench, {name}"))
 
 
+class Stacked(NamedTuple):
+    """Constants of all bodies and joints in arrays: numpy takes as long for one as for some."""
+
+    frames: Array
+    """Transform from the parent to each body before its joints, identity if free [-, m], shape (nb, 4, 4)."""
+    centers: Array
+    """Mass centres, in the axes of their bodies [m], shape (nb, 3, 1)."""
+    inertia: Array
+    """Mass matrix of each body about its mass centre, body axes, rotation first [kg m², kg], shape (nb, 6, 6)."""
+    axes: Array
+    """Axis of each joint [-], shape (joints, 3, 1)."""
+    anchors: Array
+    """Anchor of each joint in its body, of a free joint zero [m], shape (joints, 3, 1)."""
+    scalars: dict[str, tuple[list[int], list[int]]]
+    """Indices of hinges and of slides, and their entries of q."""
+    rest: Array
+    """Rest positions of q [m or rad], shape (nq,)."""
+    armature: Array
+    """Inertia of the rotor of each dof [kg or kg m²], shape (nv,)."""
+    damping: Array
+    """Damping of each dof [N s/m or N m s/rad], shape (nv,)."""
+    structure: tuple[tuple[int, ...], tuple[tuple[JointKind, int], ...]]
+    """Parent of each body, and kind and body of each joint."""
+    ends: tuple[AnyArray, Array, AnyArray]
+    """Bodies (2, n), points in them (2, n, 3) and whether they are no points of W (2, n, 1), of rigid closures."""
+    longest_link: float
+    """Longest distance of two joints, closures or mass centres of a body, or of the world [m]; 0 without any."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mechanism:
     """A robot with closed loops. Bodies stand after their parents, joints in the order of their bodies."""
@@ -311,6 +340,7 @@ class Mechanism:
     """Indices of each joint in qd."""
     joints_of: tuple[tuple[int, ...], ...] = field(init=False, repr=False)
     """Indices of the joints of each body, in the order of their action."""
+    stacked: Stacked = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gravity", frozen(self.gravity, (3,), name="gravity"))
@@ -320,6 +350,7 @@ class Mechanism:
             tuple(j for j, joint in enumerate(self.joints) if joint.body == b) for b in range(len(self.bodies))
         )
         object.__setattr__(self, "joints_of", of_bodies)
+        object.__setattr__(self, "stacked", _stacked(self))
         keys = {name: frozen(q, (self.nq,), name=f"keyframe '{name}'") for name, q in self.keyframes.items()}
         object.__setattr__(self, "keyframes", keys)
 
@@ -442,6 +473,57 @@ class Mechanism:
             mass: New mass [kg].
         """
         return replace(self, bodies=tuple(replace(b, mass=mass) if b.name == body else b for b in self.bodies))
+
+
+def _stacked(mechanism: Mechanism) -> Stacked:
+    """Constants of all bodies and joints in arrays."""
+    bodies, joints = mechanism.bodies, mechanism.joints
+    frames, inertia = np.tile(np.eye(4), (len(bodies), 1, 1)), np.zeros((len(bodies), 6, 6))
+    for b, body in enumerate(bodies):
+        if not any(joints[j].kind == "free" for j in mechanism.joints_of[b]):
+            frames[b, :3, :3], frames[b, :3, 3] = body.rotation, body.position
+        inertia[b, :3, :3], inertia[b, range(3, 6), range(3, 6)] = body.inertia, body.mass
+    scalars = {}
+    for kind in ("hinge", "slide"):
+        of_kind = [j for j, joint in enumerate(joints) if joint.kind == kind]
+        scalars[kind] = (of_kind, [mechanism.q_slices[j].start for j in of_kind])
+    rigid = mechanism.rigid_closures
+    ends = np.array([[closure.body1 for closure in rigid], [closure.body2 for closure in rigid]], dtype=int)
+    points = [[closure.point1 for closure in rigid], [closure.point2 for closure in rigid]]
+    repeats = [DOFS[joint.kind] for joint in joints]
+    anchors = [np.zeros(3) if joint.kind == "free" else joint.anchor for joint in joints]
+    return Stacked(
+        frames=frames,
+        centers=np.array([body.center for body in bodies]).reshape(-1, 3, 1),
+        inertia=inertia,
+        axes=np.array([joint.axis for joint in joints]).reshape(-1, 3, 1),
+        anchors=np.array(anchors).reshape(-1, 3, 1),
+        scalars=scalars,
+        rest=mechanism.rest_position,
+        armature=np.repeat([joint.armature for joint in joints], repeats),
+        damping=np.repeat([joint.damping for joint in joints], repeats),
+        structure=(tuple(body.parent for body in bodies), tuple((joint.kind, joint.body) for joint in joints)),
+        ends=(ends, np.array(points).reshape(2, -1, 3), (ends != WORLD)[..., None]),
+        longest_link=_longest_link(mechanism),
+    )
+
+
+def _longest_link(mechanism: Mechanism) -> float:
+    points: dict[int, list[Array]] = {b: [] for b in range(WORLD, len(mechanism.bodies))}
+    for b, body in enumerate(mechanism.bodies):
+        points[b].append(body.center)
+        joints = [mechanism.joints[j] for j in mechanism.joints_of[b]]
+        if any(joint.kind == "free" for joint in joints):
+            continue  # it is joined to nothing
+        for anchor in [joint.anchor for joint in joints] or [np.zeros(3)]:
+            points[b].append(anchor)
+            points[body.parent].append(body.position + body.rotation @ anchor)
+    for closure in mechanism.rigid_closures:
+        points[closure.body1].append(closure.point1)
+        points[closure.body2].append(closure.point2)
+    of_bodies = (np.array(each) for each in points.values() if each)
+    with np.errstate(all="ignore"):  # the reader refuses numbers that are not finite
+        return max((float(np.linalg.norm(each[:, None] - each, axis=-1).max()) for each in of_bodies), default=0.0)
 
 
 def _slices(lengths: list[int]) -> tuple[slice, ...]:

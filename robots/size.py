@@ -7,7 +7,7 @@ a robot in metres and the same robot in millimetres get the same verdict.
 import numpy as np
 
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.mechanism import WORLD, Mechanism
+from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 
 
@@ -16,7 +16,7 @@ def size(mechanism: Mechanism) -> float:
 
     1 m if it has no length at all.
     """
-    return _longest_link(mechanism) or 1.0
+    return mechanism.stacked.longest_link or 1.0
 
 
 def size_in_motion(mechanism: Mechanism, motion: Motion) -> float:
@@ -27,7 +27,7 @@ def size_in_motion(mechanism: Mechanism, motion: Motion) -> float:
         if joint.kind == "slide"
     ]
     stroke = float(np.ptp(motion.q[:, slides], axis=0).max(initial=0.0))
-    return max(_longest_link(mechanism), stroke) or 1.0
+    return max(mechanism.stacked.longest_link, stroke) or 1.0
 
 
 def unit_rates(mechanism: Mechanism) -> Array:
@@ -41,19 +41,3 @@ def unit_rates(mechanism: Mechanism) -> Array:
         if joint.kind in ("slide", "free"):
             units[dofs.start : dofs.start + (1 if joint.kind == "slide" else 3)] = length
     return units
-
-
-def _longest_link(mechanism: Mechanism) -> float:
-    points: dict[int, list[Array]] = {b: [] for b in range(WORLD, len(mechanism.bodies))}
-    for b, body in enumerate(mechanism.bodies):
-        points[b].append(body.center)
-        joints = [mechanism.joints[j] for j in mechanism.joints_of[b]]
-        if any(joint.kind == "free" for joint in joints):
-            continue  # it is joined to nothing
-        for anchor in [joint.anchor for joint in joints] or [np.zeros(3)]:
-            points[b].append(anchor)
-            points[body.parent].append(body.position + body.rotation @ anchor)
-    for closure in mechanism.rigid_closures:
-        points[closure.body1].append(closure.point1)
-        points[closure.body2].append(closure.point2)
-    return max(float(np.linalg.norm(np.array(ends)[:, None] - ends, axis=-1).max()) for ends in points.values() if ends)

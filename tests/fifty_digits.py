@@ -6,9 +6,9 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from loopcheck.analytic.batch.expressions import Op
 from loopcheck.analytic.batch.gradient import BLOCKS, gradient
-from loopcheck.analytic.batch.llvm import RULES
-from loopcheck.analytic.batch.tape import Code, Tape
+from loopcheck.analytic.batch.tape import ARITHMETIC
 from loopcheck.analytic.batch.trace import Trace
 from loopcheck.analytic.batch.tracking import CHECKS
 from loopcheck.robots.arrays import AnyArray, Array, JointPositions
@@ -17,13 +17,14 @@ from loopcheck.robots.motion import Drive
 DIGITS = 50
 STEP = mpmath.mpf(10) ** -15
 """Step of the differences [m or rad, per s, per s²]; their error is of the order of its square."""
-NUMBERS: Mapping[int, Callable[..., Any]] = {
-    **RULES,
-    Code.SQRT: lambda a, b, c, d, k: mpmath.sqrt(a),
-    Code.ABS: lambda a, b, c, d, k: abs(a),
-    Code.FILL: lambda a, b, c, d, k: k,
-    Code.MAX: lambda a, b, c, d, k: max(a, b),
-    Code.MIN: lambda a, b, c, d, k: min(a, b),
+RULES: Mapping[int, Callable[..., Any]] = {
+    **ARITHMETIC,
+    Op.SQRT: lambda x, y, k: mpmath.sqrt(x),
+    Op.SIN: lambda x, y, k: mpmath.sin(x),
+    Op.COS: lambda x, y, k: mpmath.cos(x),
+    Op.NUMBER: lambda x, y, k: k,
+    Op.MAX: lambda x, y, k: max(x, y),
+    Op.MIN: lambda x, y, k: min(x, y),
 }
 
 
@@ -58,8 +59,8 @@ def efforts(traced: Trace, q: JointPositions, drive: AnyArray) -> AnyArray:
     """
     nq, position = len(q), [mpmath.mpf(float(x)) for x in q]
     for _ in range(4):  # from 16 digits, Newton's method doubles them
-        *position, _, _ = run(traced.newton, [*position, *drive[0]])
-    values = run(traced.efforts, [*position, *drive.ravel()])
+        *position, _, _ = traced.newton.run(RULES, [*position, *drive[0]])
+    values = traced.efforts.run(RULES, [*position, *drive.ravel()])
     assert values[1 - CHECKS] < mpmath.mpf(10) ** (10 - DIGITS), "Newton's method has not converged"
     return np.array(values[nq:-CHECKS])
 
@@ -77,22 +78,10 @@ def at_rounded_state(traced: Trace, q: JointPositions, drive: Drive) -> Array | 
     dofs = [mechanism.dof_slices[j].start for j in mechanism.actuated_joints]
     rates = [float(x[dofs.index(dof)]) for x in (drive.qd, drive.qdd) for dof in independent]
     with mpmath.workdps(DIGITS):
-        values = run(traced_slopes.tape, [mpmath.mpf(float(x)) for x in (*q, *rates)])
+        values = traced_slopes.tape.run(RULES, [mpmath.mpf(float(x)) for x in (*q, *rates)])
     found = np.zeros((3, mechanism.na, len(dofs)))
     places = [dofs.index(dof) for dof in independent]
     for k, name in enumerate(BLOCKS[:3]):
         block = np.array(values[traced_slopes.blocks[name]], dtype=float)
         found[k][:, places] = block.reshape(mechanism.na, len(independent))
     return found
-
-
-def run(tape: Tape, inputs: list[Any]) -> list[Any]:
-    """Outputs of a tape in the active precision."""
-    registers = dict(enumerate(inputs))
-    for (code, target, *places), k in zip(tape.code.tolist(), tape.constants.tolist(), strict=True):
-        a, b, c, d = (registers.get(place, 0) for place in places)
-        if code == Code.SINCOS:
-            registers[target], registers[places[1]] = mpmath.sin(a), mpmath.cos(a)
-        else:
-            registers[target] = NUMBERS[code](a, b, c, d, mpmath.mpf(k))
-    return [registers[place] for place in tape.outputs.tolist()]

@@ -38,7 +38,7 @@ class ForwardBatch:
     """Forces of the loops on all dofs Φᵀ λ [N or N m], shape (nt, nv), if requested: they are unique, also where
     multipliers λ of redundant closures are not."""
     loop_derivatives: Mapping[str, Array] = field(default_factory=dict)
-    """Requested derivatives of these forces, except along parameters, as `derivatives`, shape (nt, nv, n or na)."""
+    """Requested derivatives of these forces, as `derivatives`, shape (nt, nv, n or na) or (nt, nv, bodies, 10)."""
 
 
 def trace_forward(
@@ -108,7 +108,7 @@ def forward_dynamics(  # noqa: PLR0913
         independent=tuple(traced.shape.independent),
         derivatives={name: found[name] for name in BLOCKS if name in derivatives},
         loop_force=of_loops["value"] if loops else None,
-        loop_derivatives={name: of_loops[name] for name in BLOCKS[:3] if loops and name in derivatives},
+        loop_derivatives={name: of_loops[name] for name in BLOCKS if loops and name in derivatives},
     )
 
 

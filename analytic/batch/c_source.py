@@ -1,31 +1,28 @@
 """Tapes as functions in C: straight-line code in double precision that needs `math.h` alone."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
-from loopcheck.analytic.batch.tape import Code, Tape
+from loopcheck.analytic.batch.expressions import Op
+from loopcheck.analytic.batch.tape import Tape
 
-RULES: Mapping[int, Callable[..., str]] = {
-    Code.ADD: lambda a, b, c, d, k: f"{a} + {b}",
-    Code.SUB: lambda a, b, c, d, k: f"{a} - {b}",
-    Code.MUL: lambda a, b, c, d, k: f"{a} * {b}",
-    Code.DIV: lambda a, b, c, d, k: f"{a} / {b}",
-    Code.SHIFT: lambda a, b, c, d, k: f"{a} + {k}",
-    Code.SCALE: lambda a, b, c, d, k: f"{k} * {a}",
-    Code.REFLECT: lambda a, b, c, d, k: f"{k} - {a}",
-    Code.INVERSE: lambda a, b, c, d, k: f"{k} / {a}",
-    Code.SQRT: lambda a, b, c, d, k: f"sqrt({a})",
-    Code.ABS: lambda a, b, c, d, k: f"fabs({a})",
-    Code.MAX: lambda a, b, c, d, k: f"{a} >= {b} || {a} != {a} ? {a} : {b}",  # NaN if either is
-    Code.MIN: lambda a, b, c, d, k: f"{a} <= {b} || {a} != {a} ? {a} : {b}",
-    Code.FILL: lambda a, b, c, d, k: k,
-    Code.MULADD: lambda a, b, c, d, k: f"{a} * {b} + {c}",
-    Code.MULSUB: lambda a, b, c, d, k: f"{a} * {b} - {c}",
-    Code.SUBMUL: lambda a, b, c, d, k: f"{c} - {a} * {b}",
-    Code.SCALEADD: lambda a, b, c, d, k: f"{k} * {a} + {b}",
-    Code.TWOADD: lambda a, b, c, d, k: f"{a} * {b} + {c} * {d}",
-    Code.TWOSUB: lambda a, b, c, d, k: f"{a} * {b} - {c} * {d}",
+RULES: Mapping[int, Callable[[str, str, str], str]] = {
+    Op.ADD: lambda x, y, k: f"{x} + {y}",
+    Op.SUB: lambda x, y, k: f"{x} - {y}",
+    Op.MUL: lambda x, y, k: f"{x} * {y}",
+    Op.DIV: lambda x, y, k: f"{x} / {y}",
+    Op.SHIFT: lambda x, y, k: f"{x} + {k}",
+    Op.SCALE: lambda x, y, k: f"{k} * {x}",
+    Op.REFLECT: lambda x, y, k: f"{k} - {x}",
+    Op.INVERSE: lambda x, y, k: f"{k} / {x}",
+    Op.SQRT: lambda x, y, k: f"sqrt({x})",
+    Op.SIN: lambda x, y, k: f"sin({x})",
+    Op.COS: lambda x, y, k: f"cos({x})",
+    Op.ABS: lambda x, y, k: f"fabs({x})",
+    Op.MAX: lambda x, y, k: f"{x} >= {y} || {x} != {x} ? {x} : {y}",  # NaN if either is
+    Op.MIN: lambda x, y, k: f"{x} <= {y} || {x} != {x} ? {x} : {y}",
+    Op.NUMBER: lambda x, y, k: k,
 }
-"""C expression of each instruction, from its registers and its constant; see `tape`."""
+"""C expression of each operation."""
 
 
 def function(name: str, tape: Tape, inputs: Mapping[str, int], outputs: Mapping[str, int]) -> str:
@@ -48,20 +45,11 @@ def function(name: str, tape: Tape, inputs: Mapping[str, int], outputs: Mapping[
             "{",
             f"    double r[{max(tape.registers, 1)}];",
             *(f"    r[{k}] = {value};" for k, value in enumerate(registers)),
-            *_instructions(tape),
+            *(
+                f"    r[{target}] = {RULES[op](f'r[{x}]', f'r[{y}]', f'({k!r})')};"
+                for op, target, x, y, k in tape.instructions()
+            ),
             *(f"    {place} = r[{register}];" for place, register in zip(places, tape.outputs.tolist(), strict=True)),
             "}",
         ]
     )
-
-
-def _instructions(tape: Tape) -> Sequence[str]:
-    """A line for each instruction."""
-    lines = []
-    for (op, target, *places), k in zip(tape.code.tolist(), tape.constants.tolist(), strict=True):
-        a, b, c, d = (f"r[{place}]" for place in places)
-        if op == Code.SINCOS:
-            lines.append(f"    r[{target}] = sin({a}), {b} = cos({a});")
-        else:
-            lines.append(f"    r[{target}] = {RULES[op](a, b, c, d, f'({k!r})')};")
-    return lines

@@ -19,10 +19,12 @@ from loopcheck.robots.motion import Drive
 
 OPTIMIZATION = 2
 """Level of LLVM's code generator [-]; optimization passes before it bring no speed."""
-SOURCES = ("compiled.py", "kernel.py", "llvm.py", "tape.py", "tracking.py")
+SOURCES = ("compiled.py", "expressions.py", "kernel.py", "llvm.py", "tape.py", "tracking.py")
 """Sources that determine the machine code."""
 KEPT = 64
 """Functions that are kept in memory [-]."""
+BLOCK = 2048
+"""Samples whose inputs are put side by side at once: few enough for a cache [-]."""
 PAGE = 512
 """Numbers of a page of memory; columns a whole number of pages apart would share the same lines of a cache."""
 
@@ -146,12 +148,16 @@ class Map:
             Outputs [any unit], shape (outputs, nt); samples lie side by side.
         """
         width, nt = lanes_of_a_vector(), len(inputs[0])
-        groups = -(-nt // width)
-        size = width * (groups + (width * groups % PAGE == 0))
-        given, found = np.empty((sum(x.shape[1] for x in inputs), size)), np.empty((self.outputs, size))
-        np.concatenate([x.T for x in inputs], out=given[:, :nt])
-        given[:, nt:] = given[:, nt - 1 : nt]
-        self.call(given.ctypes.data, found.ctypes.data, given.strides[0], groups)
+        size = -(-nt // width) * width
+        found = np.empty((self.outputs, size + width * (size % PAGE == 0)))
+        given = np.empty((sum(x.shape[1] for x in inputs), min(size, BLOCK) + width))
+        for start in range(0, nt, BLOCK):
+            parts = [x[start : start + BLOCK].T for x in inputs]
+            n = parts[0].shape[1]
+            np.concatenate(parts, out=given[:, :n])
+            given[:, n:] = given[:, n - 1 : n]
+            places = given.ctypes.data, found[:, start:].ctypes.data, given.strides[0], found.strides[0]
+            self.call(*places, -(-n // width))
         return found[:, :nt]
 
 
@@ -168,7 +174,7 @@ def load(job: Job) -> Function:
 def load_map(job: MapJob) -> Map:
     """The function of a tape, from the cache or compiled."""
     engine = _engine(job, lambda: map_function(job.tape, job.inputs, lanes_of_a_vector()))
-    kinds = (*[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2)
+    kinds = (*[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 3)
     call = ctypes.CFUNCTYPE(None, *kinds)(engine.get_function_address("map"))
     return Map(call=call, engine=engine, outputs=len(job.tape.outputs))
 

@@ -161,7 +161,8 @@ def of_accelerations(
     Returns:
         Accelerations of all dofs [m/s² or rad/s²], shape (nt, nv); derivatives of those of the independent dofs along
         `q`, `qd`, `effort` (nt, n, n or na) and `parameters` (nt, n, bodies, 10). If traced, forces of the loops on
-        the dofs Φᵀ λ, `value` (nt, nv), and their derivatives `q`, `qd`, `effort` (nt, nv, n or na).
+        the dofs Φᵀ λ, `value` (nt, nv), and their derivatives `q`, `qd`, `effort` (nt, nv, n or na) and `parameters`
+        (nt, nv, bodies, 10).
     """
     traced = evaluation.traced
     mechanism, independent, y = traced.shape.mechanism, traced.shape.independent, np.zeros_like(rates)
@@ -182,6 +183,10 @@ def of_accelerations(
     held = {name: found[f"loops_{name}"].reshape(nt, nv, -1) for name in BLOCKS[:3]}
     loops = {name: held[name] + held["qdd"] @ derivatives[name] for name in ("q", "qd")}
     loops["effort"] = held["qdd"] @ derivatives["effort"] - mechanism.selection.T
+    if "parameters" in derivatives:
+        block = derivatives["parameters"]
+        loops["parameters"] = found["loops_parameters"].reshape(nt, nv, *block.shape[2:])
+        loops["parameters"] = loops["parameters"] + _matrix(held["qdd"] @ _flat(block), block)
     loops["value"] = found["loops"] - effort[:, others] @ mechanism.selection[others]
     return found["accelerations"], derivatives, loops
 

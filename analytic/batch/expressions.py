@@ -32,6 +32,7 @@ class Op(IntEnum):
     ABS = 12
     MAX = 13
     MIN = 14
+    NUMBER = 15  # k
 
 
 @dataclass(slots=True)

@@ -47,7 +47,8 @@ class Gradient:
     blocks: dict[str, slice]
     """Outputs: `guard` (1), `force` (n), `q`, `qd`, `qdd` (n n each), `rates` A = S L of `actuators` (n each), `mixed`
     d(A y)/dq of the same (n each); if wanted, `parameters` (10 n bodies), `accelerations` of all dofs (nv), `loops`,
-    forces on the tree less those of `actuators` (nv), and `loops_q`, `loops_qd`, `loops_qdd` (nv n each)."""
+    forces on the tree less those of `actuators` (nv), `loops_q`, `loops_qd`, `loops_qdd` (nv n each), and with
+    `parameters` also `loops_parameters` (10 nv bodies)."""
     conditioning: float
     """Of Φᵘ at the pose of the trace, see `trace.conditioning_at` [-]."""
 
@@ -100,10 +101,12 @@ def gradient(shape: Shape, wanted: Collection[str]) -> Gradient:
     outputs["mixed"] = [x for w in weights for x in sweep.closures(along_y, w)]
     if "accelerations" in wanted:
         outputs["accelerations"] = list(motion.qdd)
+    units: Iterable[AnyArray] = np.eye(mechanism.nv, dtype=object) if "loops" in wanted else ()
     if "parameters" in wanted:
-        outputs["parameters"] = [x for twist in moved for x in _parameters(mechanism, state, motion.moving, twist)]
+        for name, twists in (("parameters", moved), ("loops_parameters", units)):
+            outputs[name] = [x for twist in twists for x in _parameters(mechanism, state, motion.moving, twist)]
     if "loops" in wanted:
-        of_dofs = [sweep.forces(unit, [0.0] * len(state.rows)) for unit in np.eye(mechanism.nv, dtype=object)]
+        of_dofs = [sweep.forces(unit, [0.0] * len(state.rows)) for unit in units]
         outputs["loops"] = list(tau)
         outputs |= {f"loops_{name}": [x for block in of_dofs for x in block[k]] for k, name in enumerate(BLOCKS[:3])}
     ends = np.cumsum([0, *map(len, outputs.values())]).tolist()

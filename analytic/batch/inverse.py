@@ -15,7 +15,7 @@ from loopcheck.analytic.batch import compiled, tracking
 from loopcheck.analytic.batch.derivatives import Evaluation, is_compiled, of_efforts, want_blocks
 from loopcheck.analytic.batch.gradient import BLOCKS, Gradient, gradient
 from loopcheck.analytic.batch.lanes import Equations
-from loopcheck.analytic.batch.plain import misfit, path_tracer, plain_efforts, plain_poses, redo
+from loopcheck.analytic.batch.plain import misfit, path_tracer, plain_efforts, plain_poses, redo, want_driven
 from loopcheck.analytic.batch.trace import Trace, trace
 from loopcheck.analytic.batch.tracking import TRUSTED, Columns, Track, columns_of
 from loopcheck.robots.arrays import AnyArray, Array, EffortSeries, PositionSeries
@@ -33,7 +33,7 @@ SHORTEST = 8
 """Samples of a lane at least."""
 FEW = {"numpy": 16, "llvm": 1024}
 """Largest number of samples of a path for a single lane; longer paths are split into lanes."""
-STARTING, COMPILING, DISPATCHING = 0.15, 2e-4, 4.5e-9
+STARTING, COMPILING, DISPATCHING = 0.15, 1.1e-4, 2.2e-9
 """Time to start LLVM, to compile an instruction, and that numpy takes for an instruction and a sample [s], measured on
 a busy core."""
 CALL = 500
@@ -223,10 +223,7 @@ def _start(mechanism: Mechanism, drive: Drive, guess: Array) -> Array:
         first = tracer.start(guess, 0.0).q
     except LoopClosureError as error:
         raise misfit(mechanism, drive.q[0], guess, 0) or error from None
-    if tracer.undriven(first):
-        raise MechanismError(
-            f"{mechanism.model.path}: every degree of freedom must have an actuator for a batch computation"
-        )
+    want_driven(tracer, first)
     return first[0]
 
 

@@ -4,8 +4,8 @@ See `tracking.track` for its algorithm. If the lanes of a vector differ, all of 
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from operator import add
 
@@ -119,7 +119,7 @@ declare {vector} @llvm.fabs.v{width}f64({vector})
 declare {vector} @llvm.maximum.v{width}f64({vector}, {vector})
 declare {vector} @llvm.minimum.v{width}f64({vector}, {vector})
 
-define void @map(ptr %inputs, ptr %outputs, i64 %column, i64 %groups) {{
+define void @map(ptr %inputs, ptr %outputs, i64 %inputs.column, i64 %outputs.column, i64 %groups) {{
 entry:
 %never = icmp slt i64 %groups, 0
 br label %work
@@ -135,16 +135,6 @@ done:
 ret void
 }}
 """
-
-
-@dataclass(frozen=True, slots=True)
-class _Inputs:
-    """Names of the values that a tape takes, by their register."""
-
-    guess: dict[int, str]
-    """Initial positions of a sample."""
-    drive: dict[int, str]
-    """Prescribed values of the actuated joints."""
 
 
 def function(newton: Tape, efforts: Tape, columns: Columns, width: int) -> str:
@@ -165,13 +155,12 @@ def function(newton: Tape, efforts: Tape, columns: Columns, width: int) -> str:
     start = [records.load(c) for c in range(nq)]
     _limit(group, start)
     drive = [_stream(group, lanes, name, "drive") for name in Drive._fields]
-    guess = _extrapolated(sample, _needed((newton, efforts), nq))
+    guess = _extrapolated(sample, sorted((_read(newton) | _read(efforts)) & {*range(nq)}))
     given = [_here(sample, stream, "drive").load(c) for stream in drive for c in range(columns.drives)]
-    inputs = _Inputs(guess, {nq + k: value.name for k, value in enumerate(given)})
-    stepped = _outputs(step, newton, "y", inputs)
+    stepped = straight_line(step, newton, _inputs(step, "y", guess, nq, given))
     step_end = _divide(step, "newton")
     _contraction(step, *stepped[nq:])
-    moved = _outputs(motion, efforts, "z", inputs)
+    moved = straight_line(motion, efforts, _inputs(motion, "z", guess, nq, given))
     residual, size, guard, orientation, apart = moved[-CHECKS:]
     _divide(motion, "efforts")
     _closing(motion, residual, size, [*given, *moved[nq:-CHECKS]])
@@ -208,8 +197,8 @@ def function(newton: Tape, efforts: Tape, columns: Columns, width: int) -> str:
 def map_function(tape: Tape, inputs: int, width: int) -> str:
     """A module with the function `map` that computes a tape for groups of samples.
 
-    Its arguments are the inputs and the outputs, with the samples of a column side by side, the bytes from a column to
-    the next, and the number of groups of `width` samples.
+    Its arguments are the inputs and the outputs, with the samples of a column side by side, for both the bytes from a
+    column to the next, and the number of groups of `width` samples.
 
     Args:
         inputs: Inputs of the tape that it may read [-].
@@ -219,16 +208,15 @@ def map_function(tape: Tape, inputs: int, width: int) -> str:
     start = writer.new(f"mul i64 %group, {8 * width}")
 
     def place(array: str, column: int) -> str:
-        offset = writer.new(f"add i64 {start}, {writer.new(f'mul i64 %column, {column}')}")
+        offset = writer.new(f"add i64 {start}, {writer.new(f'mul i64 %{array}.column, {column}')}")
         return writer.new(f"getelementptr i8, ptr %{array}, i64 {offset}")
 
-    read = set(tape.code[:, 2:].ravel().tolist()) | set(tape.outputs.tolist())
-    registers = {
-        c: Value(writer, writer.new(f"load {writer.vector}, ptr {place('inputs', c)}, align 8"))
+    read = _read(tape)
+    given = [
+        Value(writer, writer.new(f"load {writer.vector}, ptr {place('inputs', c)}, align 8")) if c in read else None
         for c in range(inputs)
-        if c in read
-    }
-    for c, value in enumerate(straight_line(writer, tape, registers)):
+    ]
+    for c, value in enumerate(straight_line(writer, tape, given)):
         writer.lines.append(f"store {writer.vector} {value.name}, ptr {place('outputs', c)}, align 8")
     end = _divide(writer, "work")
     return MAP.format(vector=writer.vector, width=width, end=end, work="\n".join(writer.lines))
@@ -253,10 +241,9 @@ def _gate(block: str, part: int) -> list[str]:
     return [f"br i1 %never, label %done, label %{block}.{part}", f"{block}.{part}:"]
 
 
-def _needed(tapes: Iterable[Tape], nq: int) -> list[int]:
-    """Positions that tapes read, without the positions of actuated joints."""
-    read = (place for tape in tapes for place in (*tape.code[:, 2:].ravel().tolist(), *tape.outputs.tolist()))
-    return sorted(set(read) & set(range(nq)))
+def _read(tape: Tape) -> set[int]:
+    """Registers that a tape reads."""
+    return {*tape.code[:, 2:].ravel().tolist(), *tape.outputs.tolist()}
 
 
 def _splat(writer: Writer, name: str, number: str) -> None:
@@ -301,11 +288,12 @@ def _extrapolated(writer: Writer, columns: Sequence[int]) -> dict[int, str]:
     return {c: reduce(add, values).name for c, values in terms.items()}
 
 
-def _outputs(writer: Writer, tape: Tape, positions: str, inputs: _Inputs) -> list[Value]:
-    """Outputs of a tape."""
-    registers = {place: Value(writer, name) for place, name in inputs.drive.items()}
-    registers |= {c: Value(writer, f"%{positions}.{c}") for c in inputs.guess}
-    return straight_line(writer, tape, registers)
+def _inputs(
+    writer: Writer, positions: str, guess: Collection[int], nq: int, drive: Sequence[Value]
+) -> list[Value | None]:
+    """Inputs of a tape: positions in a block of code, if they are read, and the motion of the drives."""
+    read = [Value(writer, f"%{positions}.{c}") if c in guess else None for c in range(nq)]
+    return [*read, *(Value(writer, value.name) for value in drive)]
 
 
 def _contraction(writer: Writer, residual: Value, size: Value) -> None:

@@ -2,11 +2,13 @@
 
 import math
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from typing import Any
 
-from loopcheck.analytic.batch.tape import Code, Tape
+from loopcheck.analytic.batch.expressions import Op
+from loopcheck.analytic.batch.tape import ARITHMETIC, Tape
 
 WHOLE = 1.5 * 2.0**52
 """Added to a number of less than 2**51 and taken away again, it leaves the nearest whole number."""
@@ -26,6 +28,8 @@ class Writer:
     """Counter for the names of values."""
     lines: list[str] = field(default_factory=list)
     values: int = 0
+    angles: "dict[str, tuple[Value, Value]]" = field(default_factory=dict)
+    """Sine and cosine of each angle, by its name."""
 
     @property
     def vector(self) -> str:
@@ -140,28 +144,21 @@ def sine_and_cosine(x: Value) -> tuple[Value, Value]:
     return abs(x).below(LARGEST_ANGLE, s, nan), abs(x).below(LARGEST_ANGLE, c, nan)
 
 
-RULES: Mapping[int, Callable[..., Value]] = {
-    Code.ADD: lambda a, b, c, d, k: a + b,
-    Code.SUB: lambda a, b, c, d, k: a - b,
-    Code.MUL: lambda a, b, c, d, k: a * b,
-    Code.DIV: lambda a, b, c, d, k: a / b,
-    Code.SHIFT: lambda a, b, c, d, k: k + a,
-    Code.SCALE: lambda a, b, c, d, k: k * a,
-    Code.REFLECT: lambda a, b, c, d, k: k - a,
-    Code.INVERSE: lambda a, b, c, d, k: k / a,
-    Code.SQRT: lambda a, b, c, d, k: a.writer.intrinsic("sqrt", a),
-    Code.ABS: lambda a, b, c, d, k: abs(a),
-    Code.MAX: lambda a, b, c, d, k: a.writer.intrinsic("maximum", a, b),
-    Code.MIN: lambda a, b, c, d, k: a.writer.intrinsic("minimum", a, b),
-    Code.FILL: lambda a, b, c, d, k: a.writer.number(k),
-    Code.MULADD: lambda a, b, c, d, k: a * b + c,
-    Code.MULSUB: lambda a, b, c, d, k: a * b - c,
-    Code.SUBMUL: lambda a, b, c, d, k: c - a * b,
-    Code.SCALEADD: lambda a, b, c, d, k: k * a + b,
-    Code.TWOADD: lambda a, b, c, d, k: a * b + c * d,
-    Code.TWOSUB: lambda a, b, c, d, k: a * b - c * d,
+def _turned(x: Value) -> tuple[Value, Value]:
+    """Sine and cosine of an angle [rad], once for both."""
+    if x.name not in x.writer.angles:
+        x.writer.angles[x.name] = sine_and_cosine(x)
+    return x.writer.angles[x.name]
+
+
+RULES: Mapping[int, Callable[[Any, Any, float], Value]] = {
+    **ARITHMETIC,
+    Op.SQRT: lambda x, y, k: x.writer.intrinsic("sqrt", x),
+    Op.SIN: lambda x, y, k: _turned(x)[0],
+    Op.COS: lambda x, y, k: _turned(x)[1],
+    Op.MAX: lambda x, y, k: x.writer.intrinsic("maximum", x, y),
+    Op.MIN: lambda x, y, k: x.writer.intrinsic("minimum", x, y),
 }
-"""LLVM expression of each instruction, from its registers and its constant; see `tape`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,13 +194,6 @@ class Stream:
             self.writer.lines.append(f"store double {entry}, ptr {to}")
 
 
-def straight_line(writer: Writer, tape: Tape, registers: dict[int, Value]) -> list[Value]:
+def straight_line(writer: Writer, tape: Tape, inputs: Sequence[Value | None]) -> list[Value]:
     """The outputs of a tape."""
-    nothing = writer.number(0.0)
-    for (op, target, *places), k in zip(tape.code.tolist(), tape.constants.tolist(), strict=True):
-        a, b, c, d = (registers.get(place, nothing) for place in places)
-        if op == Code.SINCOS:
-            registers[target], registers[places[1]] = sine_and_cosine(a)
-        else:
-            registers[target] = RULES[op](a, b, c, d, k)
-    return [registers[place] for place in tape.outputs.tolist()]
+    return tape.run({**RULES, Op.NUMBER: lambda x, y, k: writer.number(k)}, inputs)

@@ -19,7 +19,7 @@ from loopcheck.analytic.kinematics.continuation import (
 from loopcheck.analytic.kinematics.redundancy import independent_dofs_at, independent_drives, minimum_norm
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.robots.arrays import AnyArray, Array, EffortSeries, JointPositions, PositionSeries
-from loopcheck.robots.errors import LoopClosureError, SingularityError
+from loopcheck.robots.errors import LoopClosureError, MechanismError, SingularityError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Drive
 
@@ -209,6 +209,7 @@ def plain_poses(mechanism: Mechanism, q: Array, guess: PositionSeries, samples: 
 
     Raises:
         LoopClosureError: If a sample cannot be assembled; `time` is its number.
+        MechanismError: If the actuators do not determine the motion.
     """
     tracer = path_tracer(mechanism, q)
     q_of_samples = np.zeros((len(samples), mechanism.nq))
@@ -222,8 +223,24 @@ def plain_poses(mechanism: Mechanism, q: Array, guess: PositionSeries, samples: 
                 tolerance=CLOSED,
                 time=float(k),
             )
+        if not row:
+            want_driven(tracer, closed)
         q_of_samples[row] = closed[0]
     return q_of_samples
+
+
+def want_driven(tracer: Tracer, q: Array) -> None:
+    """Raise if the actuators do not determine the motion.
+
+    Args:
+        q: A pose with closed loops [m or rad], shape (1, nq).
+
+    Raises:
+        MechanismError: Names the file.
+    """
+    if tracer.undriven(q):
+        path = tracer.mechanism.model.path
+        raise MechanismError(f"{path}: every degree of freedom must have an actuator for a batch computation")
 
 
 def plain_efforts(mechanism: Mechanism, q: PositionSeries, drive: Drive, samples: AnyArray) -> EffortSeries:

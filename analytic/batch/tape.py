@@ -1,8 +1,8 @@
-"""A traced graph as a tape: instructions on a few registers, each of which holds a block of samples."""
+"""A traced graph as a tape: the operations that its outputs need, on a few registers."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from enum import IntEnum
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,31 +11,22 @@ from loopcheck.robots.arrays import AnyArray, Array
 
 HISTORY = 4
 """Positions before a sample that it may be extrapolated from: a cubic."""
+ARITHMETIC: Mapping[int, Callable[[Any, Any, float], Any]] = {
+    Op.ADD: lambda x, y, k: x + y,
+    Op.SUB: lambda x, y, k: x - y,
+    Op.MUL: lambda x, y, k: x * y,
+    Op.DIV: lambda x, y, k: x / y,
+    Op.SHIFT: lambda x, y, k: x + k,
+    Op.SCALE: lambda x, y, k: k * x,
+    Op.REFLECT: lambda x, y, k: k - x,
+    Op.INVERSE: lambda x, y, k: k / x,
+    Op.ABS: lambda x, y, k: abs(x),
+}
+"""Rules of `Tape.run` for values with operators."""
 
 
-class Code(IntEnum):
-    """Instruction on registers a, b, c, d and its constant k: the operations of `Op`, and sums of products."""
-
-    ADD = 1
-    SUB = 2
-    MUL = 3
-    DIV = 4
-    SHIFT = 5
-    SCALE = 6
-    REFLECT = 7
-    INVERSE = 8
-    SQRT = 9
-    SINCOS = 10  # sine into the target, cosine into register b
-    ABS = 12
-    MAX = 13
-    MIN = 14
-    FILL = 15  # k
-    MULADD = 17  # a b + c
-    MULSUB = 18  # a b − c
-    SUBMUL = 19  # c − a b
-    SCALEADD = 20  # k a + b
-    TWOADD = 21  # a b + c d
-    TWOSUB = 22  # a b − c d
+NEVER = -1
+"""In place of the node that uses a value last, for outputs: they keep their registers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,49 +34,33 @@ class Tape:
     """Instructions in their order."""
 
     code: AnyArray
-    """Code, target, a, b, c, d of each instruction, shape (n, 6), int32."""
+    """Operation, target register, and registers x and y of each instruction, shape (n, 4), int32."""
     constants: Array
     """k of each instruction, shape (n,)."""
     registers: int
-    """Number of its registers; the inputs are the first."""
+    """Number of its registers; the inputs are the first, and stay there."""
     outputs: AnyArray
     """Registers of the outputs, shape (outputs,), int64."""
     operations: int
     """Additions, subtractions, multiplications, divisions and roots for each sample."""
     angles: int
-    """Pairs of a sine and a cosine for each sample."""
+    """Angles whose sine or cosine is computed for each sample."""
 
+    def instructions(self) -> Iterator[tuple[int, int, int, int, float]]:
+        """Operation, target, x, y and k of each instruction."""
+        for row, k in zip(self.code.tolist(), self.constants.tolist(), strict=True):
+            yield *row, k
 
-ALONE = {op: Code[op.name] for op in Op if op.name in Code.__members__}
-FUSED = {
-    (Op.ADD, Op.MUL, Op.MUL): (Code.TWOADD, False),
-    (Op.SUB, Op.MUL, Op.MUL): (Code.TWOSUB, False),
-    (Op.ADD, Op.MUL, None): (Code.MULADD, False),
-    (Op.ADD, None, Op.MUL): (Code.MULADD, True),
-    (Op.SUB, Op.MUL, None): (Code.MULSUB, False),
-    (Op.SUB, None, Op.MUL): (Code.SUBMUL, True),
-    (Op.ADD, Op.SCALE, None): (Code.SCALEADD, False),
-    (Op.ADD, None, Op.SCALE): (Code.SCALEADD, True),
-    (Op.SUB, None, Op.SCALE): (Code.SCALEADD, True),
-}
-"""Fused instruction for a sum with a product used only there; and whether the product is the second term."""
-UNUSED = -1
-"""In place of a node, a value that nobody needs."""
-FLOPS = {Code.FILL: 0, Code.SINCOS: 0, Code.TWOADD: 3, Code.TWOSUB: 3} | dict.fromkeys(
-    (Code.MULADD, Code.MULSUB, Code.SUBMUL, Code.SCALEADD), 2
-)
+    def run(self, rules: Mapping[int, Callable[[Any, Any, float], Any]], inputs: Sequence[Any]) -> list[Any]:
+        """Outputs by a rule for each operation, from x, y and k to its value.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Instruction:
-    code: Code
-    target: int
-    """Node of the value."""
-    sources: tuple[int, ...]
-    """Nodes it needs."""
-    constant: float = 0.0
-    second: int | None = None
-    """Node of the cosine."""
+        Args:
+            inputs: A value for each input [any unit]; anything for those that are not read.
+        """
+        values = [*inputs, *[None] * (self.registers - len(inputs))]
+        for op, target, x, y, k in self.instructions():
+            values[target] = rules[op](values[x], values[y], k)
+        return [values[place] for place in self.outputs.tolist()]
 
 
 def assemble_tape(graph: Graph, outputs: Sequence[Scalar]) -> Tape:
@@ -95,110 +70,44 @@ def assemble_tape(graph: Graph, outputs: Sequence[Scalar]) -> Tape:
         graph: Operations, the inputs first.
         outputs: Wanted scalars, numbers included.
     """
-    places = [out.place for out in outputs if isinstance(out, Symbol)]
-    instructions = _fuse(graph, places)
-    inputs = sum(op is Op.INPUT for op in graph.ops)
-    return _allocate(instructions, outputs, inputs)
-
-
-def _fuse(graph: Graph, outputs: list[int]) -> list[_Instruction]:
-    """The instructions that are needed, with products fused into the sums that alone use them."""
-    uses = [0] * len(graph.ops)
-    for place in outputs:
-        uses[place] += 1
-    for place in reversed(range(len(uses))):
-        for arg in graph.args[place] if uses[place] else ():
-            uses[arg] += 1
-    instructions: dict[int, _Instruction] = {}
-    absorbed: set[int] = set()
-    for place in reversed(range(len(uses))):
-        if not uses[place] or place in absorbed or graph.ops[place] is Op.INPUT:
-            continue
-        instruction, gone = _instruction(graph, place, uses)
-        instructions[place] = instruction
-        absorbed |= gone
-    return _paired(graph, [instructions[place] for place in sorted(instructions)])
-
-
-def _instruction(graph: Graph, place: int, uses: list[int]) -> tuple[_Instruction, set[int]]:
-    """The instruction of a node and the products that it takes in."""
-    op, args = graph.ops[place], graph.args[place]
-    if op in (Op.ADD, Op.SUB):
-        kinds = [graph.ops[a] if uses[a] == 1 and graph.ops[a] in (Op.MUL, Op.SCALE) else None for a in args]
-        for (sum_, *wanted_kinds), (code, second) in FUSED.items():
-            if sum_ is op and all(want in (None, kind) for want, kind in zip(wanted_kinds, kinds, strict=True)):
-                taken = [a for a, want in zip(args, wanted_kinds, strict=True) if want is not None]
-                rest = [a for a, want in zip(args, wanted_kinds, strict=True) if want is None]
-                k = graph.constants[taken[0]] * (-1 if op is Op.SUB and second else 1)
-                sources = (*(f for a in taken for f in graph.args[a]), *rest)
-                return _Instruction(code=code, target=place, sources=sources, constant=k), set(taken)
-    code = Code.SINCOS if op in (Op.SIN, Op.COS) else ALONE[op]
-    return _Instruction(code=code, target=place, sources=args, constant=graph.constants[place]), set()
-
-
-def _paired(graph: Graph, instructions: list[_Instruction]) -> list[_Instruction]:
-    """Sine and cosine of an angle in a single instruction."""
-    both: dict[int, dict[Op, int]] = {}
-    for it in instructions:
-        if it.code is Code.SINCOS:
-            both.setdefault(it.sources[0], {})[graph.ops[it.target]] = it.target
-    paired = []
-    for it in instructions:
-        if it.code is not Code.SINCOS:
-            paired.append(it)
-        elif pair := both.pop(it.sources[0], None):
-            paired.append(replace(it, target=pair.get(Op.SIN, UNUSED), second=pair.get(Op.COS, UNUSED)))
-    return paired
-
-
-def _allocate(instructions: list[_Instruction], outputs: Sequence[Scalar], inputs: int) -> Tape:
-    """Give every value a register until its last use; a target never shares a register with its sources."""
-    last = {source: k for k, it in enumerate(instructions) for source in it.sources}
-    last |= {out.place: len(instructions) for out in outputs if isinstance(out, Symbol)}
-    store = _Store(inputs)
-    code = []
-    for k, it in enumerate(instructions):
-        targets = [it.target] if it.second is None else [it.target, it.second]
-        sources = [store.places[source] for source in it.sources]
-        to, *more = [store.take(place) for place in targets]
-        registers = [*sources, *more]
-        code.append(([it.code, to, *registers, *[0] * (4 - len(registers))], it.constant))
-        store.release([place for place in targets if place not in last])
-        store.release([source for source in set(it.sources) if last[source] == k])
-    store.free.clear()  # outputs stay
-    places = []
-    for k, out in enumerate(outputs):
-        if isinstance(out, Symbol):
-            places.append(store.places[out.place])
-        else:
-            places.append(store.take(UNUSED - 1 - k))
-            code.append(([Code.FILL, places[-1], 0, 0, 0, 0], float(out)))
+    order = _order(graph, [out.place for out in outputs if isinstance(out, Symbol)])
+    last = {arg: place for place in order for arg in graph.args[place]}
+    last |= {out.place: NEVER for out in outputs if isinstance(out, Symbol)}
+    size = sum(op is Op.INPUT for op in graph.ops)
+    registers, free, code = {place: place for place in range(size)}, [], []
+    for place in order:
+        args = graph.args[place]
+        x, y = registers[args[0]], registers[args[-1]]
+        free += [registers.pop(arg) for arg in set(args) if last[arg] == place and graph.args[arg]]
+        if not free:
+            free, size = [size], size + 1
+        registers[place] = free.pop()
+        code.append((graph.ops[place], registers[place], x, y))
+    numbers = {float(out): None for out in outputs if not isinstance(out, Symbol)}
+    of_numbers = {number: size + k for k, number in enumerate(numbers)}
+    code += [(Op.NUMBER, register, register, register) for register in of_numbers.values()]
+    places = [registers[out.place] if isinstance(out, Symbol) else of_numbers[float(out)] for out in outputs]
+    angles = {graph.args[place] for place in order if graph.ops[place] in (Op.SIN, Op.COS)}
     return Tape(
-        code=np.array([row for row, _ in code], dtype=np.int32).reshape(-1, 6),
-        constants=np.array([k for _, k in code], dtype=np.float64),
-        registers=store.size,
+        code=np.array(code, dtype=np.int32).reshape(-1, 4),
+        constants=np.array([*(graph.constants[place] for place in order), *of_numbers], dtype=np.float64),
+        registers=size + len(numbers),
         outputs=np.array(places, dtype=np.int64),
-        operations=sum(FLOPS.get(it.code, 1) for it in instructions),
-        angles=sum(it.code is Code.SINCOS for it in instructions),
+        operations=sum(graph.ops[place] not in (Op.SIN, Op.COS) for place in order),
+        angles=len(angles),
     )
 
 
-class _Store:
-    """Register of each node; the inputs keep theirs."""
-
-    def __init__(self, inputs: int) -> None:
-        self.inputs = self.size = inputs
-        self.places = {place: place for place in range(inputs)}
-        self.free: list[int] = []
-
-    def take(self, place: int) -> int:
-        """A register for a node."""
-        if not self.free:
-            self.free.append(self.size)
-            self.size += 1
-        self.places[place] = self.free.pop()
-        return self.places[place]
-
-    def release(self, places: list[int]) -> None:
-        """Give registers back."""
-        self.free += [self.places.pop(place) for place in places if not 0 <= place < self.inputs]
+def _order(graph: Graph, outputs: Sequence[int]) -> list[int]:
+    """The nodes that are needed, a product just before the sum that alone uses it: so machine code keeps few values."""
+    uses = [0] * len(graph.ops)
+    for place in outputs:
+        uses[place] += 1
+    use = list(range(len(uses)))  # the last of each node
+    for place in reversed(range(len(uses))):
+        for arg in graph.args[place] if uses[place] else ():
+            uses[arg] += 1
+            if uses[arg] == 1 and graph.ops[arg] in (Op.MUL, Op.SCALE) and graph.ops[place] in (Op.ADD, Op.SUB):
+                use[arg] = place
+    needed = (place for place, count in enumerate(uses) if count and graph.args[place])
+    return sorted(needed, key=lambda place: (use[place] if uses[place] == 1 else place, place))

@@ -119,7 +119,9 @@ def noc_model(state: State, independent: AnyArray) -> NocModel:
         state: Positions, and velocities that keep the loops closed.
         independent: Mask of the independent dofs [-], shape (nv,).
     """
-    return _model(state, *_joint_orthogonal_complement(state, independent))
+    L, L_dot = _joint_orthogonal_complement(state, independent)
+    K, K_dot = _twist_maps(state)
+    return _model(state, L, L_dot, K @ L, K_dot @ L + K @ L_dot)  # (11)
 
 
 def tree_model(state: State) -> NocModel:
@@ -130,21 +132,23 @@ def tree_model(state: State) -> NocModel:
     """
     nv = state.mechanism.nv
     L = np.broadcast_to(np.eye(nv), (len(state.q), nv, nv))
-    return _model(state, L, np.zeros_like(L))
+    return _model(state, L, np.zeros_like(L), *_twist_maps(state))
 
 
-def _model(state: State, L: Array, L_dot: Array) -> NocModel:
-    """Equations (11) to (20), with L and its rate."""
+def _twist_maps(state: State) -> tuple[Array, Array]:
+    """Twists of all bodies per joint velocity, and the rate, each of shape (nt, 6 nb, nv)."""
+    moving, (nt, nb) = state.twists, state.poses.c.shape[:2]
+    return moving.K.reshape(nt, 6 * nb, -1), moving.K_dot.reshape(nt, 6 * nb, -1)
+
+
+def _model(state: State, L: Array, L_dot: Array, T: Array, T_dot: Array) -> NocModel:
+    """Equations (12) to (20), with L, T and their rates."""
     mechanism, bodies, moving = state.mechanism, state.poses, state.twists
-    nt, nb = bodies.c.shape[:2]
-    K, K_dot = moving.K.reshape(nt, 6 * nb, -1), moving.K_dot.reshape(nt, 6 * nb, -1)
-    T = K @ L  # (11)
-    T_dot = K_dot @ L + K @ L_dot
     M_total, Omega = _mass(mechanism, bodies.R), _rotation_rates(moving)
     T_T, L_T = T.swapaxes(1, 2), L.swapaxes(1, 2)
     rotors = _rotors(mechanism)
     M = T_T @ _blocks(M_total, T) + L_T @ rotors @ L  # (13), and the rotors of the drives
-    C = T_T @ _blocks(M_total, T_dot) + T_T @ _blocks(Omega, _blocks(M_total, T)) + L_T @ rotors @ L_dot  # (14)
+    C = T_T @ (_blocks(M_total, T_dot) + _blocks(Omega, _blocks(M_total, T))) + L_T @ rotors @ L_dot  # (14)
     wrenches = _external_wrenches(mechanism, bodies) + _wrenches_of_point_springs(state)
     G = -(T_T @ wrenches[..., None])[..., 0]  # (15)
     passive = (L_T @ (_springs(mechanism, state.q) + _dampers(mechanism, state.qd))[..., None])[..., 0]
@@ -184,10 +188,10 @@ def _joint_orthogonal_complement(state: State, independent: AnyArray) -> tuple[A
 
 def _mass(mechanism: Mechanism, R: Array) -> Array:
     """Blocks of M_total in world axes (equations (17), (19)), shape (nt, nb, 6, 6)."""
-    inertia = np.array([body.inertia for body in mechanism.bodies])
+    inertia = mechanism.stacked.inertia
     blocks = np.zeros((*R.shape[:2], 6, 6))
-    blocks[..., :3, :3] = R @ inertia @ R.swapaxes(-1, -2)
-    blocks[..., 3:, 3:] = np.array([body.mass for body in mechanism.bodies])[:, None, None] * np.eye(3)
+    blocks[..., :3, :3] = R @ inertia[:, :3, :3] @ R.swapaxes(-1, -2)
+    blocks[..., 3:, 3:] = inertia[:, 3:, 3:]
     return blocks
 
 
@@ -241,20 +245,14 @@ def _wrenches_of_point_springs(state: State) -> Array:
 
 def _rotors(mechanism: Mechanism) -> Array:
     """Inertia of the rotors of joints and tendons, with rates that are constant combinations of q̇, shape (nv, nv)."""
-    armature = np.zeros(mechanism.nv)
-    for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
-        armature[dofs] = joint.armature
     W = mechanism.rates_of([tendon.length for tendon in mechanism.tendons])
-    return np.diag(armature) + W.T @ np.diag([tendon.armature for tendon in mechanism.tendons]) @ W
+    return np.diag(mechanism.stacked.armature) + W.T @ np.diag([tendon.armature for tendon in mechanism.tendons]) @ W
 
 
 def _dampers(mechanism: Mechanism, qd: Array) -> Array:
     """Effort it takes to move the dampers of joints and tendons [N or N m], shape (nt, nv)."""
-    effort = np.zeros_like(qd)
-    for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
-        effort[:, dofs] = joint.damping * qd[:, dofs]
     W = mechanism.rates_of([tendon.length for tendon in mechanism.tendons])
-    return effort + (qd @ W.T * [tendon.damping for tendon in mechanism.tendons]) @ W
+    return mechanism.stacked.damping * qd + (qd @ W.T * [tendon.damping for tendon in mechanism.tendons]) @ W
 
 
 def _springs(mechanism: Mechanism, q: Array) -> Array:

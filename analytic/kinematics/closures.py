@@ -8,7 +8,7 @@ from typing import assert_never
 
 import numpy as np
 
-from loopcheck.analytic.kinematics.tree import Poses, Twists, cross, point_of, poses, skew, twist_matrices
+from loopcheck.analytic.kinematics.tree import Poses, Twists, cross, poses, skew, twist_matrices
 from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, VelocitySeries
 from loopcheck.robots.mechanism import (
     WORLD,
@@ -17,7 +17,6 @@ from loopcheck.robots.mechanism import (
     Coordinate,
     CoordinateClosure,
     Mechanism,
-    RigidClosure,
     WeldClosure,
 )
 
@@ -49,18 +48,18 @@ def closure_residual(mechanism: Mechanism, body_poses: Poses, q: AnyArray) -> An
         Residual [m or rad], shape (nt, nc).
     """
     rows = [np.zeros((len(q), 0), q.dtype)]
+    points = _points(mechanism, body_poses)
+    gaps = iter((points[:, 0] - points[:, 1]).swapaxes(0, 1))
     for closure in mechanism.closures:
         match closure:
             case CoordinateClosure():
                 follower = _offset(mechanism, q, closure.follower)
                 rows.append((follower - _polynomial(mechanism, q, closure, order=0))[:, None])
             case ConnectClosure():
-                p1, p2 = _points(closure, body_poses)
-                rows.append(p1 - p2)
+                rows.append(next(gaps))
             case WeldClosure():
-                p1, p2 = _points(closure, body_poses)
                 R1, R2 = _rotation(body_poses, closure.body1), _rotation(body_poses, closure.body2)
-                rows += [p1 - p2, _turn(R1.swapaxes(1, 2) @ R2 @ closure.rotation.T)]
+                rows += [next(gaps), _turn(R1.swapaxes(1, 2) @ R2 @ closure.rotation.T)]
             case _:
                 assert_never(closure)
     return np.concatenate(rows, axis=1)
@@ -99,6 +98,7 @@ def closure_jacobian(mechanism: Mechanism, body_poses: Poses, K: AnyArray, q: An
     """
     nt, nv = len(q), mechanism.nv
     rows = [np.zeros((nt, 0, nv))]
+    apart = iter(_apart(mechanism, body_poses, K))
     for closure in mechanism.closures:
         match closure:
             case CoordinateClosure():
@@ -106,11 +106,11 @@ def closure_jacobian(mechanism: Mechanism, body_poses: Poses, K: AnyArray, q: An
                 follower, leader = _rates_of_ends(mechanism, closure)
                 rows.append((follower - slope[:, None] * leader)[:, None])
             case ConnectClosure():
-                rows.append(_apart(closure, body_poses, K))
+                rows.append(next(apart))
             case WeldClosure():
                 R1 = _rotation(body_poses, closure.body1)
                 turning = _angular(K, closure.body2) - _angular(K, closure.body1)
-                rows += [_apart(closure, body_poses, K), R1.swapaxes(1, 2) @ turning]
+                rows += [next(apart), R1.swapaxes(1, 2) @ turning]
             case _:
                 assert_never(closure)
     return np.concatenate(rows, axis=1)
@@ -126,6 +126,7 @@ def closure_jacobian_rate(
     """
     nt, nv = len(q), mechanism.nv
     rows = [np.zeros((nt, 0, nv))]
+    apart = iter(_apart_rate(mechanism, body_poses, moving))
     for closure in mechanism.closures:
         match closure:
             case CoordinateClosure():
@@ -133,34 +134,40 @@ def closure_jacobian_rate(
                 slope_rate = _polynomial(mechanism, q, closure, order=2) * (qd @ leader)
                 rows.append((-slope_rate[:, None] * leader)[:, None])
             case ConnectClosure():
-                rows.append(_apart_rate(closure, body_poses, moving))
+                rows.append(next(apart))
             case WeldClosure():
                 # the turning of R1 multiplies a relative velocity, which is zero for all motions that keep the weld
                 R1 = _rotation(body_poses, closure.body1)
                 turning = _angular(moving.K_dot, closure.body2) - _angular(moving.K_dot, closure.body1)
-                rows += [_apart_rate(closure, body_poses, moving), R1.swapaxes(1, 2) @ turning]
+                rows += [next(apart), R1.swapaxes(1, 2) @ turning]
             case _:
                 assert_never(closure)
     return np.concatenate(rows, axis=1)
 
 
-def _apart(closure: RigidClosure, body_poses: Poses, K: AnyArray) -> AnyArray:
-    """Velocity of the first closure point relative to the second per joint velocity, (nt, 3, nv)."""
-    p1, p2 = _points(closure, body_poses)
-    return _point_rows(body_poses, K, closure.body1, p1) - _point_rows(body_poses, K, closure.body2, p2)
+def _apart(mechanism: Mechanism, body_poses: Poses, K: AnyArray) -> AnyArray:
+    """Velocity of the first point of each rigid closure relative to the second per joint velocity, (n, nt, 3, nv)."""
+    body, _, is_moved = mechanism.stacked.ends
+    arm = _points(mechanism, body_poses) - body_poses.c[:, body]
+    rows = is_moved[..., None] * (K[:, body, 3:] - skew(arm) @ K[:, body, :3])
+    return (rows[:, 0] - rows[:, 1]).swapaxes(0, 1)
 
 
-def _apart_rate(closure: RigidClosure, body_poses: Poses, moving: Twists) -> AnyArray:
-    """Rate of `_apart`, (nt, 3, nv)."""
-    p1, p2 = _points(closure, body_poses)
-    return _point_rate_rows(body_poses, moving, closure.body1, p1) - _point_rate_rows(
-        body_poses, moving, closure.body2, p2
-    )
+def _apart_rate(mechanism: Mechanism, body_poses: Poses, moving: Twists) -> AnyArray:
+    """Rate of `_apart`, (n, nt, 3, nv)."""
+    body, _, is_moved = mechanism.stacked.ends
+    arm = _points(mechanism, body_poses) - body_poses.c[:, body]
+    arm_dot = cross(moving.w[:, body], arm)
+    K, K_dot = moving.K[:, body], moving.K_dot[:, body]
+    rows = is_moved[..., None] * (K_dot[..., 3:, :] - skew(arm) @ K_dot[..., :3, :] - skew(arm_dot) @ K[..., :3, :])
+    return (rows[:, 0] - rows[:, 1]).swapaxes(0, 1)
 
 
-def _points(closure: RigidClosure, body_poses: Poses) -> tuple[AnyArray, AnyArray]:
-    """Both closure points in W, (nt, 3)."""
-    return point_of(body_poses, closure.body1, closure.point1), point_of(body_poses, closure.body2, closure.point2)
+def _points(mechanism: Mechanism, body_poses: Poses) -> AnyArray:
+    """Both points of each rigid closure in W, (nt, 2, n, 3)."""
+    body, points, is_moved = mechanism.stacked.ends
+    in_world = body_poses.p[:, body] + (body_poses.R[:, body] @ points[..., None])[..., 0]
+    return np.where(is_moved, in_world, points)
 
 
 def _rotation(body_poses: Poses, body: int) -> AnyArray:
@@ -170,23 +177,6 @@ def _rotation(body_poses: Poses, body: int) -> AnyArray:
 
 def _angular(K: AnyArray, body: int) -> AnyArray:
     return np.zeros_like(K[:, 0, :3]) if body == WORLD else K[:, body, :3]
-
-
-def _point_rows(body_poses: Poses, K: AnyArray, body: int, point: AnyArray) -> AnyArray:
-    """Velocity of a point of a body per joint velocity, (nt, 3, nv)."""
-    if body == WORLD:
-        return np.zeros_like(K[:, 0, :3])
-    return K[:, body, 3:] - skew(point - body_poses.c[:, body]) @ K[:, body, :3]
-
-
-def _point_rate_rows(body_poses: Poses, moving: Twists, body: int, point: Array) -> Array:
-    """Rate of `_point_rows` for the point that moves with the body, (nt, 3, nv)."""
-    if body == WORLD:
-        return np.zeros_like(moving.K_dot[:, 0, :3])
-    arm = point - body_poses.c[:, body]
-    arm_dot = cross(moving.w[:, body], arm)
-    K, K_dot = moving.K[:, body], moving.K_dot[:, body]
-    return K_dot[:, 3:] - skew(arm) @ K_dot[:, :3] - skew(arm_dot) @ K[:, :3]
 
 
 def _offset(mechanism: Mechanism, q: AnyArray, coordinate: Coordinate) -> AnyArray:

@@ -4,7 +4,7 @@ Poses accept complex joint positions, so that a derivative can be taken by the c
 which has no cancellation. Twists stack the angular velocity and the velocity of the mass centre, world axes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -13,6 +13,14 @@ import numpy as np
 
 from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, VelocitySeries
 from loopcheck.robots.mechanism import WORLD, Joint, JointKind, Mechanism
+
+TURNS: Mapping[JointKind, tuple[bool, ...]] = {
+    "slide": (False,),
+    "hinge": (True,),
+    "ball": (True,) * 3,
+    "free": (False,) * 3 + (True,) * 3,
+}
+"""Whether each dof of a joint turns its body, or displaces it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,51 +172,61 @@ def poses(mechanism: Mechanism, q: AnyArray) -> Poses:
     Returns:
         Poses of bodies and joints in W.
     """
-    nt, nb = len(q), len(mechanism.bodies)
-    R, p = np.zeros((nt, nb, 3, 3), q.dtype), np.zeros((nt, nb, 3), q.dtype)
-    axes, anchors = np.zeros((nt, mechanism.nv, 3), q.dtype), np.zeros((nt, mechanism.nv, 3), q.dtype)
-    turned = _rotations_of_hinges(mechanism, q)
+    constants, moved = mechanism.stacked, _transforms_of_joints(mechanism, q)
+    X = np.zeros((len(q), len(mechanism.bodies), 4, 4), q.dtype)
     for b, body in enumerate(mechanism.bodies):
-        if body.parent == WORLD:
-            R_b, p_b = body.rotation[None], body.position[None]
-        else:
-            R_parent = R[:, body.parent]
-            R_b, p_b = R_parent @ body.rotation, p[:, body.parent] + R_parent @ body.position
-        for joint, columns, dofs in joints_of(mechanism, b):
-            anchor = p_b + R_b @ joint.anchor
-            x = q[:, columns]
-            anchors[:, dofs] = anchor[:, None]
-            if joint.kind == "slide":
-                axis = R_b @ joint.axis
-                axes[:, dofs] = axis[:, None]
-                p_b = p_b + axis * (x - joint.rest_position)
-            elif joint.kind == "hinge":
-                axes[:, dofs] = (R_b @ joint.axis)[:, None]
-                R_b = R_b @ turned[dofs.start]
-                p_b = anchor - R_b @ joint.anchor
-            elif joint.kind == "ball":
-                R_b = R_b @ rotation_of(x)
-                p_b = anchor - R_b @ joint.anchor
-                axes[:, dofs] = R_b.swapaxes(1, 2)
-            else:
-                R_b, p_b = rotation_of(x[:, 3:]), x[:, :3]
-                axes[:, dofs] = np.concatenate([np.broadcast_to(np.eye(3), (nt, 3, 3)), R_b.swapaxes(1, 2)], axis=1)
-                anchors[:, dofs] = p_b[:, None]
-        R[:, b], p[:, b] = R_b, p_b
-    c = p + np.einsum("tbij,bj->tbi", R, np.array([body.center for body in mechanism.bodies]).reshape(nb, 3))
-    return Poses(R=R, p=p, c=c, axes=axes, anchors=anchors)
+        frame = constants.frames[b] if body.parent == WORLD else X[:, body.parent] @ constants.frames[b]
+        for j in mechanism.joints_of[b]:
+            frame = moved[:, j] = frame @ moved[:, j]
+        X[:, b] = frame
+    R, p = X[..., :3, :3].copy(), X[..., :3, 3].copy()
+    axes, anchors = _axes_and_anchors(mechanism, q, moved)
+    return Poses(R=R, p=p, c=p + (R @ constants.centers)[..., 0], axes=axes, anchors=anchors)
 
 
-def _rotations_of_hinges(mechanism: Mechanism, q: AnyArray) -> dict[int, AnyArray]:
-    """Rotation of each hinge by its dof, (nt, 3, 3); all at once, as numpy takes as long for one as for some."""
-    places = zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True)
-    hinges = [(joint, column.start, dof.start) for joint, column, dof in places if joint.kind == "hinge"]
-    if not hinges:
-        return {}
-    joints, columns, dofs = zip(*hinges, strict=True)
-    angle = q[:, columns] - np.concatenate([joint.rest_position for joint in joints])
-    rotations = rotation_about(np.array([joint.axis for joint in joints]), angle)
-    return {dof: rotations[:, k] for k, dof in enumerate(dofs)}
+def _transforms_of_joints(mechanism: Mechanism, q: AnyArray) -> AnyArray:
+    """Transform by each joint in the frame before it (nt, joints, 4, 4)."""
+    constants = mechanism.stacked
+    moved = np.zeros((len(q), len(mechanism.joints), 4, 4), q.dtype)
+    moved[..., range(4), range(4)] = 1
+    R, p = moved[..., :3, :3], moved[..., :3, 3]  # parts of it
+    (hinges, angles), (slides, places) = constants.scalars["hinge"], constants.scalars["slide"]
+    if hinges:
+        R[:, hinges] = rotation_about(constants.axes[hinges, :, 0], q[:, angles] - constants.rest[angles])
+    for j in _spatial(mechanism):
+        R[:, j] = rotation_of(q[:, mechanism.q_slices[j]][:, -4:])
+    p[:] = (constants.anchors - R @ constants.anchors)[..., 0]
+    if slides:
+        p[:, slides] = constants.axes[slides, :, 0] * (q[:, places] - constants.rest[places])[..., None]
+    for j in _spatial(mechanism):
+        if mechanism.joints[j].kind == "free":
+            p[:, j] = q[:, mechanism.q_slices[j]][:, :3]
+    return moved
+
+
+def _spatial(mechanism: Mechanism) -> list[int]:
+    """Indices of ball and free joints."""
+    return [j for j, joint in enumerate(mechanism.joints) if joint.kind in ("ball", "free")]
+
+
+def _axes_and_anchors(mechanism: Mechanism, q: AnyArray, moved: AnyArray) -> tuple[AnyArray, AnyArray]:
+    """Direction and anchor of each dof in W, each (nt, nv, 3), from the frames behind the joints (nt, joints, 4, 4)."""
+    constants = mechanism.stacked
+    axes, anchors = np.zeros((2, len(q), mechanism.nv, 3), q.dtype)
+    R, p = moved[..., :3, :3], moved[..., :3, 3]
+    firsts = [dofs.start for dofs in mechanism.dof_slices]
+    axes[:, firsts] = (R @ constants.axes)[..., 0]
+    anchors[:, firsts] = p + (R @ constants.anchors)[..., 0]
+    slides, places = constants.scalars["slide"]
+    if slides:  # the anchor does not slide
+        dofs_of_slides = [firsts[j] for j in slides]
+        anchors[:, dofs_of_slides] -= axes[:, dofs_of_slides] * (q[:, places] - constants.rest[places])[..., None]
+    for j in _spatial(mechanism):
+        dofs, turns = mechanism.dof_slices[j], mechanism.dof_slices[j].stop - 3
+        axes[:, dofs.start : turns] = np.eye(3)[: turns - dofs.start]
+        axes[:, turns : dofs.stop] = R[:, j].swapaxes(1, 2)
+        anchors[:, dofs] = anchors[:, dofs.start, None]
+    return axes, anchors
 
 
 def joints_of(mechanism: Mechanism, body: int) -> Iterator[tuple[Joint, slice, slice]]:
@@ -242,7 +260,7 @@ def twist_matrices(mechanism: Mechanism, body_poses: Poses) -> AnyArray:
     Returns:
         K, angular part first [-, m or 1/m], shape (nt, nb, 6, nv).
     """
-    body, dof, *_ = _pairs(mechanism)
+    body, dof, *_ = _pairs(*mechanism.stacked.structure)
     axes = body_poses.axes[:, dof]
     arm = body_poses.c[:, body] - body_poses.anchors[:, dof]  # from the joint to the mass centre
     return _as_twists(mechanism, axes, cross(axes, arm), axes)
@@ -261,18 +279,11 @@ class _Pairs(NamedTuple):
     """Places of the components of their twists among all of a sample's [-], shape (pairs, 6)."""
 
 
-def _pairs(mechanism: Mechanism) -> _Pairs:
-    """Pairs of bodies and the dofs that move them."""
-    parents = tuple(body.parent for body in mechanism.bodies)
-    return _pairs_of(parents, tuple((joint.kind, joint.body) for joint in mechanism.joints))
-
-
 @lru_cache(maxsize=256)
-def _pairs_of(parents: tuple[int, ...], joints: tuple[tuple[JointKind, int], ...]) -> _Pairs:
-    """As `_pairs`, from the parent of each body, and kind and body of each joint; Newton's method needs it often."""
-    turning = {"slide": [False], "hinge": [True], "ball": [True] * 3, "free": [False] * 3 + [True] * 3}
-    turns = np.array([turn for kind, _ in joints for turn in turning[kind]], dtype=bool)
-    bodies = np.array([body for kind, body in joints for _ in turning[kind]], dtype=int)
+def _pairs(parents: tuple[int, ...], joints: tuple[tuple[JointKind, int], ...]) -> _Pairs:
+    """Pairs of bodies and the dofs that move them, from the parent of each body, and kind and body of each joint."""
+    turns = np.array([turn for kind, _ in joints for turn in TURNS[kind]], dtype=bool)
+    bodies = np.array([body for kind, body in joints for _ in TURNS[kind]], dtype=int)
     moved = np.zeros((len(parents), len(turns)), dtype=bool)
     for b, parent in enumerate(parents):
         moved[b] = bodies == b
@@ -285,7 +296,7 @@ def _pairs_of(parents: tuple[int, ...], joints: tuple[tuple[JointKind, int], ...
 
 def _as_twists(mechanism: Mechanism, angular: AnyArray, turning: AnyArray, sliding: AnyArray) -> AnyArray:
     """Columns of twists (nt, nb, 6, nv) from the parts (nt, pairs, 3) of `_pairs`: angular, linear of both kinds."""
-    _, _, turns, places = _pairs(mechanism)
+    _, _, turns, places = _pairs(*mechanism.stacked.structure)
     nt, nb, nv = len(angular), len(mechanism.bodies), mechanism.nv
     parts = np.concatenate([np.where(turns, angular, 0), np.where(turns, turning, sliding)], axis=2)
     columns = np.zeros((nt, nb * 6 * nv), angular.dtype)
@@ -308,7 +319,7 @@ def twists(mechanism: Mechanism, body_poses: Poses, qd: VelocitySeries, K: Array
     t = np.einsum("tbij,tj->tbi", K, qd)
     w, v = t[..., :3], t[..., 3:]
     axes_dot, anchors_dot = _rates_of_joints(mechanism, body_poses, qd, w, v)
-    body, dof, *_ = _pairs(mechanism)
+    body, dof, *_ = _pairs(*mechanism.stacked.structure)
     arm, arm_dot = body_poses.c[:, body] - body_poses.anchors[:, dof], v[:, body] - anchors_dot[:, dof]
     axes, axes_dot = body_poses.axes[:, dof], axes_dot[:, dof]
     K_dot = _as_twists(mechanism, axes_dot, cross(axes_dot, arm) + cross(axes, arm_dot), axes_dot)
@@ -317,32 +328,55 @@ def twists(mechanism: Mechanism, body_poses: Poses, qd: VelocitySeries, K: Array
 
 def _rates_of_joints(mechanism: Mechanism, body_poses: Poses, qd: Array, w: Array, v: Array) -> tuple[Array, Array]:
     """Rates of the directions [1/s] and of the anchors [m/s] of all dofs, each of shape (nt, nv, 3)."""
-    axes_dot, anchors_dot = np.zeros_like(body_poses.axes), np.zeros_like(body_poses.anchors)
-    for b, body in enumerate(mechanism.bodies):
-        # w_b, v_b: of the frame between the joints, at its point x; first that of the parent
-        nt = len(qd)
-        if body.parent == WORLD:
-            w_b, v_b, x = np.zeros((nt, 3)), np.zeros((nt, 3)), np.zeros((nt, 3))
-        else:
-            w_b, v_b, x = w[:, body.parent], v[:, body.parent], body_poses.c[:, body.parent]
-        for joint, _, dofs in joints_of(mechanism, b):
-            axes, anchor = body_poses.axes[:, dofs], body_poses.anchors[:, dofs.start]
-            if joint.kind == "free":
-                w_b = np.einsum("tij,ti->tj", axes[:, 3:], qd[:, dofs][:, 3:])
-                v_b, x = qd[:, dofs][:, :3], anchor
-                axes_dot[:, dofs.start + 3 : dofs.stop] = cross(w_b[:, None], axes[:, 3:])
-                anchors_dot[:, dofs] = v_b[:, None]
+    parent, is_moved, turning, sliding, carried, carrying = _carriers(*mechanism.stacked.structure)
+    axes, anchors = body_poses.axes, body_poses.anchors
+    rates = axes * qd[..., None]
+    w_parent = np.where(is_moved, w[:, parent], 0)
+    v_parent = np.where(is_moved, v[:, parent], 0)
+    anchors_dot = v_parent + cross(w_parent, anchors - body_poses.c[:, parent]) + sliding @ rates
+    if len(carried):
+        arms = anchors[:, carried] - anchors[:, carrying]
+        np.add.at(anchors_dot.swapaxes(0, 1), carried, cross(rates[:, carrying], arms).swapaxes(0, 1))
+    return cross(w_parent + turning @ rates, axes), anchors_dot
+
+
+class _Carriers(NamedTuple):
+    """Motions that carry the direction and the anchor of each dof: of the parent, and of joints in the same body."""
+
+    parent: AnyArray
+    """Parent of its body [-], any body for the world, shape (nv,)."""
+    is_moved: AnyArray
+    """Whether the parent is a body. Shape (nv, 1), boolean."""
+    turning: Array
+    """1 for the dofs of its body, its own joint included, that turn its direction [-], shape (nv, nv)."""
+    sliding: Array
+    """1 for the dofs of its body that displace its anchor [-], shape (nv, nv)."""
+    carried: AnyArray
+    """Dofs with anchors that are turned by an earlier joint of the body, one of each pair [-], shape (pairs,)."""
+    carrying: AnyArray
+    """The dofs of these earlier joints [-], shape (pairs,)."""
+
+
+@lru_cache(maxsize=256)
+def _carriers(parents: tuple[int, ...], joints: tuple[tuple[JointKind, int], ...]) -> _Carriers:
+    """Motions that carry each dof, from the parent of each body, and kind and body of each joint."""
+    places = [(j, kind, body, turn) for j, (kind, body) in enumerate(joints) for turn in TURNS[kind]]
+    parent = np.array([parents[body] for _, _, body, _ in places], dtype=int)
+    turning, sliding = np.zeros((len(places), len(places))), np.zeros((len(places), len(places)))
+    pairs = []
+    for k, (j, kind, body, turns) in enumerate(places):
+        for i, (earlier, _, other, other_turns) in enumerate(places):
+            if other != body or earlier > j:
                 continue
-            v_b, x = v_b + cross(w_b, anchor - x), anchor
-            anchors_dot[:, dofs] = v_b[:, None]
-            rate = np.einsum("tij,ti->tj", axes, qd[:, dofs])
-            if joint.kind == "slide":
-                axes_dot[:, dofs] = cross(w_b, axes[:, 0])[:, None]
-                v_b = v_b + rate  # of the point of the moved body that is at the anchor
-            else:
-                w_b = w_b + rate
-                axes_dot[:, dofs] = cross(w_b[:, None], axes)
-    return axes_dot, anchors_dot
+            if other_turns and (earlier < j or turns):
+                turning[k, i] = 1
+            if not other_turns and (earlier < j or kind == "free"):
+                sliding[k, i] = 1
+            if other_turns and earlier < j:
+                pairs.append((k, i))
+    carried, carrying = np.array(pairs, dtype=int).reshape(-1, 2).T
+    is_moved = (parent != WORLD)[:, None]
+    return _Carriers(np.maximum(parent, 0), is_moved, turning, sliding, carried, carrying)
 
 
 def retract(mechanism: Mechanism, q: AnyArray, step: AnyArray) -> AnyArray:
@@ -384,5 +418,14 @@ def position_rate(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -
     Returns:
         Rates [m/s, rad/s or 1/s], shape (nt, nq).
     """
-    step = 1e-40  # imaginary: its square vanishes beside 1
-    return retract(mechanism, q, 1j * step * qd).imag / step
+    rates = np.zeros(q.shape)
+    for joints, columns in mechanism.stacked.scalars.values():
+        rates[:, columns] = qd[:, [mechanism.dof_slices[j].start for j in joints]]
+    for j in _spatial(mechanism):
+        entries, dofs = mechanism.q_slices[j], mechanism.dof_slices[j]
+        spin, quaternion = qd[:, dofs.stop - 3 : dofs.stop] / 2, q[:, entries.stop - 4 : entries.stop]
+        w, vector = quaternion[:, :1], quaternion[:, 1:]
+        rates[:, entries.stop - 4] = -(vector * spin).sum(-1)
+        rates[:, entries.stop - 3 : entries.stop] = w * spin + cross(vector, spin)
+        rates[:, entries.start : entries.stop - 4] = qd[:, dofs.start : dofs.stop - 3]
+    return rates

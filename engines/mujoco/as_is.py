@@ -28,12 +28,12 @@ from loopcheck.engines.mujoco.model import (
     guarded,
     inertia_matrix,
     transmission,
-    widest_opening,
+    widest_of,
 )
 from loopcheck.engines.mujoco.stepper import Stepper
 from loopcheck.engines.projection import Pose, balancing_efforts
 from loopcheck.robots.arrays import AnyArray, Array, EffortSeries
-from loopcheck.robots.efforts import Deviation, EffortHistory
+from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.log import UNMODELLED
 from loopcheck.robots.mechanism import Mechanism
@@ -289,12 +289,7 @@ class _Run:
             else acted(self.stepper, self.actuators, (log["force"], inputs), velocity),
             readings=readings,
             at_limits=self.actuators.at_limits(log["ctrl"], log["force"]),
-            drift=Deviation().or_worse(
-                *(
-                    widest_opening(self.model, np.frombuffer(equalities, dtype=np.int32), np.array(gaps))
-                    for equalities, gaps in self.gaps.items()
-                )
-            ),
+            drift=widest_of(self.model, self.gaps),
             iterations=stages(self.model) * self.iterations / self.count,
             timeconst=timeconst(self.model),
             independent=self.independent,

@@ -1,6 +1,6 @@
 """MuJoCo's model of a mechanism: the MJCF in the case's gravity, without elements that every source leaves out."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -138,6 +138,20 @@ def widest_opening(model: Any, equalities: AnyArray, gaps: Array) -> Deviation:
             sine = np.linalg.norm(gap[:, 3:], axis=1).max() / model.eq_data[equality, TORQUE_SCALE]
             widest = widest.or_worse(Deviation(angle=float(2 * np.arcsin(np.minimum(sine, 1.0)))))
     return widest
+
+
+def widest_of(model: Any, gaps: Mapping[bytes, Sequence[Array]]) -> Deviation:
+    """Gap of the widest equality at any of several times, at which different rows may be left out.
+
+    Args:
+        model: MuJoCo's model.
+        gaps: Residuals of the rows at each time [m or rad], (rows,) each, by the equalities of these rows.
+    """
+    of_rows = (
+        widest_opening(model, np.frombuffer(equalities, dtype=np.int32), np.array(each))
+        for equalities, each in gaps.items()
+    )
+    return Deviation().or_worse(*of_rows)
 
 
 def holds_angle(model: Any, equality: int) -> bool:

@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("llvmlite", reason="llvmlite is not installed: pip install 'loopcheck[fast]'")
 
 from loopcheck.analytic.batch import cache, compiled, inverse
-from loopcheck.analytic.batch.expressions import Graph, largest, smallest
+from loopcheck.analytic.batch.expressions import Graph, Op, largest, smallest
 from loopcheck.analytic.batch.llvm import LARGEST_ANGLE
-from loopcheck.analytic.batch.tape import Code, Tape, assemble_tape
+from loopcheck.analytic.batch.tape import Tape, assemble_tape
 from loopcheck.analytic.batch.tracking import Columns, track
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.motion import Drive, Motion
@@ -37,7 +37,7 @@ def _nothing_driven(lanes: int, samples: int) -> Drive:
     return Drive(*(np.zeros((lanes, samples, 0)) for _ in range(3)))
 
 
-def _every_code(x: Any, y: Any, z: Any) -> list[Any]:
+def _every_operation(x: Any, y: Any, z: Any) -> list[Any]:
     return [
         *(x * y + x * z, y * y - z * z, x * x + z, (x + y) * z - y, z - (x - y) * y, 3 * y + x, x + y, x - y, y * z),
         *(x / y, 4 / z, 2 + x, 5 * z, 1 - y, np.sqrt(x), abs(x - 9), np.sin(x), np.cos(x), np.cos(z), 7.0),
@@ -55,11 +55,11 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("empty_cache")
 @pytest.mark.parametrize("width", [2, 4, 8])
-def test_every_code_gives_what_numpy_does(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_operation_gives_what_numpy_does(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Any number of lanes and samples, in arrays with gaps; the gaps are not overwritten."""
     monkeypatch.setattr(compiled, "lanes_of_a_vector", lambda: width)
-    job = _job(_every_code, 1.1, 0.7, 1.9)
-    assert set(job.efforts.code[:, 0].tolist()) == {int(code) for code in Code}
+    job = _job(_every_operation, 1.1, 0.7, 1.9)
+    assert set(job.efforts.code[:, 0].tolist()) == {*Op} - {Op.INPUT}
     function = compiled.load(job)
     rng = np.random.default_rng(0)
     for lanes, samples in ((1, 1), (5, 3), (8, 2), (13, 1)):

@@ -27,6 +27,8 @@ from loopcheck.validation.studies.free_motion import study as benchmarks
 from loopcheck.validation.studies.mutants import misreadings
 from loopcheck.validation.studies.mutants import study as mutants
 from loopcheck.validation.studies.mutants.faults import COMMON_FAULTS, MUTANTS
+from loopcheck.validation.studies.readings import study as readings
+from loopcheck.validation.studies.readings.slide import slides
 from loopcheck.validation.studies.refinement import tuned
 from loopcheck.validation.studies.speed import study as bench
 from loopcheck.validation.studies.throughput import study as worlds
@@ -58,6 +60,7 @@ def small() -> Iterator[pytest.MonkeyPatch]:
         patch.setattr(tune, "budget", budget_rows)
         patch.setattr(worlds, "rates", rate_rows)
         patch.setattr(evidence, "judged_draws", no_draws)
+        patch.setattr(readings, "slides", lambda source: slides(source)[:2])
         for rows in (robot_rows, few_rows, harness_rows, sample_rows, chain_rows, startup_rows):
             patch.setattr(bench, rows.__name__, rows)
         yield patch

@@ -97,7 +97,11 @@ def test_actuators_that_share_a_load_share_the_largest_ratio_of_peak_to_scale() 
     assert sharing.internal_load(2, 1e6, 0.1, 1.0) == ("", "")
     assert sharing.internal_load(1, 1.1, 0.1, 1.0) == ("", "")
     assert sharing.internal_load(1, 3.0, 0.1, 1.0) == ("", "internal load of 3 N m, 0.25 of the largest shared peak")
-    assert sharing.internal_load(1, 13.0, 0.1, 1.0).verdict == "not comparable"
+    assert sharing.internal_load(1, 13.0, 0.1, 1.0) == (
+        "not comparable",
+        "internal load: 13 N m, 1.1 of the largest shared peak, at most 1 is expected; state the allowed load with "
+        "loopcheck judge --internal-load",
+    )
     assert sharing.internal_load(1, 13.0, 0.1, 1.2).verdict == ""
 
 

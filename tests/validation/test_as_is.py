@@ -11,6 +11,7 @@ import pytest
 
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.dynamics.powers import effort_scale
+from loopcheck.analytic.logs.closed_log import closed_log
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.analytic.motion.random_motion import random_motion
 from loopcheck.engines.as_is import history
@@ -25,6 +26,7 @@ from loopcheck.robots.log_files import read_log
 from loopcheck.robots.mjcf import compile_model
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, make_case, representative_case
+from loopcheck.validation.comparison import as_is as judging
 from loopcheck.validation.comparison.as_is import (
     Series,
     follows,
@@ -34,7 +36,7 @@ from loopcheck.validation.comparison.as_is import (
     step_residuals,
 )
 from loopcheck.validation.comparison.compare import Evidence, summarize
-from loopcheck.validation.comparison.evaluate import Outcome, evaluate, random_case
+from loopcheck.validation.comparison.evaluate import RANDOM, Outcome, evaluate, motion_key, random_case
 from loopcheck.validation.comparison.logs import judge_log, verdicts
 from loopcheck.validation.comparison.readings import differences
 from loopcheck.validation.comparison.targets import case_of
@@ -340,6 +342,14 @@ def test_a_few_samples_see_a_start_as_long_as_all_do() -> None:
     assert (few.reason, every.reason) == ("", "")
     assert few.window == pytest.approx(every.window, abs=as_it_is.log.t[-1] / 2 / 100)
     np.testing.assert_allclose(few.largest, every.largest, rtol=0.05)
+    assert (few.rms != every.rms).all()  # of other samples
+    closed = closed_log(case.mechanism, as_it_is.log, as_it_is.log.q[0])
+    (sparse, kernels), (whole, _) = judging._series(closed, 20), judging._series(closed)
+    beside = judging._beside(closed, kernels, sparse, np.array([0.3334, 0.5001]))
+    at = np.searchsorted(whole.t, [0.3334, 0.5001])
+    np.testing.assert_allclose(beside.t, np.sort(np.concatenate([whole.t[at - 1], whole.t[at]])), atol=1e-12)
+    np.testing.assert_allclose(beside.residual, whole.residual[np.searchsorted(whole.t, beside.t - 1e-9)], atol=1e-9)
+    assert judging._beside(closed, kernels, whole, np.array([0.3334])) is whole
 
 
 def test_a_run_is_judged_by_what_is_left_if_an_accuracy_is_asked_for(four_bar: tuple[Case, Motion]) -> None:
@@ -383,6 +393,10 @@ def test_a_robot_that_does_not_follow_reads_so(four_bar: tuple[Case, Motion]) ->
     limits = rf"with {count} controls or forces at a limit of their range \({name} {count}\)"
     assert re.match(rf"not followed: '{case.mechanism.drives[0].name}' must stay within .*, {limits}", left.reason)
     assert "end of their range" not in left.note
+    often = replace(run(case, motion), at_limits={name: 3, "another": 4})
+    assert (
+        f"7 controls or forces at a limit of their range (another 4, {name} 3)" in settled(case.mechanism, often).note
+    )
     strokes = [replace(route, at_limits={}, following=np.array([part])) for part in (0.049, 0.051)]
     assert list(map(follows, strokes)) == [True, False]
     apart = replace(route, log=replace(route.log, q=route.log.q + np.array([0, 0.1, 0])))
@@ -434,8 +448,8 @@ def test_a_robot_without_room_for_a_random_motion_says_so(
     four_bar: tuple[Case, Motion], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case, _ = four_bar
-    without = stages.RandomRepeat(random_case(case), HarnessError("a singularity at every turn"))
-    monkeypatch.setattr(stages, "_random_motions", lambda *_: {case.key: without})
+    without = {(motion_key(case), RANDOM): HarnessError("a singularity at every turn")}
+    monkeypatch.setattr(stages, "_random_motions", lambda *_: without)
     results = study.run([case], source_names=("mujoco/as_is",), workers=ALONE)
     assert list(results.summary["mode"]) == ["home"] * 2
     assert "no random motion beside it: a singularity at every turn" in results.summary["note"].iloc[1]

@@ -13,6 +13,7 @@ import pytest
 
 from loopcheck.robots.catalogue import CATALOGUE
 from loopcheck.robots.errors import OutputError
+from loopcheck.validation.execution.workers import ALONE, worker_pool
 from loopcheck.validation.studies.tune.certificate import (
     FIRST_SCHEMA,
     SCHEMA,
@@ -142,6 +143,17 @@ def test_a_motion_beside_the_certificate_is_part_of_it(tmp_path: Path) -> None:
     assert "disagree" in {row["verdict"] for row in verifier(of, tmp_path)._identity()}
 
 
+def test_a_model_may_have_another_name_and_a_motion_of_the_first_schema_has_no_hash(tmp_path: Path) -> None:
+    renamed = Path(shutil.copy(FOUR_BAR, tmp_path / "renamed.xml"))
+    of_renamed = VerifiedCertificate(model=renamed, certificate=certificate(motion={"own.csv": ""}), folder=tmp_path)
+    rows = {row["claim"]: (row["certified"], row["found"], row["verdict"]) for row in of_renamed._files()}
+    (digest,) = (digest[:12] for digest in hashes([FOUR_BAR], FOUR_BAR.parent).values())
+    assert rows == {
+        "file renamed.xml": (digest, digest, "agree"),
+        "file own.csv": ("none", "missing", "not comparable"),
+    }
+
+
 def first_schema(**changes: Any) -> dict[str, Any]:
     """A certificate as loopcheck wrote it before schemas had names."""
     new = certificate().content
@@ -178,6 +190,24 @@ def test_a_script_of_the_first_schema_has_the_hashes_of_its_model_beside_it(tmp_
     script.unlink()
     rows = {row["claim"]: row for row in verifier(found, tmp_path)._files()}
     assert (rows["file tuned.py"]["found"], rows["file tuned.py"]["verdict"]) == ("missing", "disagree")
+
+
+def test_calls_of_a_script_must_be_those_of_the_settings(tmp_path: Path) -> None:
+    """The hash of a script is that of the file; what the file calls is compared with the settings besides."""
+    tuning = pytest.importorskip("loopcheck.engines.pybullet.tuning", exc_type=ImportError)
+    path = tmp_path / "tuned.py"
+    rows = []
+    for step in ("0.002", "0.001"):
+        path.write_text(tuning.script({"timestep": step}))
+        of_script = certificate(
+            engine="pybullet", settings={"timestep": "0.002"}, script=hashes([path], tmp_path), model=""
+        )
+        with worker_pool(ALONE) as pool:
+            rows.append(next(iter(verifier(of_script, tmp_path)._figures(pool))))
+    assert [(row["claim"], row["found"], row["verdict"]) for row in rows] == [
+        ("calls of the script", "equal to settings", "agree"),
+        ("calls of the script", "different", "disagree"),
+    ]
 
 
 def test_an_edited_certificate_says_so_and_the_order_of_entries_does_not_matter() -> None:

@@ -92,6 +92,42 @@ def test_a_finding_in_an_included_file_names_that_file(tmp_path: Path) -> None:
     assert (Path(finding.file).name, finding.line) == ("drives.xml", 3)
 
 
+def test_a_finding_without_its_name_in_the_line_stays_in_a_file_longer_than_the_included(tmp_path: Path) -> None:
+    """The name stands in the line after that of the element, and an included file has fewer lines."""
+    (tmp_path / "more.xml").write_text("<mujocoinclude><option/></mujocoinclude>", encoding="utf-8")
+    text = FOUR_BAR.replace('<connect name="loop"', '<connect\n      name="loop"').replace(
+        'pos=".4 .3 0"', 'pos=".4 .35 0"'
+    )
+    path = _written(tmp_path, text.replace("</mujoco>", '  <include file="more.xml"/>\n</mujoco>'))
+    (finding,) = (f for f in gate(str(path)).findings if f.code == "LC201")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert (Path(finding.file), lines[finding.line - 1].strip()) == (path, "<connect")
+
+
+def test_many_floating_bodies_are_one_note(tmp_path: Path) -> None:
+    """A scene has hundreds; other motions without a drive keep a note each."""
+    bodies = "".join(f'<body name="b{k}"><freejoint name="f{k}"/><geom size=".1"/></body>' for k in range(5))
+    rod = '<body name="rod"><joint name="swing"/><geom size=".1" pos=".3 0 0"/></body>'
+    text = FOUR_BAR.replace("</worldbody>", f"{bodies}{rod}</worldbody>")
+    notes = {f.element: f.message for f in gate(str(_written(tmp_path, text))).findings if f.code == "LC303"}
+    assert notes.pop("joint 'f0'") == "no drive: 5 bodies float: 'f0', 'f1', 'f2' and 2 more"
+    assert notes == {"joint 'swing'": "no drive: 'swing' moves freely"}
+    one = FOUR_BAR.replace("</worldbody>", f"{bodies.split('</body>')[0]}</body></worldbody>")
+    assert "no drive: 'f0' floats (6 dof)" in [f.message for f in gate(str(_written(tmp_path, one))).findings]
+
+
+def test_every_second_start_lies_anywhere_inside_the_limits(tmp_path: Path) -> None:
+    """Starts around the pose of the file reach one radian; a loop may close in another half turn."""
+    text = FOUR_BAR[: FOUR_BAR.index("  <equality>")] + "</mujoco>"
+    limited = text.replace('"crank" axis', '"crank" range="100 170" axis')
+    starts = closed_poses(describe(_written(tmp_path, limited)).mechanism).q[:, 0]
+    low, high = np.deg2rad([100, 170])
+    inside = (starts > low) & (starts < high)
+    assert list(inside[1:]) == [False, True] * 9 + [False]  # the first is the pose of the file
+    assert np.ptp(starts[inside]) > (high - low) / 2
+    assert np.abs(starts[~inside]).max() <= 1
+
+
 def test_rows_of_a_planar_loop_are_not_scaled_one_by_one(tmp_path: Path) -> None:
     """A loop turned out of the axes of the world, with the gap of a drawing: its row across the plane is round-off."""
     turned = FOUR_BAR.replace("<worldbody>", '<worldbody><body euler="20 30 40">').replace(

@@ -198,9 +198,10 @@ def test_round_off_hides_the_answer(samples: Mapping[str, Sample]) -> None:
     assert {row["input"]: row["verdict"] for row in rows} == {"q": "not comparable", "qd": "agree", "effort": "agree"}
 
 
-def test_forces_of_the_tree_become_efforts(samples: Mapping[str, Sample]) -> None:
-    """Forces by `lagrange`, whose derivatives are taken along all dofs of the tree."""
-    sample = samples["welded_four_bar"]
+@pytest.mark.parametrize("name", ["welded_four_bar", "2pur2rpu"])
+def test_forces_of_the_tree_become_efforts(samples: Mapping[str, Sample], name: str) -> None:
+    """Forces by `lagrange`, whose derivatives are taken along all dofs of the tree; redundant drives included."""
+    sample = samples[name] if name in samples else sample_of(representative_case(load(name)))
 
     def forces(q: Array, qd: Array, qdd: Array) -> Array:
         model = lagrange_model(sample.mechanism, q[None], qd[None])
@@ -220,7 +221,8 @@ def test_forces_of_the_tree_become_efforts(samples: Mapping[str, Sample]) -> Non
     def functions(_: Mechanism) -> Iterator[Sequence[Differentiated]]:
         yield [Differentiated(name="tree", quantity=FORCE, meaning="", value=forces, derivatives=derivatives)]
 
-    rows, _ = judged("tree", "welded_four_bar", sample, functions)
+    rows, _ = judged("tree", name, sample, functions)
+    assert len(rows) == 3 * sample.mechanism.na
     assert {(row["input"], row["verdict"]) for row in rows} == {(name, "agree") for name in ("q", "qd", "qdd")}
     assert max(row["error"] for row in rows) < 1e-7
 

@@ -1,17 +1,20 @@
 """`from loopcheck import judge`, as a test in a robot's own repository would use it."""
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import mujoco  # noqa: TID251
 import numpy as np
 import pandas as pd
 import pytest
 
 import loopcheck
-from loopcheck import engines, judge
+from loopcheck import acted_effort, engines, judge
+from loopcheck.engines.mujoco.acted_effort import integration_state
 from loopcheck.robots.errors import HarnessError
 from loopcheck.validation.studies.judge.library import Judgement
 from tests import planar_four_bar
@@ -43,6 +46,7 @@ def test_a_data_frame_a_log_and_a_file_are_judged_alike(columns: dict[str, np.nd
     residual = frame.efforts["crank.effort"] - frame.efforts["crank.needed"]
     np.testing.assert_allclose(residual, frame.efforts["crank.residual"], rtol=1e-9)
     assert frame.figures["largest"][0] == pytest.approx(residual.abs().max())
+    assert set(np.round(frame.efforts["t"], 9)) <= set(np.round(columns["t"], 9))
     np.testing.assert_allclose(residual / frame.efforts["crank.needed"], 0.1, rtol=1e-5)
 
 
@@ -60,6 +64,45 @@ def test_a_column_of_another_tool_is_not_added_to_the_effort(columns: dict[str, 
     assert ours.agrees
     assert "dry friction are taken from the log unchecked: crank.loopcheck_left_out" in ours.notes["crank"]
     assert ours.columns["crank.loopcheck_left_out"] == "crank.loopcheck_left_out"
+
+
+def test_a_loop_that_is_open_in_the_start_pose_is_reported(columns: dict[str, np.ndarray], tmp_path: Path) -> None:
+    """By 0.3 m without the key frame: 1.5 m of crank and coupler end 0.3 m short of the rocker at 1.8 m."""
+    path = tmp_path / "robot.xml"
+    path.write_text(re.sub("<keyframe>.*</keyframe>", "", MODEL.read_text(encoding="utf-8")), encoding="utf-8")
+    texts = [str(judge(model, columns, effort_time="instantaneous")) for model in (MODEL, path)]
+    opening = "start pose of the file: closure 'C' is open by 0.3 (m or rad)"
+    assert [opening in text for text in texts] == [False, True], texts
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "RK4"])
+def test_the_force_at_the_beginning_of_a_step_is_named_as_the_cause(integrator: str, tmp_path: Path) -> None:
+    """A servo's reading disagrees under integrators that change its force within the step, what acted does not."""
+    servo = '<position name="crank" joint="crank" kp="300" kv="60"/>'
+    text = MODEL.read_text(encoding="utf-8").replace('<motor name="crank" joint="crank"/>', servo)
+    path = tmp_path / "robot.xml"
+    path.write_text(text.replace("<option ", f'<option integrator="{integrator}" '), encoding="utf-8")
+    model: Any = mujoco.MjModel.from_xml_path(str(path))
+    data: Any = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, 0)
+    begin, rows = float(data.qpos[0]), []
+    for _ in range(300):
+        data.ctrl[0] = begin + 0.5 * (1 - np.cos(6 * data.time))
+        state = integration_state(model, data)
+        mujoco.mj_step(model, data)
+        rows.append([data.time, *data.qpos, *data.qvel, data.actuator_force[0], acted_effort(model, state).effort[0]])
+    t, *states, reported, acted = np.transpose(rows)
+    kept = {"t": t, **{f"{name}.{k}": states[3 * n + k] for n, name in enumerate(("qpos", "qvel")) for k in range(3)}}
+    options: Any = {"effort_time": f"held:{model.opt.timestep}", "accuracy": 0.01, "start": 0.05}
+    wrong = judge(path, {**kept, "actuator_force.0": reported}, **options)
+    right = judge(path, {**kept, "effort.0": acted}, **options)
+    assert right.agrees, str(right)
+    assert (wrong.verdict == "disagree") == (integrator != "Euler")
+    cause = f"actuator_force is the force at the beginning of a step; under {integrator.lower()} the effort of a servo"
+    assert (cause in str(wrong)) == (integrator != "Euler")
+    other = judge(path, {**kept, "effort.0": 1.2 * acted}, **options)
+    assert other.verdict == "disagree"
+    assert "beginning of a step" not in str(other)
 
 
 def test_friction_is_fitted_in_the_same_call() -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from diskcache import Cache
@@ -43,7 +44,7 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "check": (*FAST, "--source", "mujoco/kkt", "--source", "analytic/lagrange"),
     "tune --explain": (FOUR_BAR / "four_bar.xml",),
     "judge": (FOUR_BAR / "four_bar.xml", FOUR_BAR / "logs/clean.csv", "--configuration", "vertical"),
-    "tune": (FOUR_BAR / "four_bar.xml", "--accuracy", "0.1"),
+    "tune": (FOUR_BAR / "four_bar.xml", "--accuracy", "0.1", "--motion", ATLAS / "short.csv"),
     "study atlas": ("--models", ATLAS / "models", "--remote", f"file://{ATLAS}", "--engine", "mujoco", "--no-tuning"),
     "serial": (CATALOGUE / "legs/knee.xml", CATALOGUE / "legs/knee_serial.xml", "--samples", "16"),
     "study throughput": (FOUR_BAR / "four_bar.xml", "--engine", "mujoco", "--worlds", "1,3", "--steps", "3"),
@@ -64,7 +65,11 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
 
 @pytest.fixture(scope="module", autouse=True)
 def models_of_the_atlas() -> Iterator[None]:
+    t = np.arange(41) / 100
+    values = {"q": 0.5 + 0.2 * (1 - np.cos(8 * t)), "qd": 1.6 * np.sin(8 * t), "qdd": 12.8 * np.cos(8 * t)}
+    short = pd.DataFrame({"t": t, **{f"crank.{name}": column for name, column in values.items()}})
     commit = make_repository(ATLAS)
+    short.to_csv(ATLAS / "short.csv", index=False)
     write_manifest(ATLAS / "models", commit, {"four-bar": ["four bar/four_bar.xml"], "twin": ["four bar/renamed.xml"]})
     yield
     shutil.rmtree(ATLAS)

@@ -9,12 +9,13 @@ The files of the robot are read a second time by another reader, and audited in 
 the model is wrong, and so are the reference and every engine built from it: no row of that case agrees.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 
 from loopcheck import engines
 from loopcheck.analytic.dynamics.lagrange import LagrangeModel, lagrange_model
@@ -29,6 +30,9 @@ from loopcheck.validation.comparison.tiers import QuantityCheck
 from loopcheck.validation.comparison.tolerances import audits, registered
 from loopcheck.validation.comparison.verdicts import CASE, FILE, SEVERITY, Key, within
 from loopcheck.validation.execution.errors import internal_error
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TIERS = ("static", "instantaneous", "trajectory")
 EFFORT = "effort, "

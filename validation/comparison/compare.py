@@ -4,13 +4,14 @@ A comparison fails closed: a source that did not run, an empty comparison or a v
 `agree`. Errors are divided by the scale of the same actuator (`loopcheck.analytic.dynamics.powers.effort_scale`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from loopcheck.analytic.kinematics.mobility import open_start
 from loopcheck.robots.arrays import Efforts, EffortSeries
@@ -27,6 +28,9 @@ from loopcheck.validation.comparison.resolution import Resolution, measure_resol
 from loopcheck.validation.comparison.results import table
 from loopcheck.validation.comparison.tolerances import Tolerance, registered
 from loopcheck.validation.comparison.verdicts import CASE, FILE, NO_LOAD, NOT_SUPPORTED, Key
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CANCELLED = 0.01
 """Smallest part of the peak of an actuator, for a limit with a unit, that gets a note [-]."""
@@ -47,7 +51,7 @@ class Evidence:
     resolutions: Mapping[tuple[Key, str], Resolution] = field(default_factory=dict)
     """Measured resolution by case and source; see `unexplained`."""
 
-    def with_cases_beside(self, beside: Mapping[Key, Key]) -> "Evidence":
+    def with_cases_beside(self, beside: Mapping[Key, Key]) -> Evidence:
         """The same evidence, extended to cases without audits of their own.
 
         Args:

@@ -237,7 +237,7 @@ def verdicts(judged: JudgedLog, accuracy: float, internal_load: float = INTERNAL
             *_fitted(judged),
             _assumed(first, others),
             _unchecked(judged.log),
-            *((*judged.causes, likely(k), gravity, reported) if verdict == "disagree" and is_decided else ()),
+            *((reported, *judged.causes, likely(k), gravity) if verdict == "disagree" and is_decided else ()),
             *judged.doubts,
         )
         of_actuators.append(Verdict(verdict if is_decided else "not comparable", "; ".join(filter(None, parts))))

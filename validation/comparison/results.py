@@ -1,11 +1,11 @@
 """The tables of a run: their columns declared once."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from loopcheck.validation.execution.tables import (
     TableSpec,
@@ -16,6 +16,9 @@ from loopcheck.validation.execution.tables import (
     text,
     write_tables,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 VERDICTS = ("agree", "disagree", "not comparable", "not run", "not supported", "informational", "reference")
 

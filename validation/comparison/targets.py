@@ -22,6 +22,7 @@ from loopcheck.robots.robot import (
 )
 from loopcheck.robots.robot import configurations as gravities_of
 from loopcheck.robots.robot import modes as modes_of
+from loopcheck.validation.execution.forkserver import running_context
 
 
 def robot_of(target: str | Path, *, actuated: str = "", motion: Path | None = None) -> Robot:
@@ -48,7 +49,7 @@ def robot_of(target: str | Path, *, actuated: str = "", motion: Path | None = No
     robot = robot.model_copy(update=changes)
     if robot.folder.parent == catalogue.CATALOGUE:
         return robot  # its gravity lies along the axes of its paper
-    want_readable(robot.folder / robot.mjcf)
+    want_readable(robot.folder / robot.mjcf, context=running_context())
     return with_configurations(robot)
 
 

@@ -38,6 +38,16 @@ def worker_context(preload: Sequence[str] = ()) -> Any:
     return context
 
 
+def running_context() -> Any | None:
+    """Start method of worker processes if the process that they are forked from runs; it has all imports already."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return None
+    from multiprocessing import forkserver  # which some systems do not have
+
+    is_running = forkserver._forkserver._forkserver_pid is not None  # type: ignore[attr-defined]
+    return multiprocessing.get_context("forkserver") if is_running else None
+
+
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
     """Start processes that ignore Ctrl-C: this process ends them, without the traceback of an interrupted import."""

@@ -1,17 +1,20 @@
 """The tables of a study: columns with types and units declared once, written whole or not at all, read with a check."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from loopcheck.robots.errors import OutputError
 from loopcheck.validation.execution.files import RECORD, drafts
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CSV, PARQUET = "csv", "parquet"
 FORMULA = r"'*(?:[=+@\t\r]|-.)"
@@ -59,13 +62,15 @@ class TableSpec:
         Raises:
             ValueError: If names or order of the columns differ, or an entry does not fit its column.
         """
+        import pandas as pd
+
         frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows, columns=list(self.columns))
         if list(frame.columns) != list(self.columns):
             raise ValueError(f"columns must be {', '.join(self.columns)}, got {', '.join(map(str, frame.columns))}")
         return frame.assign(**{name: _converted(frame[name], column) for name, column in self.columns.items()})
 
 
-def _converted(values: "pd.Series[Any]", column: Column) -> "pd.Series[Any]":
+def _converted(values: pd.Series[Any], column: Column) -> pd.Series[Any]:
     """Entries in the type of their column; missing entries stay missing."""
     missing = values.isna()
     if missing.any() and not column.nullable:
@@ -170,11 +175,15 @@ def read_csv(path: Path, **options: Any) -> pd.DataFrame:
     Args:
         options: Of pandas' own function.
     """
+    import pandas as pd
+
     return _with_texts(pd.read_csv(path, **options), rf"'(?={FORMULA})", "")
 
 
 def _with_texts(frame: pd.DataFrame, pattern: str, start: str) -> pd.DataFrame:
     """The table with another start of the texts that begin with a pattern."""
+    import pandas as pd
+
     changed: dict[str, Any] = {}
     for name, column in frame.items():
         if not pd.api.types.is_numeric_dtype(column):
@@ -227,6 +236,8 @@ def read_table(path: Path, spec: TableSpec) -> pd.DataFrame:
     Raises:
         OutputError: If it is missing, cannot be read, or does not have the columns of the specification.
     """
+    import pandas as pd
+
     if spec.optional and not path.exists():
         return spec.frame([])
     if path.suffix == f".{PARQUET}" and not parquet_is_installed():

@@ -188,12 +188,22 @@ def _counts(poses: Poses) -> Iterator[Finding]:
     if mechanism.na and mechanism.na != dof:
         yield Finding(code="LC302", message=f"{mechanism.na} drives for {dof} degrees of freedom")
     N = generic.N * unit_rates(mechanism)[:, None]
-    for phrase in unactuated(mechanism, N) if mechanism.na else ():
-        joint = phrase.split("'")[1]
-        yield Finding(code="LC303", element=f"joint '{joint}'", message=f"no drive: {phrase}")
+    yield from _without_drive(list(unactuated(mechanism, N)) if mechanism.na else [])
 
 
-def _listed(poses: Sequence[str]) -> str:
-    """Names of start poses, at most three."""
-    more = f" and {len(poses) - 3} more" if len(poses) > 3 else ""
-    return ", ".join(poses[:3]) + more
+def _without_drive(phrases: Sequence[str]) -> Iterator[Finding]:
+    """A finding for each joint that moves without a drive, and one for all floating bodies: a scene may have many."""
+    named = [(phrase[: phrase.index("' ") + 1], phrase) for phrase in phrases]
+    floating = [name for name, phrase in named if phrase.startswith(f"{name} floats")]
+    if len(floating) > 1:
+        message = f"no drive: {len(floating)} bodies float: {_listed(floating)}"
+        yield Finding(code="LC303", element=f"joint {floating[0]}", message=message)
+    for name, phrase in named:
+        if len(floating) == 1 or name not in floating:
+            yield Finding(code="LC303", element=f"joint {name}", message=f"no drive: {phrase}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names, at most three."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more

@@ -1,16 +1,18 @@
 """Parts of a report: paragraphs, lists, tables, pictures, movies and sections, and the text form of values."""
 
+from __future__ import annotations
+
 import base64
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
-
-import pandas as pd
-from tabulate import tabulate
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from loopcheck.validation.comparison.verdicts import MEANING
 from loopcheck.validation.execution.journal import Task
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NOTHING = "\N{EN DASH}"
 LONG = 16
@@ -66,7 +68,7 @@ class Section:
 
     title: str
     anchor: str
-    blocks: Sequence["Block"]
+    blocks: Sequence[Block]
     verdict: str = ""
     """Verdict beside the title."""
     folded: bool | None = None
@@ -142,6 +144,8 @@ def line(text: str) -> str:
 
 def pipes(table: Table) -> str:
     """A table in Markdown."""
+    from tabulate import tabulate
+
     width = max([len(table.columns), *map(len, table.rows)])
     headers = [*map(line, table.columns), *[""] * (width - len(table.columns))]
     return tabulate([[line(cell.text) for cell in row] for row in table.rows], headers, "pipe", disable_numparse=True)

@@ -3,21 +3,25 @@
 Every chart replaces a figure of the page; a page without JavaScript, or on paper, shows the figure.
 """
 
+from __future__ import annotations
+
 import base64
 import gzip
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 
 from loopcheck.robots.arrays import Array
 from loopcheck.validation.report.figures import FLOOR, Curves, Look
 from loopcheck.validation.report.geometry import steps_shown
 from loopcheck.validation.report.schematic import Scene, corners
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Json: TypeAlias = Mapping[str, Any]
 GAP = 0.07

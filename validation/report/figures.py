@@ -3,6 +3,8 @@
 Matplotlib is imported only to draw, in workers; the process that arranges the page does not wait for it.
 """
 
+from __future__ import annotations
+
 import io
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,13 +13,13 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 
 import numpy as np
-import pandas as pd
 
 from loopcheck.robots.arrays import Array
 from loopcheck.validation.comparison.sources import has_accuracy
 from loopcheck.validation.comparison.verdicts import WORST_FIRST, CaseVerdict, accuracy_divisor, gravest, reference_of
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -174,7 +176,7 @@ def looks(sources: Sequence[str], *, reference: str, informational: Iterable[str
     return styles
 
 
-def as_svg(draw: "Callable[P, Figure | None]") -> Callable[P, str | None]:
+def as_svg(draw: Callable[P, Figure | None]) -> Callable[P, str | None]:
     """Decorate a function that draws a figure, so that it returns SVG, the same bytes every time."""
 
     @wraps(draw)
@@ -195,7 +197,7 @@ def as_svg(draw: "Callable[P, Figure | None]") -> Callable[P, str | None]:
 
 
 @as_svg
-def efforts_figure(case_curves: Curves, styles: Mapping[str, Look]) -> "Figure | None":
+def efforts_figure(case_curves: Curves, styles: Mapping[str, Look]) -> Figure | None:
     """Efforts over time, a panel for each actuator."""
     figure, panels = make_panels(len(case_curves.actuators), legend=len(case_curves.efforts))
     for a, (axes, actuator, unit) in enumerate(zip(panels, case_curves.actuators, case_curves.units, strict=True)):
@@ -209,7 +211,7 @@ def efforts_figure(case_curves: Curves, styles: Mapping[str, Look]) -> "Figure |
 
 
 @as_svg
-def motion_figure(motion: pd.DataFrame, units: Mapping[str, str]) -> "Figure | None":
+def motion_figure(motion: pd.DataFrame, units: Mapping[str, str]) -> Figure | None:
     """Positions, velocities and accelerations of joints over time, from rows of the table of motions.
 
     Args:
@@ -234,7 +236,7 @@ def motion_figure(motion: pd.DataFrame, units: Mapping[str, str]) -> "Figure | N
 
 
 @as_svg
-def task_figure(task: pd.DataFrame) -> "Figure | None":
+def task_figure(task: pd.DataFrame) -> Figure | None:
     """Each task coordinate with its rate and acceleration over time, a row of panels each.
 
     Args:
@@ -256,7 +258,7 @@ def task_figure(task: pd.DataFrame) -> "Figure | None":
 
 
 @as_svg
-def errors_figure(case_curves: Curves, styles: Mapping[str, Look]) -> "Figure | None":
+def errors_figure(case_curves: Curves, styles: Mapping[str, Look]) -> Figure | None:
     """Error of each source over time, relative to its scale, with the tolerances."""
     errors = {source: error for source, error in case_curves.errors.items() if np.isfinite(error).any()}
     if not errors:
@@ -283,7 +285,7 @@ def errors_figure(case_curves: Curves, styles: Mapping[str, Look]) -> "Figure | 
 
 
 @as_svg
-def log_figure(case_curves: Curves, source: str, actuator: str, tolerance: float) -> "Figure | None":
+def log_figure(case_curves: Curves, source: str, actuator: str, tolerance: float) -> Figure | None:
     """Required and logged effort of one actuator over time, and the residual below.
 
     Args:
@@ -320,7 +322,7 @@ def log_figure(case_curves: Curves, source: str, actuator: str, tolerance: float
 
 
 @as_svg
-def overview_figure(of_source: Mapping[str, Sequence[CaseVerdict]], *, low: float = FLOOR) -> "Figure | None":
+def overview_figure(of_source: Mapping[str, Sequence[CaseVerdict]], *, low: float = FLOOR) -> Figure | None:
     """Errors of all sources on one logarithmic axis, a row for each source and a mark for each case, with tolerances.
 
     Args:
@@ -360,7 +362,7 @@ def overview_figure(of_source: Mapping[str, Sequence[CaseVerdict]], *, low: floa
     return figure
 
 
-def _draw_findings(axes: "Axes", y: int, findings: Sequence[CaseVerdict]) -> None:
+def _draw_findings(axes: Axes, y: int, findings: Sequence[CaseVerdict]) -> None:
     """A row of the overview: the range within the tolerance, and a mark for each error, the worst verdict on top."""
     limits = [finding.tolerance for finding in findings if finding.tolerance > 0]
     if limits:
@@ -382,7 +384,7 @@ def _in_short(finding: CaseVerdict) -> str:
 
 
 @as_svg
-def ladder_figure(panels: Mapping[str, pd.DataFrame], styles: Mapping[str, Look]) -> "Figure | None":
+def ladder_figure(panels: Mapping[str, pd.DataFrame], styles: Mapping[str, Look]) -> Figure | None:
     """Error and change against the step, a panel for each case, with slopes of the orders observed."""
     usable = {
         name: rows[rows[["dt", "relative_error"]].gt(0).all(axis=1) & np.isfinite(rows["relative_error"])]
@@ -405,7 +407,7 @@ def ladder_figure(panels: Mapping[str, pd.DataFrame], styles: Mapping[str, Look]
     return figure
 
 
-def _draw_ladder(axes: "Axes", rungs: pd.DataFrame, line: Mapping[str, Any]) -> None:
+def _draw_ladder(axes: Axes, rungs: pd.DataFrame, line: Mapping[str, Any]) -> None:
     """Draw one refinement curve, finest step first; a logarithmic axis cannot show zero and NaN."""
     dt, error, change = (rungs[column].to_numpy(float) for column in ("dt", "relative_error", "change"))
     axes.plot(dt, error, **{**line, "linewidth": 1.2})
@@ -431,7 +433,7 @@ def literal(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def empty_figure(size: tuple[float, float]) -> "Figure":
+def empty_figure(size: tuple[float, float]) -> Figure:
     """An empty figure of a width and a height [inch]."""
     from matplotlib.figure import Figure
 
@@ -440,7 +442,7 @@ def empty_figure(size: tuple[float, float]) -> "Figure":
 
 def make_panels(
     count: int, *, legend: int, height: float = 2.7, width: float = WIDTH, entries: int = 5
-) -> "tuple[Figure, list[Axes]]":
+) -> tuple[Figure, list[Axes]]:
     """Panels of a height [inch] in rows of up to three, and room above for a legend with `entries` in a row."""
     columns = 2 if count == 4 else min(count, 3)
     rows, pitch, each = -(-count // columns), height + 0.8, width / columns
@@ -463,13 +465,13 @@ def _lines(case_curves: Curves, styles: Mapping[str, Look]) -> Mapping[str, Mapp
     return lines
 
 
-def _limit_time(axes: "Axes", t: Array) -> None:
+def _limit_time(axes: Axes, t: Array) -> None:
     axes.set(xlabel="time [s]")
     if len(t) > 1:
         axes.set_xlim(t[0], t[-1])
 
 
-def put_legend(figure: "Figure", panels: "Iterable[Axes]", *, columns: int = 5, handlelength: float = 4) -> None:
+def put_legend(figure: Figure, panels: Iterable[Axes], *, columns: int = 5, handlelength: float = 4) -> None:
     """Put one legend above all panels, with a number of columns."""
     entries: dict[str, Any] = {}
     for axes in panels:

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jinja2
 from markupsafe import Markup, escape
 
 from loopcheck.robots.errors import OutputError
@@ -22,6 +21,8 @@ def write_pages(sections: Sequence[Section], folder: Path, *, stem: str, title: 
     Raises:
         OutputError: If the folder cannot be written.
     """
+    import jinja2
+
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=lambda name: str(name).endswith(".html"),

@@ -1,18 +1,20 @@
 """Draws a robot from the points of its bodies: first and last pose, path of the traced point, turns of the bodies."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import cos, sin
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from loopcheck.robots.arrays import Array
 from loopcheck.validation.report.figures import COLORS, DASHES, as_svg, empty_figure, literal, make_panels, put_legend
 from loopcheck.validation.report.geometry import SAME, TRACE
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -91,7 +93,7 @@ def scene(points: pd.DataFrame) -> Scene | None:
 
 
 @as_svg
-def robot_figure(view: Scene) -> "Figure | None":
+def robot_figure(view: Scene) -> Figure | None:
     """The robot at the start and at the end, the path of the traced point, and how far each body has turned."""
     traced, turning = bool(np.isfinite(view.path).any()), turns(view)
     many = len(turning) > MOST_IN_PANEL
@@ -116,7 +118,7 @@ def robot_figure(view: Scene) -> "Figure | None":
 
 
 @as_svg
-def linkage_figure(points: pd.DataFrame, most_named: int = MOST_NAMED) -> "Figure | None":
+def linkage_figure(points: pd.DataFrame, most_named: int = MOST_NAMED) -> Figure | None:
     """A robot at its start, with the names of its joints and closures and the path of the traced point.
 
     Args:
@@ -143,7 +145,7 @@ def linkage_figure(points: pd.DataFrame, most_named: int = MOST_NAMED) -> "Figur
     return figure
 
 
-def _draw_slides(axes: "Axes", view: Scene) -> None:
+def _draw_slides(axes: Axes, view: Scene) -> None:
     """Draw a line between the points of a slide on its two bodies."""
     places: dict[str, list[Array]] = {}
     for body, points in {**view.bodies, WORLD: view.fixed[None]}.items():
@@ -159,7 +161,7 @@ def _is_flat(points: pd.DataFrame) -> bool:
     return bool(extent.min() < THIN * extent.max())
 
 
-def _name_joints(axes: "Axes", view: Scene, most_named: int) -> None:
+def _name_joints(axes: Axes, view: Scene, most_named: int) -> None:
     """Write the names of joints and closures at their initial places, the names of one place on one line."""
     from matplotlib.patheffects import withStroke
 
@@ -177,7 +179,7 @@ def _name_joints(axes: "Axes", view: Scene, most_named: int) -> None:
 
 
 @as_svg
-def pose_figure(view: Scene) -> "Figure | None":
+def pose_figure(view: Scene) -> Figure | None:
     """The robot at the start, and the path of the traced point: the still picture of an animation."""
     figure, (axes,) = make_panels(1, legend=0, width=5.0, height=3.7)
     _draw_pose(axes, view, 0)
@@ -206,7 +208,7 @@ def _longest_edges(view: Scene) -> Iterator[tuple[str, Array]]:
             yield name, edges[:, int(np.argmax(lengths))]
 
 
-def _draw_pose(axes: "Axes", view: Scene, sample: int, *, ghost: bool = False) -> None:
+def _draw_pose(axes: Axes, view: Scene, sample: int, *, ghost: bool = False) -> None:
     """Draw every body as a marker, a line or a polygon, by the number of its points."""
     if not ghost:
         axes.plot(*view.fixed.T, linestyle="none", marker="^", color="black", markersize=7, zorder=3.5)
@@ -255,7 +257,7 @@ def _area(a: Array, b: Array, c: Array) -> float:
     return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
 
 
-def _draw_path(axes: "Axes", view: Scene) -> None:
+def _draw_path(axes: Axes, view: Scene) -> None:
     axes.plot(*view.path.T, **_PATH)
     for sample, fill, name in ((0, "white", "start"), (-1, _PATH["color"], "end")):
         axes.plot(
@@ -265,13 +267,13 @@ def _draw_path(axes: "Axes", view: Scene) -> None:
     _frame(axes, view, f"path of {literal(view.traced)}")
 
 
-def _draw_turns(axes: "Axes", t: Array, turning: Mapping[str, Array]) -> None:
+def _draw_turns(axes: Axes, t: Array, turning: Mapping[str, Array]) -> None:
     for k, (name, angle) in enumerate(turning.items()):
         axes.plot(t, angle, color=COLORS[k % 6], linestyle=DASHES[k % 7], linewidth=1.6, label=literal(name))
     axes.set(title="turn of the bodies since the start", xlabel="time [s]", ylabel="angle [deg]")
 
 
-def _frame(axes: "Axes", view: Scene, title: str) -> None:
+def _frame(axes: Axes, view: Scene, title: str) -> None:
     """Limits that hold all that is drawn, at equal scale in both directions."""
     axes.locator_params(axis="x", nbins=5)
     low, high = np.array(axes.dataLim.min), np.array(axes.dataLim.max)

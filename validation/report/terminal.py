@@ -1,12 +1,14 @@
 """Presentation of results on a terminal."""
 
+from __future__ import annotations
+
 import math
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from textwrap import fill
+from typing import TYPE_CHECKING
 
-import pandas as pd
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.markup import escape
 from rich.measure import Measurement
@@ -15,6 +17,9 @@ from rich.text import Text
 
 from loopcheck.validation.comparison.verdicts import CaseVerdict, worst
 from loopcheck.validation.execution.progress import text_console
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLOURS = {
     "disagree": "bold red",

@@ -1,5 +1,7 @@
 """The interface of a study, and the computation, output, rebuild and exit status of all studies."""
 
+from __future__ import annotations
+
 import importlib.metadata
 import math
 import platform
@@ -11,9 +13,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
-import pandas as pd
 from joblib import cpu_count
 from rich.console import RenderableType
 from rich.text import Text
@@ -30,6 +31,9 @@ from loopcheck.validation.execution.workers import ALL_CORES, TaskLog, WorkerPoo
 from loopcheck.validation.report import pages
 from loopcheck.validation.report.blocks import Section
 from loopcheck.validation.studies.preload import PRELOAD
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib")
 VERSION = 1

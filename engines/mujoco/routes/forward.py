@@ -44,7 +44,9 @@ from loopcheck.engines.mujoco.model import (
     guarded,
     opening,
     rows_of_drives,
+    widest_of,
 )
+from loopcheck.robots.arrays import AnyArray, Array
 from loopcheck.robots.efforts import Deviation, EffortHistory, Refinable, Rung, deviation_of
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import Coordinate, CoordinateClosure, Mechanism
@@ -297,24 +299,29 @@ def _simulate(
         step, targets = partial(MJ_STEP[settings.integrator], model, data), frozen_targets(accelerations, feedback)
 
     equality_data, clock = model.eq_data[model.neq - len(drives) :, :3], data.qpos[-1:]
-    forces, drift, positions, every = [], Deviation(), [], round(motion.dt / dt)
+    forces, positions, every = [], [], round(motion.dt / dt)
+    gaps: dict[bytes, list[Array]] = {}  # of the loops, by the equalities of their rows
+    layouts: dict[tuple[bytes, bytes], tuple[AnyArray, AnyArray]] = {}
     for k, target in enumerate(targets):
         equality_data[:], clock[:] = target, 0.0
         mujoco.mj_forward(model, data)
         if k % every == 0:
-            of_drives, of_loops = rows_of_drives(model, data, len(drives))  # rows that move nothing there are left out
+            layout = (data.efc_type.tobytes(), data.efc_id.tobytes())  # rows that move nothing there are left out
+            if layout not in layouts:
+                layouts[layout] = rows_of_drives(model, data, len(drives))
+            of_drives, of_loops = layouts[layout]
             forces.append(data.efc_force[of_drives])
             if not np.isfinite(forces[-1]).all():
                 where = f"the simulation with dt = {dt:g} s diverged at {motion.t[k // every]:g} s"
                 raise EngineError(f"{MujocoForward.name}: {where}")
-            drift = drift.or_worse(opening(model, data, of_loops))
+            gaps.setdefault(data.efc_id[of_loops].tobytes(), []).append(data.efc_pos[of_loops])
             positions.append(np.array(data.qpos[:-1]))
         if k < len(targets) - 1:
             step()
     miss = mechanism.values_of(mechanism.drives, np.array(positions)) - drive.q[:: 2 * every]
     return Run(
         effort=np.array(forces) @ np.linalg.pinv(gearing(model, len(drives))),  # least norm where two share a drive
-        closure_drift=drift,
+        closure_drift=widest_of(model, gaps),
         tracking_error=deviation_of(mechanism, mechanism.drives, miss),
         wall_time=time.perf_counter() - start,
     )

@@ -7,8 +7,6 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any, NamedTuple
 
-import pandas as pd
-
 from loopcheck import engines
 from loopcheck.analytic.motion.automatic import GENERATED
 from loopcheck.validation.comparison import sources
@@ -195,6 +193,8 @@ def _oddity(about: Mapping[str, Any]) -> Line | None:
 
 def _serial(about: Mapping[str, Any]) -> Line | None:
     """The error of a serial model against its closed-loop version."""
+    import pandas as pd
+
     twin = about.get("closed_twin") or {}
     if not twin:
         return None

@@ -100,19 +100,18 @@ def command(
         from loopcheck.validation.comparison.sources import groups
 
         groups(sources)  # refuses unknown names
-    from loopcheck.validation.comparison.targets import cases_of
     from loopcheck.validation.execution.files import want_writable
     from loopcheck.validation.studies.check.baseline import compare, store, stored
 
     for file in filter(None, (junit, write_baseline)):
         want_writable(file.parent)
     before = stored(baseline) if baseline else None
-    cases = cases_of(targets, **selection)  # type: ignore[arg-type]
     execution.prepare()
     from loopcheck.validation.comparison.closed_twins import possible_twins
-    from loopcheck.validation.studies.check.junit import write_junit
+    from loopcheck.validation.comparison.targets import cases_of
     from loopcheck.validation.studies.check.study import Check, results_of
 
+    cases = cases_of(targets, **selection)  # type: ignore[arg-type]
     twins = {case.robot.name: possible_twins(case.mechanism) for case in cases if is_model_file(case.robot.mjcf)}
     study = Check(
         cases=cases,
@@ -124,6 +123,8 @@ def command(
     )
     result, conclusion = execution.compute(study)
     if junit:
+        from loopcheck.validation.studies.check.junit import write_junit
+
         write_junit(results_of(result), junit)
     if write_baseline:
         store(results_of(result), write_baseline)

@@ -5,12 +5,14 @@ check is 0: `disagree` is a failure; `not run` and `not comparable` are errors; 
 skipped. A lost audit of a source that is never judged is a separate error.
 """
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
 from junitparser import Error, Failure, JUnitXml, Properties, Property, Skipped, TestCase, TestSuite
 
 from loopcheck.robots.errors import OutputError
@@ -27,6 +29,9 @@ from loopcheck.validation.comparison.verdicts import (
     unjudged_cases,
 )
 from loopcheck.validation.report.blocks import plain
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FIGURES = (
     *("peak", "case_peak", "scale", "max_error", "rms_error", "relative_error", "peak_error"),

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from PIL import Image
 
 from loopcheck.engines.mujoco.renderer import render
 from loopcheck.robots.arrays import AnyArray, Array
@@ -94,6 +93,8 @@ def draw(mechanism: Mechanism, trace: str | None, q: Array) -> list[str] | str:
 
 
 def _compressed(picture: AnyArray) -> str:
+    from PIL import Image
+
     file = io.BytesIO()
     Image.fromarray(picture).save(file, "WEBP", quality=QUALITY)
     return base64.b64encode(file.getvalue()).decode()

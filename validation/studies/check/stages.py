@@ -1,13 +1,14 @@
 """The stages of a check: each gives tasks to the workers, and waits for the results that the next stages need.
 
-1. motions: the motion of each case, shared by equal cases 2. random motions: a second motion of unmodified simulations,
-as a controller may follow one by chance 3. models: terms of the reference, against which every engine is audited 4.
-sources and audits: the efforts of every source in every case, and the model of the case in every engine 5. resolution:
-the resolution of each source with an unexplained error; cases whose generated motion fails in a simulation take these
-steps once more with another motion 6. movies: pictures of spatial robots, for the page alone
+1. motions: the motion of each case, shared by equal cases 2. models: terms of the reference, against which every engine
+is audited 3. exact sources and audits: the efforts of every source that does not simulate, in every case, the model of
+the case in every engine, and the random motions: a second motion of unmodified simulations, as a controller may follow
+one by chance 4. simulations 5. resolution: the resolution of each source with an unexplained error; cases whose
+generated motion fails in a simulation take these steps once more with another motion 6. movies: pictures of spatial
+robots, for the page alone
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -22,8 +23,10 @@ from loopcheck.validation.comparison import sources
 from loopcheck.validation.comparison.audit import ExpectedTerms, Row, audit, expected_terms, failed_row
 from loopcheck.validation.comparison.compare import summarize, unexplained
 from loopcheck.validation.comparison.evaluate import (
+    RANDOM,
     Outcome,
     evaluate,
+    motion_key,
     prescribe_or_error,
     random_case,
     random_motion_or_error,
@@ -32,13 +35,14 @@ from loopcheck.validation.comparison.resolution import Resolution, measure_resol
 from loopcheck.validation.comparison.verdicts import FILE, Key
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool, nothing
+from loopcheck.validation.report.charts import plotly_script
 from loopcheck.validation.studies.check.interim import Interim
 from loopcheck.validation.studies.check.movies import movies
 from loopcheck.validation.studies.check.record import Request, RunOutput
 from loopcheck.validation.studies.check.second_motions import by_motion, with_second_motions
 
-REPORT = "loopcheck.validation.studies.check.report"
-"""Module of the report."""
+REPORT = "pandas"
+"""Module of tables and report, which no effort needs: imported while the workers compute."""
 DRAWING = "matplotlib.backends.backend_svg"
 """Module that workers import to draw figures."""
 
@@ -75,17 +79,26 @@ def run_stages(cases: Sequence[Case], request: Request, pool: WorkerPool) -> Run
 def _of_motions(cases: Sequence[Case], motions: Motions, request: Request, pool: WorkerPool) -> RunOutput:
     """Results of all stages for some motions, without movies."""
     pairs = [(case, source) for case in cases for source in _sources_of(case, request)]
-    repeats = _random_motions(pairs, motions, pool)
     expected = _expected(cases, motions, pool)
-    motions = {**motions, **{repeat.case.key: repeat.motion for repeat in repeats.values()}}
-    originals = {repeat.case.key: key for key, repeat in repeats.items()}
-    on_both = _with_repeats(pairs, repeats)
-    efforts = {(case.key, source): _evaluation(case, motions[case.key], source) for case, source in on_both}
     names = dict.fromkeys(source for _, source in pairs if source not in sources.ANALYTIC)
     readers = [FILE, *dict.fromkeys(source.split("/")[0] for source in names)]
     audits = {(case.key, reader): _audit(case, expected[case.key], reader) for case in cases for reader in readers}
-    interim = Interim(tolerances=request.tolerances, beside=originals)
-    results = _sources_and_audits({**efforts, **audits}, interim, request, pool)
+    exact = _evaluations([(case, source) for case, source in pairs if not sources.simulates(source)], motions)
+    controlled = {case.key: case for case, source in pairs if sources.is_as_is(source)}
+    controlled = {key: case for key, case in controlled.items() if isinstance(motions[key], Motion)}
+    originals = {random_case(case).key: key for key, case in controlled.items()}
+    stage = partial(_completed, Interim(tolerances=request.tolerances, beside=originals), pool)
+    first = {**_in_order({**exact, **audits}), **_random_motions(controlled.values(), motions)}
+    prepare = partial(_prepare_page, pool) if request.draws else nothing
+    simulates = any(map(sources.simulates, names))
+    results = stage(first, "exact sources and audits", nothing if simulates else prepare)
+    repeats = {
+        key: RandomRepeat(random_case(case), results[motion_key(case), RANDOM]) for key, case in controlled.items()
+    }
+    motions = {**motions, **{repeat.case.key: repeat.motion for repeat in repeats.values()}}
+    efforts = _evaluations(_with_repeats(pairs, repeats), motions)
+    results |= stage({pair: entry for pair, entry in efforts.items() if pair not in exact}, "simulations", prepare)
+    pool.progress.show(None)
     output = RunOutput(
         motions={key: motion for key, motion in motions.items() if isinstance(motion, Motion)},
         outcomes=[_noting(results[key], repeats.get(key[0])) for key in efforts],
@@ -119,19 +132,24 @@ def _motions(cases: Sequence[Case], dt: float | None, pool: WorkerPool) -> Motio
     return by_key
 
 
-def _random_motions(
-    pairs: Sequence[tuple[Case, str]], motions: Motions, pool: WorkerPool
-) -> Mapping[Key, RandomRepeat]:
-    """The random motions of unmodified simulations, by the keys of their cases."""
-    cases = {
-        case.key: case for case, source in pairs if sources.is_as_is(source) and isinstance(motions[case.key], Motion)
+def _random_motions(cases: Iterable[Case], motions: Motions) -> Mapping[tuple[Key, str], Task]:
+    """The task of each random motion, by the key of the motion that it is beside."""
+    moving = {motion_key(case): case for case in cases}
+    return {
+        (key, RANDOM): Task(random_motion_or_error, (case, motions[case.key]), WorkerFailure)
+        for key, case in moving.items()
     }
 
-    def task(case: Case) -> Task:
-        return Task(random_motion_or_error, (case, motions[case.key]), WorkerFailure)
 
-    by_key = by_motion(list(cases.values()), task, pool, "random motions")
-    return {key: RandomRepeat(random_case(case), by_key[key]) for key, case in cases.items()}
+def _in_order(entries: Mapping[tuple[Key, str], Any]) -> Mapping[tuple[Key, str], Any]:
+    """Entries of each robot in turn, the inputs of every verdict first, those of an engine together."""
+    robots = list(dict.fromkeys(case[0] for case, _ in entries))
+
+    def place(key: tuple[Key, str]) -> tuple[int, bool, str]:
+        case, name = key
+        return robots.index(case[0]), name not in (sources.REFERENCE, FILE), name.split("/")[0]
+
+    return {key: entries[key] for key in sorted(entries, key=place)}
 
 
 def _expected(cases: Sequence[Case], motions: Motions, pool: WorkerPool) -> Mapping[Key, ExpectedTerms | Failure]:
@@ -151,6 +169,11 @@ def _with_repeats(pairs: Sequence[tuple[Case, str]], repeats: Mapping[Key, Rando
         if repeat is not None and isinstance(repeat.motion, Motion):
             on_both = (source for _, source in several if source == sources.REFERENCE or sources.is_as_is(source))
             yield from ((repeat.case, source) for source in on_both)
+
+
+def _evaluations(pairs: Iterable[tuple[Case, str]], motions: Motions) -> dict[tuple[Key, str], Task | Outcome]:
+    """The task or outcome of each pair of case and source."""
+    return {(case.key, source): _evaluation(case, motions[case.key], source) for case, source in pairs}
 
 
 def _evaluation(case: Case, motion: Motion | Failure, source: str) -> Task | Outcome:
@@ -192,33 +215,30 @@ def _verdict_and_note(failure: Failure) -> tuple[str, str]:
     return ("not run", failure.reason) if isinstance(failure, WorkerFailure) else ("not comparable", str(failure))
 
 
-def _sources_and_audits(
-    entries: Mapping[tuple[Key, str], Any], interim: Interim, request: Request, pool: WorkerPool
-) -> Mapping[tuple[Key, str], Any]:
+def _completed(
+    interim: Interim,
+    pool: WorkerPool,
+    entries: Mapping[tuple[Key, str], Any],
+    description: str,
+    meanwhile: Callable[[], None],
+) -> dict[tuple[Key, str], Any]:
     """The entries with results for tasks; a terminal shows the table of the latest robot."""
-    open_entries = [key for key, entry in entries.items() if isinstance(entry, Task)]
-    tasks = {key: entries[key] for key in sorted(open_entries, key=_simulates)}  # the first verdicts soon
-    keys, results, meanwhile = list(tasks), dict(entries), partial(_prepare_page, pool) if request.draws else nothing
-    for k, result in pool.completed(list(tasks.values()), "sources and audits", meanwhile):
+    tasks = {key: entry for key, entry in entries.items() if isinstance(entry, Task)}
+    keys, results = list(tasks), dict(entries)
+    for k, result in pool.completed(list(tasks.values()), description, meanwhile):
         results[keys[k]] = result
-        if pool.progress.is_live:
+        if pool.progress.is_live and keys[k][1] != RANDOM:
             interim.take(keys[k], result)
             pool.progress.show(interim.table(keys[k][0][0]))
-    pool.progress.show(None)
     return results
 
 
-def _simulates(key: tuple[Key, str]) -> bool:
-    """Whether a task is a simulation, which takes longer than exact routes and audits."""
-    _, name = key
-    return "/" in name and sources.simulates(name)
-
-
 def _prepare_page(pool: WorkerPool) -> None:
-    """Import the modules of the page, here and in idle workers, and pack the library of every page."""
-    pool.prepare((REPORT, DRAWING))
-    import_module(REPORT)
-    import_module("loopcheck.validation.report.pages").plotly_script()
+    """Import the libraries of tables and page, here and in idle workers, and pack the library of every page."""
+    pool.prepare((DRAWING, REPORT))
+    for name in (REPORT, "jinja2", "tabulate"):
+        import_module(name)
+    plotly_script()
 
 
 def _noting(outcome: Outcome, repeat: RandomRepeat | None) -> Outcome:

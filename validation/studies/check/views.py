@@ -1,17 +1,20 @@
 """Views of the results that several sections of the report share."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from loopcheck.robots.robot import DEFAULT
 from loopcheck.validation.comparison.results import Results
 from loopcheck.validation.comparison.sources import is_log
 from loopcheck.validation.comparison.verdicts import CASE, CaseVerdict, Key, case_verdicts, original_mode
 from loopcheck.validation.report.blocks import NOTHING, Block, Cell, Section, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 RUN_HEADERS = {
     "closure_drift": "closure drift [m or rad]",
@@ -57,6 +60,8 @@ def rows_where(frame: pd.DataFrame, **values: str) -> pd.DataFrame:
 
 def part_of(results: Results, *tables: str, **values: str) -> Results:
     """The results with the matching rows of some tables, and without the other tables: the input of a worker."""
+    import pandas as pd
+
     frames = {field.name: getattr(results, field.name) for field in fields(results)}
     kept: dict[str, Any] = {
         name: rows_where(frame, **values) if name in tables else frame.iloc[:0]
@@ -68,6 +73,8 @@ def part_of(results: Results, *tables: str, **values: str) -> Results:
 
 def source_names(results: Results) -> list[str]:
     """All sources, in the order of the tables."""
+    import pandas as pd
+
     tables = (results.summary, results.efforts, results.ladder)
     return [str(source) for source in pd.concat([frame["source"] for frame in tables]).unique()]
 

@@ -18,7 +18,6 @@ from loopcheck.analytic.kinematics.tree import retract
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.gradients import ACCELERATION, ACTING, FORCE
 from loopcheck.robots.arrays import AnyArray, Array, JointAccelerations, JointPositions, JointVelocities
-from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.mechanism import Body, Mechanism
 from loopcheck.robots.motion import Drive
 from loopcheck.robots.robot import Case
@@ -55,23 +54,28 @@ class Sample:
 
     @cached_property
     def inverse(self) -> "Reference":
-        """Derivatives of the efforts.
+        """Derivatives of the efforts; of redundant efforts the part that moves the robot, whatever their choice.
 
         Raises:
-            MechanismError: If efforts are redundant, or an element is not traced.
+            MechanismError: If an element is not traced.
         """
         mechanism = self.mechanism
         traced = trace(mechanism, self.q)
         independent = tuple(traced.shape.independent)
-        if mechanism.na != len(independent):
-            raise MechanismError("the derivative of redundant efforts depends on their choice")
         rates = mechanism.rates_of(mechanism.drives).T
         drive = Drive(
             mechanism.values_of(mechanism.drives, self.q[None]), self.qd[None] @ rates, self.qdd[None] @ rates
         )
         batch = inverse_dynamics(mechanism, drive, self.q[None], traced=traced, evaluator="numpy", derivatives=INVERSE)
-        exact = {name: block[0].reshape(mechanism.na, -1) for name, block in batch.derivatives.items()}
-        return Reference(sample=self, quantity=FORCE, independent=independent, exact=exact)
+        dofs = [mechanism.dof_slices[j].start for j in mechanism.actuated_joints]
+        places = [dofs.index(dof) for dof in independent]
+        exact = {
+            name: block[0].reshape(mechanism.na, -1) if name == "parameters" else block[0][:, places]
+            for name, block in batch.derivatives.items()
+        }
+        reference = Reference(sample=self, quantity=FORCE, independent=independent, exact=exact)
+        moving = {name: reference.P @ reference.A.T @ block for name, block in exact.items()}
+        return reference if mechanism.na == len(independent) else replace(reference, exact=moving)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,8 +104,18 @@ class Reference:
             return {name: block[rows] for name, block in {**along, "effort": blocks["effort"]}.items()}
         along["q"] = along["q"] - self._of_multipliers
         along |= {"parameters": blocks["parameters"]} if "parameters" in blocks else {}
-        A = self.sample.mechanism.selection @ self._L
-        return {name: np.linalg.solve(A.T, self._L.T @ block) for name, block in along.items()}
+        return {name: self.P @ self._L.T @ block for name, block in along.items()}
+
+    @cached_property
+    def A(self) -> Array:
+        """Rates of the actuators per independent velocity [-], shape (na, n)."""
+        return self.sample.mechanism.selection @ self._L
+
+    @cached_property
+    def P(self) -> Array:
+        """Efforts of least norm per force on each independent dof [-], shape (na, n)."""
+        scales = self.sample.mechanism.effort_scales[:, None]
+        return scales * np.linalg.pinv(self.A.T * scales.T)
 
     @cached_property
     def _mask(self) -> AnyArray:

@@ -62,7 +62,7 @@ def robot_rows(case: Case, samples: int) -> list[Mapping[str, Any]]:
     tracing = time.process_time() - start
     batch = inverse_dynamics(mechanism, drive, motion.q[0], traced=traced, evaluator=_evaluator())  # compiles first
     ways = _ways(case, motion, drive, traced)
-    spent = _alternated(ways)
+    spent = alternated(ways)
     columns = {"study": "robot", "subject": case.robot.name, "size": samples}
     rows = [{**columns, "quantity": name, "unit": "µs/sample", **_spread(1e6 * t)} for name, t in spent.items()]
     rows += [
@@ -92,7 +92,7 @@ def _traced(mechanism: Mechanism, q: Array) -> tuple[Trace | None, str]:
         return None, f"computed by the plain version: {error}"
 
 
-def _alternated(ways: Mapping[str, tuple[Callable[[], Any], int]]) -> dict[str, Array]:
+def alternated(ways: Mapping[str, tuple[Callable[[], Any], int]]) -> dict[str, Array]:
     """Time of each way for a sample [s], in turns, shape (REPETITIONS,); each comes with how many samples it does."""
     spent = {name: np.zeros(REPETITIONS) for name in ways}
     for k in range(REPETITIONS):
@@ -113,7 +113,7 @@ def few_rows(case: Case) -> list[Mapping[str, Any]]:
     for n in FEW:
         ways = _batches(mechanism, Drive(*(x[:n] for x in drive)), motion.q[0], traced)
         ways = {name: _repeated(act, count) for name, (act, count) in ways.items()}
-        spent = _alternated(ways | {name: way for name, way in loops.items() if name == LOOP})
+        spent = alternated(ways | {name: way for name, way in loops.items() if name == LOOP})
         row = {"study": "few", "subject": case.robot.name, "size": n}
         for name in ways:
             rows.append({**row, "quantity": name, "unit": "µs/sample", **_spread(1e6 * spent[name])})

@@ -1,10 +1,12 @@
 """The first screen: closing lines, a picture per question, verdicts of all sources; then the data of the run."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from loopcheck.validation.comparison.independence import bases
 from loopcheck.validation.comparison.results import Results
@@ -36,6 +38,9 @@ from loopcheck.validation.studies.check.views import (
     source_names,
     verdict_matrix,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST_ACTUATORS = 12
 """Actuators in the picture of the unmodified simulation, the worst first."""

@@ -3,8 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pandas as pd
-
 from loopcheck.validation.comparison.results import Results
 from loopcheck.validation.report.blocks import Block, Cell, Section, Table, digits, facts, folded_if_long, plain, table
 from loopcheck.validation.studies.check.closing import unsupported_in_words
@@ -28,6 +26,8 @@ _LIMITS = {
 
 def sources(results: Results) -> Section:
     """Method, settings and tolerances of each source."""
+    import pandas as pd
+
     descriptions, settings, tolerances = (results.run.get(key) or {} for key in ("sources", "settings", "tolerances"))
     names = list(dict.fromkeys([*source_names(results), *descriptions, *settings]))
     exercised = [[Cell(name), Cell(plain(descriptions.get(name)))] for name in names]
@@ -85,6 +85,8 @@ def _issue(issue: Mapping[str, Any]) -> Sequence[Cell]:
 
 def provenance(results: Results) -> Section:
     """Data to reproduce the numbers."""
+    import pandas as pd
+
     run = results.run
     tolerances = run.get("tolerances") or {}
     files = [{"for": name, **about} for name, about in (run.get("models") or {}).items()]

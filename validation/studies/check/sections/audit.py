@@ -1,15 +1,19 @@
 """Section of the report: the audit of each engine, and its first difference from the model."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from loopcheck.validation.comparison.audit import EFFORT, TIERS
 from loopcheck.validation.comparison.results import Results
 from loopcheck.validation.comparison.verdicts import CASE, FILE, SEVERITY
 from loopcheck.validation.report.blocks import NOTHING, Block, Cell, Section, Table, folded_if_long, table
 from loopcheck.validation.studies.check.views import case_name
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NOWHERE = "no difference"
 UNSUPPORTED = ": not supported: "

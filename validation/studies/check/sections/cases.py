@@ -1,9 +1,11 @@
 """Efforts and errors of each case."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from loopcheck.robots.robot import DEFAULT
 from loopcheck.validation.comparison.results import Results
@@ -12,6 +14,9 @@ from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.report import charts, figures
 from loopcheck.validation.report.blocks import Block, Picture, Section, Table, digits, table
 from loopcheck.validation.studies.check.views import RUN_HEADERS, anchors_of_cases, case_name, part_of, source_names
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def cases(results: Results) -> Section:

@@ -1,9 +1,9 @@
 """Section of the report: robots, assumptions and motions."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from __future__ import annotations
 
-import pandas as pd
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from loopcheck.validation.comparison.results import Results
 from loopcheck.validation.comparison.verdicts import about_robots
@@ -12,9 +12,14 @@ from loopcheck.validation.report import charts, figures, schematic
 from loopcheck.validation.report.blocks import Block, Movie, Picture, Section, facts, plain, svg_uri, table
 from loopcheck.validation.studies.check.views import part_of, rows_where
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 def robots(results: Results) -> Section:
     """Robots, assumptions and motions."""
+    import pandas as pd
+
     parts: list[Section] = []
     for name, about in about_robots(results).items():
         blocks: list[Block] = [facts({"name": name, "source": about.get("source")})]
@@ -56,6 +61,8 @@ def robots(results: Results) -> Section:
 
 def _closed_twin(twin: Mapping[str, Any]) -> list[Block]:
     """Errors of a robot without loops against its closed twin."""
+    import pandas as pd
+
     if not twin:
         return []
     heading = (

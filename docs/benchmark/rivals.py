@@ -1,0 +1,329 @@
+"""Measure other programs beside loopcheck: `python -m docs.benchmark.rivals PYTHON`.
+
+PYTHON has CasADi and its copy of Eigen (`pip install casadi`, in an environment of its own); g++ compiles the code of
+CasADi, and a loop over Pinocchio. All programs run in turns in a single process. Writes `docs/benchmark/rivals.csv`.
+"""
+
+import ctypes
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pinocchio
+
+from docs.benchmark.files import ROBOTS, SAMPLES, error, oracle, problem
+from loopcheck.analytic.batch import inverse_dynamics
+from loopcheck.analytic.batch.inverse import _equations
+from loopcheck.analytic.batch.trace import Trace, trace
+from loopcheck.analytic.batch.tracking import WEIGHTS
+from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.pinocchio.simple_loop import Loop, simple_loop
+from loopcheck.robots.arrays import Array, JointPositions
+from loopcheck.robots.motion import Drive
+from loopcheck.robots.robot import Case
+from loopcheck.validation.studies.speed.measure import alternated
+
+TABLE = Path(__file__).parent / "rivals.csv"
+SPAN = 100
+"""Consecutive samples of a lane."""
+GENERATE = """
+import sys
+import casadi as ca
+import numpy as np
+
+tape, folder = np.load(sys.argv[1]), sys.argv[2]
+rules = [
+    None, lambda x, y, k: x + y, lambda x, y, k: x - y, lambda x, y, k: x * y, lambda x, y, k: x / y,
+    lambda x, y, k: x + k, lambda x, y, k: k * x, lambda x, y, k: k - x, lambda x, y, k: k / x,
+    lambda x, y, k: ca.sqrt(x), lambda x, y, k: ca.sin(x), lambda x, y, k: ca.cos(x), lambda x, y, k: ca.fabs(x),
+    lambda x, y, k: ca.fmax(x, y), lambda x, y, k: ca.fmin(x, y), lambda x, y, k: ca.SX(k),
+]
+inputs = ca.SX.sym("x", int(tape["inputs"]))
+values = dict(enumerate(ca.vertsplit(inputs)))
+for (op, target, x, y), k in zip(tape["code"].tolist(), tape["constants"].tolist()):
+    values[target] = rules[op](values.get(x), values.get(y), k)
+efforts = ca.Function("efforts", [inputs], [ca.vertcat(*(values[place] for place in tape["outputs"].tolist()))])
+efforts.generate("efforts.c", {"casadi_real": "V", "with_header": False})
+print(ca.__version__)
+"""
+"""Program that generates C from a tape; rules in the order of `expressions.Op`."""
+DRIVER = """
+#include <cmath>
+struct V {
+    typedef double T __attribute__((vector_size(8 * LANES)));
+    T x;
+    V() {}
+    V(double k) { for (int i = 0; i < LANES; i++) x[i] = k; }
+    V(T y) : x(y) {}
+};
+static inline V operator+(V a, V b) { return a.x + b.x; }
+static inline V operator-(V a, V b) { return a.x - b.x; }
+static inline V operator*(V a, V b) { return a.x * b.x; }
+static inline V operator/(V a, V b) { return a.x / b.x; }
+static inline V operator-(V a) { return -a.x; }
+static inline V &operator+=(V &a, V b) { a.x += b.x; return a; }
+static inline V &operator-=(V &a, V b) { a.x -= b.x; return a; }
+static inline V &operator*=(V &a, V b) { a.x *= b.x; return a; }
+static inline V sin(V a) { V y; for (int i = 0; i < LANES; i++) y.x[i] = std::sin(a.x[i]); return y; }
+static inline V cos(V a) { V y; for (int i = 0; i < LANES; i++) y.x[i] = std::cos(a.x[i]); return y; }
+static inline V sqrt(V a) { V y; for (int i = 0; i < LANES; i++) y.x[i] = std::sqrt(a.x[i]); return y; }
+static inline V fabs(V a) { V y; for (int i = 0; i < LANES; i++) y.x[i] = std::fabs(a.x[i]); return y; }
+static inline V square(V a) { return a.x * a.x; }
+#include "generated.h"
+
+extern "C" void run(const double *weights, const double *drive, const double *starts, double *effort, long groups)
+{
+    for (long g = 0; g < groups; g++) {
+        V x[NQ + 3 * ND], y[NQ + NA], past[4][NQ];
+        for (int c = 0; c < NQ; c++)
+            for (int i = 0; i < LANES; i++)
+                for (int k = 0; k < 4; k++)
+                    past[k][c].x[i] = starts[(g * LANES + i) * NQ + c];
+        for (long s = 0; s < SPAN; s++) {
+            const double *w = weights + 4 * (s < 4 ? s : 4);
+            for (int c = 0; c < NQ; c++)
+                x[c] = w[0] * past[0][c] + w[1] * past[1][c] + w[2] * past[2][c] + w[3] * past[3][c];
+            for (int c = 0; c < 3 * ND; c++)
+                for (int i = 0; i < LANES; i++)
+                    x[NQ + c].x[i] = drive[((g * LANES + i) * SPAN + s) * 3 * ND + c];
+            for (int step = 0; step < 12; step++) {
+                const V *given[] = {x};
+                V *found[] = {y};
+                efforts(given, found, 0, 0, 0);
+                double size = 0;
+                for (int c = 0; c < NQ; c++) {
+                    V gap = fabs(y[c] - x[c]);
+                    for (int i = 0; i < LANES; i++)
+                        size = gap.x[i] > size ? gap.x[i] : size;
+                    x[c] = y[c];
+                }
+                if (size < 1e-13)
+                    break;
+            }
+            for (int c = 0; c < NQ; c++)
+                past[3][c] = past[2][c], past[2][c] = past[1][c], past[1][c] = past[0][c], past[0][c] = y[c];
+            for (int c = 0; c < NA; c++)
+                for (int i = 0; i < LANES; i++)
+                    effort[((g * LANES + i) * SPAN + s) * NA + c] = y[NQ + c].x[i];
+        }
+    }
+}
+"""
+"""Path tracking around the generated code: extrapolation and Newton steps, without the checks of loopcheck."""
+
+
+RNEA = """
+#include <pinocchio/algorithm/rnea.hpp>
+#include <pinocchio/multibody.hpp>
+using namespace pinocchio;
+using Eigen::Map, Eigen::Vector3d, Eigen::VectorXd;
+using Matrix = Eigen::Matrix<double, 3, 3, Eigen::RowMajor>;
+static JointModel joint(bool slides, const Vector3d &axis)
+{
+    const Vector3d X = Vector3d::UnitX(), Y = Vector3d::UnitY(), Z = Vector3d::UnitZ();
+    if (slides)
+        return axis == X ? JointModel(JointModelPX()) : axis == Y ? JointModel(JointModelPY())
+             : axis == Z ? JointModel(JointModelPZ()) : JointModel(JointModelPrismaticUnaligned(axis));
+    return axis == X ? JointModel(JointModelRX()) : axis == Y ? JointModel(JointModelRY())
+         : axis == Z ? JointModel(JointModelRZ()) : JointModel(JointModelRevoluteUnaligned(axis));
+}
+extern "C" Model *tree(const double *gravity)
+{
+    Model *model = new Model;
+    model->gravity.linear() = Map<const Vector3d>(gravity);
+    return model;
+}
+extern "C" void add(Model *model, long parent, const double *k)
+{
+    const SE3 place(Map<const Matrix>(k), Map<const Vector3d>(k + 9));
+    const auto name = "joint" + std::to_string(model->njoints);
+    const auto id = model->addJoint(parent, joint(k[12] != 0, Map<const Vector3d>(k + 13)), place, name);
+    const Eigen::Matrix3d I = Map<const Matrix>(k + 20);
+    model->appendBodyToJoint(id, Inertia(k[16], Map<const Vector3d>(k + 17), I));
+}
+extern "C" void run(const Model *model, const double *q, const double *qd, const double *qdd, double *tau, long n)
+{
+    Data data(*model);
+    using Vector = Map<const VectorXd>;
+    const long nq = model->nq, nv = model->nv;
+    for (long s = 0; s < n; s++, q += nq, qd += nv, qdd += nv)
+        Map<VectorXd>(tau + s * nv, nv) = rnea(*model, data, Vector(q, nq), Vector(qd, nv), Vector(qdd, nv));
+}
+"""
+"""Inverse dynamics of the tree with Pinocchio."""
+LIMITS = ("BOOST_MPL_LIMIT_LIST_SIZE=30", "BOOST_MPL_CFG_NO_PREPROCESSED_HEADERS", "BOOST_FUSION_INVOKE_MAX_ARITY=10")
+"""Macros of Boost that the types of Pinocchio's joints need."""
+
+
+def compiled(traced: Trace, python: str, folder: Path, lanes: int) -> tuple[Callable[[Drive, Array], Array], str]:
+    """Efforts by CasADi's code from the traced equations, and CasADi's version."""
+    mechanism, tape = traced.mechanism, traced.efforts
+    nq, na, drives = mechanism.nq, mechanism.na, len(mechanism.drives)
+    fields = {"code": tape.code, "constants": tape.constants, "outputs": tape.outputs[: nq + na]}
+    np.savez(folder / "tape.npz", inputs=nq + 3 * drives, **fields)
+    generate = [python, "-c", GENERATE, "tape.npz", "."]
+    name = subprocess.run(generate, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+    (folder / "generated.h").write_text(_of_vectors((folder / "efforts.c").read_text()))
+    (folder / "driver.cpp").write_text(DRIVER)
+    sizes = {"LANES": lanes, "NQ": nq, "ND": drives, "NA": na, "SPAN": SPAN}
+    options = ["-O3", "-march=native", "-ffast-math", "-shared", "-fPIC", *(f"-D{k}={v}" for k, v in sizes.items())]
+    library = folder / f"{mechanism.model.path.stem}{lanes}.so"  # a name is loaded once
+    subprocess.run(["g++", *options, "-o", library, "driver.cpp", "-lm"], cwd=folder, check=True)
+    run = ctypes.CDLL(str(library)).run
+
+    def efforts(drive: Drive, starts: Array) -> Array:
+        given, found = np.concatenate(drive, axis=1), np.empty((SAMPLES, na))
+        places = (WEIGHTS, given, starts, found)
+        run(*(ctypes.c_void_p(x.ctypes.data) for x in places), ctypes.c_long(len(starts) // lanes))
+        return found
+
+    return efforts, name
+
+
+def _of_vectors(source: str) -> str:
+    """The function of a generated file, on vectors instead of numbers, which cannot be tested for null."""
+    body = source[source.index("static int casadi_f0(") :]
+    body = body[: body.index("\n}\n") + 3].replace("casadi_f0", "efforts")
+    body = re.sub(r"arg\[0\]\? (arg\[0\]\[\d+\]) : 0", r"\1", body)
+    body = re.sub(r"if \(res\[0\]!=0\) ", "", body)
+    names = {"casadi_real": "V", "casadi_int": "long long", "casadi_sq": "square"}
+    return re.sub("|".join(names), lambda found: names[found[0]], body)
+
+
+def tracked(traced: Trace, drive: Drive, starts: Array) -> Callable[[], Array]:
+    """The kernel of loopcheck with all its checks of samples, on lanes with given starts; returns its records."""
+    equations, columns = _equations(traced, "llvm"), traced.columns
+    given = Drive(*(np.ascontiguousarray(x).reshape(-1, SPAN, x.shape[1]) for x in drive))
+
+    def act() -> Array:
+        records = np.zeros((len(starts), SPAN, columns.marks.stop))
+        records[:, 0, columns.q] = starts
+        equations.track(equations.tolerance, given, records)
+        return records.reshape(SAMPLES, -1)
+
+    return act
+
+
+def compile_pinocchio(python: str, folder: Path) -> None:
+    """Compile the loop over Pinocchio."""
+    (folder / "rnea.cpp").write_text(RNEA)
+    find = "import importlib.util as u; print(*u.find_spec('casadi').submodule_search_locations)"
+    casadi = Path(subprocess.run([python, "-c", find], check=True, capture_output=True, text=True).stdout.strip())
+    prefix = next(parent for parent in Path(pinocchio.__file__).parents if parent.name == "cmeel.prefix")
+    paths = [prefix / "include", casadi / "include" / "eigen3"]
+    options = [*(f"-I{path}" for path in paths), *(f"-D{macro}" for macro in LIMITS), "-std=c++17", "-DNDEBUG", "-w"]
+    command = ["g++", "-O3", "-march=native", "-shared", "-fPIC", *options, "-o", "rnea.so", "rnea.cpp"]
+    subprocess.run(command, cwd=folder, check=True)
+
+
+def tree_in_cpp(
+    library: ctypes.CDLL, loop: Loop, states: list[tuple[Array, Array, Array]]
+) -> tuple[Callable[[], Array], int]:
+    """Efforts of the tree in a compiled loop over states, repeated, and their number."""
+    model = loop.tree.model
+    gravity = np.array(model.gravity.linear)
+    library.tree.restype = ctypes.c_void_p
+    copy = ctypes.c_void_p(library.tree(ctypes.c_void_p(gravity.ctypes.data)))
+    for k in range(1, model.njoints):
+        S, place, inertia = model.joints[k].createData().S.ravel(), model.jointPlacements[k], model.inertias[k]
+        axis = S[:3] + S[3:]
+        parts = (place.rotation.ravel(), place.translation, [S[:3].any()], axis, [inertia.mass], inertia.lever)
+        numbers = np.concatenate([*parts, inertia.inertia.ravel()])
+        library.add(copy, ctypes.c_long(model.parents[k]), ctypes.c_void_p(numbers.ctypes.data))
+    many = states * (SAMPLES // len(states) + 1)
+    arrays = [np.ascontiguousarray([state[k] for state in many]) for k in range(3)]
+    tau = np.empty_like(arrays[2])
+
+    def act() -> Array:
+        places = (ctypes.c_void_p(x.ctypes.data) for x in (*arrays, tau))
+        library.run(copy, *places, ctypes.c_long(len(many)))
+        return tau
+
+    return act, len(many)
+
+
+class Way(NamedTuple):
+    """A program that computes efforts."""
+
+    program: str
+    version: str
+    computes: str
+    act: Callable[[], Any]
+    samples: int
+    """Samples of a call."""
+    error: Callable[[], float]
+    """Largest error of an effort relative to the peak of its actuator; of a tree, to the largest effort [-]."""
+
+
+def ways_of(case: Case, drive: Drive, guess: JointPositions, python: str, folder: Path) -> Iterator[Way]:
+    """Programs for a robot; the first is the unit of the ratios."""
+    mechanism, exact = case.mechanism, oracle(case, drive, guess)
+    traced, ours = trace(mechanism, guess), version("loopcheck")
+    for text, evaluator in (("machine code", "llvm"), ("numpy", "numpy")):
+        batch = partial(inverse_dynamics, mechanism, drive, guess, traced=traced, evaluator=evaluator)
+        yield Way("loopcheck", ours, text, batch, SAMPLES, lambda batch=batch: error(batch().effort, exact))
+    starts = inverse_dynamics(mechanism, drive, guess, traced=traced).q[::SPAN].copy()
+    track, columns = tracked(traced, drive, starts), traced.columns.effort
+    text = "machine code, starts given"
+    yield Way("loopcheck", ours, text, track, SAMPLES, lambda: error(track()[:, columns], exact))
+    for lanes in (8, 4, 1):
+        efforts, number = compiled(traced, python, folder, lanes)
+        act, text = partial(efforts, drive, starts), f"C by g++, {lanes} lanes, starts given, no checks"
+        yield Way("CasADi", number, text, act, SAMPLES, lambda act=act: error(act(), exact))
+    motion, loop = prescribe(case), simple_loop(mechanism)
+    states = loop.states(motion.q, motion.qd, motion.qdd)
+    tree = np.array([pinocchio.rnea(loop.tree.model, loop.tree.data, *state) for state in states])
+    of_tree, samples = tree_in_cpp(ctypes.CDLL(str(folder / "rnea.so")), loop, states)
+    many = states * (SAMPLES // len(states) // 10 + 1)
+    bare, closed = partial(loop.bare, many), partial(loop.efforts, states)
+    wanted = Noc().compute_efforts(replace(case, mechanism=replace(mechanism, wrenches=())), motion).effort
+    yield from (
+        Way("Pinocchio", version("pin"), *rest)
+        for rest in (
+            (
+                "tree, loop in C++",
+                of_tree,
+                samples,
+                lambda: np.abs(of_tree()[: len(tree)] - tree).max() / np.abs(tree).max(),
+            ),
+            ("tree, loop in Python", bare, len(many), lambda: 0.0),
+            ("closed, loop in Python", closed, len(states), lambda: error(closed(), wanted)),
+        )
+    )
+
+
+def rows_of(name: str, python: str, folder: Path) -> list[Mapping[str, Any]]:
+    """A row of the table for each program."""
+    ways = [*ways_of(*problem(name), python, folder)]
+    spent = [*alternated({str(k): (way.act, way.samples) for k, way in enumerate(ways)}).values()]
+    return [
+        {
+            **{"robot": name, "program": way.program, "version": way.version, "computes": way.computes},
+            **{"time": 1e6 * times.min(), "ratio": np.median(times / spent[0]), "error": way.error()},
+        }
+        for way, times in zip(ways, spent, strict=True)
+    ]
+
+
+def main(python: str) -> None:
+    """Write the table."""
+    with TemporaryDirectory() as folder:
+        compile_pinocchio(python, Path(folder))
+        rows = [row for name in ROBOTS for row in rows_of(name, python, Path(folder))]
+    table = pd.DataFrame(rows)
+    table.to_csv(TABLE, index=False, float_format="%.3g")
+    print(table.to_markdown(index=False, floatfmt=".3g"))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
