@@ -97,8 +97,12 @@ def _carried_joint(features: Features, joint: Joint) -> Joint:
 
 
 def _carried_actuators(mechanism: Mechanism) -> tuple[Actuator, ...]:
-    """The first actuator of each joint."""
-    of_joints = [actuator for actuator in mechanism.actuators if actuator.coordinate.is_joint]
+    """The first actuator of each joint; a tendon along a single joint becomes this joint."""
+    of_joints = [
+        replace(a, coordinate=replace(a.coordinate, name=mechanism.joints[a.coordinate.joints[0]].name))
+        for a in mechanism.actuators
+        if a.coordinate.is_joint
+    ]
     return tuple({actuator.coordinate.joints[0]: actuator for actuator in reversed(of_joints)}.values())[::-1]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from loopcheck.robots.catalogue import MODEL_SUFFIXES
 from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.sdf import is_sdf, left_out_of_sdf, sdf_spec
 from loopcheck.robots.urdf import files_of_urdf, is_urdf, left_out_of, urdf_spec
@@ -39,6 +40,21 @@ FORMATS = (
 def format_of(path: Path) -> ModelFormat | None:
     """Format of a model file; None for MJCF."""
     return next((form for form in FORMATS if form.matches(path)), None)
+
+
+def want_readable(path: Path) -> None:
+    """Refuse a file that is no model, by its suffix.
+
+    Raises:
+        MechanismError: If it is a xacro, or has an unknown suffix.
+    """
+    if path.suffix.lower() == ".xacro":
+        expanded = path.stem if "." in path.stem else f"{path.stem}.urdf"
+        raise MechanismError(f"{path}: xacro must be expanded. Run: xacro {path.name} > {expanded}")
+    if path.suffix.lower() not in MODEL_SUFFIXES:
+        raise MechanismError(
+            f"{path}: the suffix of a model must be one of {', '.join(sorted(MODEL_SUFFIXES))}, got '{path.suffix}'"
+        )
 
 
 def want_mjcf(path: Path) -> None:

@@ -3,6 +3,7 @@
 Links have the frames of their bodies. A body with several joints becomes a chain of massless links.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -56,7 +57,7 @@ def linkage_of(mechanism: Mechanism, q: JointPositions) -> Linkage:
     return Linkage(
         path=mechanism.model.path,
         links=tuple(links),
-        connections=(*connections, *loops_of(mechanism)),
+        connections=(*connections, *_renamed(loops_of(mechanism), {connection.name for connection in connections})),
         motors=tuple(Motor(name=a.name, joint=a.coordinate.name, gear=a.gear) for a in mechanism.actuators),
         gravity=mechanism.gravity,
     )
@@ -68,6 +69,12 @@ def _link(body: Body, X: Array, free_joint: str = "") -> Link:
 
 def _name(mechanism: Mechanism, b: int) -> str:
     return GROUND if b == WORLD else mechanism.bodies[b].name
+
+
+def _renamed(loops: Iterable[Connection], taken: set[str]) -> Iterator[Connection]:
+    """Loops with other names than those of joints: an equality of MJCF may have the name of a joint."""
+    for loop in loops:
+        yield replace(loop, name=_unique(loop.name, taken))
 
 
 def _unique(name: str, taken: set[str]) -> str:

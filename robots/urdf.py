@@ -4,6 +4,7 @@ MuJoCo's reader makes the tree. It drops `<constraint>` and everything in loop f
 left out: inertias of a URDF are stated, so meshes need not be there. The root link is fixed to the world.
 """
 
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -75,7 +76,7 @@ def urdf_spec(path: Path) -> Any:
     try:
         spec = mujoco.MjSpec.from_string(_tree_text(document))
     except ValueError as error:
-        reason = " ".join(str(error).split())
+        reason = re.sub(r", line \d+", "", " ".join(str(error).split()))  # of the text without geometry
         raise MechanismError(f"{path}: MuJoCo's reader of URDF rejected the file: {reason}") from error
     links = Links(
         frames={str(link.get("name")): _pose_of(spec.body(link.get("name"))) for link in document.root.iter("link")},

@@ -92,10 +92,17 @@ def read_xml(path: Path, root: str, format: str) -> XmlDocument:
     element = builder.close()
     if element.tag != root:
         raise MechanismError(f"{path}: the root element of {format} must be <{root}>, got <{element.tag}>")
-    xacro = next((part for part in element.iter() if part.tag.startswith("xacro:")), None)
-    if xacro is not None:
-        raise MechanismError(
-            f"{path}:{lines[xacro]}: xacro must be expanded, got <{xacro.tag}>. Run: xacro {path.name} > expanded"
-            f"{path.suffix}"
+    for part in element.iter():
+        found = (
+            f"<{part.tag}>" if part.tag.startswith("xacro:") else next(filter(_is_macro, part.attrib.values()), None)
         )
+        if found is not None:
+            raise MechanismError(
+                f"{path}:{lines[part]}: xacro must be expanded, got {found}. Run: xacro {path.name} > "
+                f"expanded{path.suffix}"
+            )
     return XmlDocument(path, element, lines)
+
+
+def _is_macro(value: str) -> bool:
+    return "${" in value

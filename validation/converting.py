@@ -60,6 +60,8 @@ UNFIT = 100.0
 ENGINE = "mujoco/kkt"
 """Route that computes the efforts of the converted file too."""
 SCHEMA = "loopcheck.convert/1"
+STEPS = 5
+"""Number of steps of a conversion: read, find closed poses, write and read back, compare, compare by an engine."""
 
 
 class Format(NamedTuple):
@@ -137,7 +139,19 @@ class Conversion:
 
 
 def convert(target: str, out: Path, *, lossless: bool, seed: int, loops: str = LOOP_DIALECTS[0]) -> Conversion:
-    """Convert a model, and compare the output with it on its closed loops.
+    """Convert a model, and compare the output with it on its closed loops; see `conversion_steps`."""
+    return finished(conversion_steps(target, out, lossless=lossless, seed=seed, loops=loops))
+
+
+def finished(steps: Iterable[Conversion | None]) -> Conversion:
+    """The conversion after all steps."""
+    return next(done for done in steps if done is not None)
+
+
+def conversion_steps(
+    target: str, out: Path, *, lossless: bool, seed: int, loops: str = LOOP_DIALECTS[0]
+) -> Iterator[Conversion | None]:
+    """Yield None after each of the `STEPS`, and the conversion after the last.
 
     Args:
         target: See `robot_of`.
@@ -154,10 +168,12 @@ def convert(target: str, out: Path, *, lossless: bool, seed: int, loops: str = L
         raise NotFoundError("suffix of the output", out.suffix, FORMATS)
     _want_new(out, [Path(target)])
     form, case = FORMATS[out.suffix.lower()], passive_case_of(target)
+    yield None
     kept, losses = form.carried(case.mechanism)
     if lossless and losses:
         raise MechanismError(f"{out}: --lossless: {form.name} does not carry {'; '.join(losses)}")
     states, start = closed_states(kept, case.guess, seed=seed)
+    yield None
     if form.closes_loops:
         kept, opening = closed_exactly(kept, states.start)
         if opening:
@@ -172,8 +188,10 @@ def convert(target: str, out: Path, *, lossless: bool, seed: int, loops: str = L
         for path, text in files.items():
             path.write_text(text, encoding="utf-8")
         converted = replace(case, mechanism=read_mechanism(ModelFile(path=out.absolute())))
+        yield None
         result = proof(case.mechanism, kept, converted.mechanism, states, losses)
         result = replace(result, rows=_fitting(result.rows, kept, states))
+        yield None
         rounded = _rounded(form, out, kept, states) if form.write_rounded else ()
         result = replace(
             result, rows=(*result.rows, *_by_engine(result, replace(case, mechanism=kept), converted, states), *rounded)
@@ -195,7 +213,7 @@ def convert(target: str, out: Path, *, lossless: bool, seed: int, loops: str = L
         proof_file.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise OutputError(f"{out}: cannot be written: {error.strerror}") from error
-    return Conversion(target=target, files=tuple(files), proof_file=proof_file, result=result, start=start)
+    yield Conversion(target=target, files=tuple(files), proof_file=proof_file, result=result, start=start)
 
 
 def closed_states(mechanism: Mechanism, guess: JointPositions, *, seed: int) -> tuple[RandomStates, str]:
@@ -286,11 +304,16 @@ def _by_engine(result: Proof, original: Case, converted: Case, states: RandomSta
     scale = scale_of(State(mechanism=carried, q=states.q, qd=states.qd), states.qdd).scale
     error = float(np.max(np.abs(theirs - reference) / np.maximum(scale, np.finfo(float).tiny)))
     conflict = contradiction(carried, states.q)
-    if error > limit and conflict > limit and error <= UNFIT * conflict:
+    if error > limit and conflict > limit and error <= UNFIT * conflict / states.distance:
         note = f"redundant loops of the input contradict each other by {conflict:.1e}: a rounded file"
+        if error > UNFIT * conflict:
+            note += f"; amplified at poses with a conditioning of {states.distance:.1g}"
         return (Row(name, error, limit, INFORMATIONAL, note),)
     if error > limit and _same_by_engine(original, mine, theirs, scale) <= limit:
         return (Row(name, error, limit, INFORMATIONAL, f"{ENGINE} computes the same for the input"),)
+    if limit < error <= limit / states.distance:
+        note = f"round-off of {ENGINE}, amplified at poses with a conditioning of {states.distance:.1g}"
+        return (Row(name, error, limit, INFORMATIONAL, note),)
     return (Row(name, error, limit, AGREE if error <= limit else DISAGREE),)
 
 

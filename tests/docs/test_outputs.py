@@ -6,7 +6,7 @@ import re
 import pandas as pd
 import pytest
 
-from docs import limits
+from docs import conversion_page, limits
 from docs.outputs import KEPT, README, marked, output_block, written
 from loopcheck.validation.comparison.verdicts import SEVERITY
 
@@ -59,3 +59,9 @@ def test_the_readme_of_the_judge_has_every_limit() -> None:
     section = limits.SECTION.search(limits.README.read_text(encoding="utf-8"))
     assert section is not None
     assert section[0] == limits.table()
+
+
+def test_the_page_of_conversions_is_of_its_tables() -> None:
+    assert conversion_page.PAGE.read_text(encoding="utf-8") == conversion_page.text()
+    run = json.loads((conversion_page.PAGE.parent / "run.json").read_text(encoding="utf-8"))
+    assert run["commit"], "the tables must be of one run"

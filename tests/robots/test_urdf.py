@@ -132,6 +132,19 @@ GEPETTO = DIALECTS["Gepetto"]
     ("elements", "loop_file", "content", "message"),
     [
         ("<xacro:bar/>", "", "", r"model.urdf:\d+: xacro must be expanded, got <xacro:bar>. Run: xacro model.urdf"),
+        (
+            '<link name="${side}_foot"/>',
+            "",
+            "",
+            r"model.urdf:\d+: xacro must be expanded, got \${side}_foot. Run: xacro",
+        ),
+        (
+            '<link name="l"/><joint name="j" type="hinge"><parent link="rocker"/><child link="l"/></joint>',
+            "",
+            "",
+            "MuJoCo's reader of URDF rejected the file: XML Error: invalid joint type in URDF joint definition Element "
+            "'joint'$",
+        ),
         ("<link", "", "", r"model.urdf: must be a readable XML file: not well-formed .*: line \d+"),
         ('<link name="left_over"/>', "", "", "must have a single root link, got ground, left_over. Connect the others"),
         (
@@ -190,6 +203,26 @@ def test_likely_mistakes_get_one_line(
     with pytest.raises(HarnessError) as refused:
         read(path)
     assert re.search(message, str(refused.value)), refused.value
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("leg.urdf.xacro", r"leg\.urdf\.xacro: xacro must be expanded\. Run: xacro leg\.urdf\.xacro > leg\.urdf$"),
+        ("leg.xacro", r"Run: xacro leg\.xacro > leg\.urdf$"),
+        ("leg.dae", r"leg\.dae: the suffix of a model must be one of .*\.urdf.*, got '\.dae'$"),
+    ],
+)
+def test_other_files_get_one_line(name: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(HarnessError, match=message):
+        read(write_urdf(tmp_path, *GEPETTO).rename(tmp_path / name))
+
+
+def test_missing_meshes_do_not_matter(tmp_path: Path) -> None:
+    """Inertias of a URDF are stated; the report lists geometry that is not read."""
+    path = write_urdf(tmp_path, *GEPETTO)
+    assert "package://absent/bar.stl" in path.read_text(encoding="utf-8")
+    assert read(path).left_out[0] == "visual and collision geometry of 7 links"
 
 
 def test_two_loop_files_are_refused_unless_one_has_the_name_of_the_urdf(tmp_path: Path) -> None:

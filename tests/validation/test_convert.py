@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,9 @@ from loopcheck.robots.robot import modes
 from loopcheck.robots.sdf_writer import sdf_text
 from loopcheck.robots.urdf_writer import urdf_texts
 from loopcheck.robots.usd_writer import usd_text, write_without_doubles
+from loopcheck.validation.comparison import sources
 from loopcheck.validation.comparison.conversion import LIMIT, Proof, proof
-from loopcheck.validation.converting import FLOATS, closed_states
+from loopcheck.validation.converting import ENGINE, FLOATS, STEPS, closed_states, conversion_steps, convert
 from tests.urdf_models import DIALECTS, write_urdf
 from tests.validation.conftest import Command
 
@@ -261,6 +263,24 @@ def test_loops_that_the_input_leaves_open_are_closed_in_the_pose_of_an_sdf() -> 
     assert closed_exactly(original, closed.start) == (original, 0.0)
 
 
+@pytest.mark.parametrize("suffix", [".sdf", ".usda", ".urdf"])
+def test_equal_names_and_tendons_of_a_single_joint_are_written(suffix: str, tmp_path: Path) -> None:
+    """An equality of MJCF may have the name of a joint (Digit), and a motor may pull a tendon of one joint."""
+    if suffix == ".usda":
+        pytest.importorskip("pxr")
+    text = (
+        (MODELS / "four_bar.xml").read_text(encoding="utf-8").replace('connect name="loop"', 'connect name="coupler"')
+    )
+    tendon = '<tendon><fixed name="belt"><joint joint="crank" coef="1"/></fixed></tendon>'
+    text = text.replace("<actuator>", f"{tendon}<actuator>").replace('joint="crank" gear', 'tendon="belt" gear')
+    path, out = tmp_path / "m.xml", tmp_path / f"out{suffix}"
+    path.write_text(text, encoding="utf-8")
+    done = convert(str(path), out, lossless=False, seed=0)
+    rows = {row.quantity: row for row in done.result.rows if not row.quantity.startswith("from floats")}
+    assert {row.verdict for row in rows.values()} == {"agree"}
+    assert rows["efforts"].error < LIMIT
+
+
 def test_the_order_of_actuators_is_no_difference() -> None:
     original = model("floating_rotors")
     assert len(original.actuators) > 1
@@ -291,6 +311,36 @@ def test_losses_are_listed_measured_and_refused(loopcheck: Command, tmp_path: Pa
     assert status == 2
     assert "--lossless: URDF with loop file does not carry rotor inertia (armature) of joints: crank" in err
     assert not refused.exists()
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(7e-12, "informational"), (1e-9, "disagree")])
+def test_round_off_of_the_engine_is_judged_with_the_conditioning(
+    error: float, verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a public file of Digit: MuJoCo's round-off is 2.5e-11 where the conditioning is small."""
+    load, written = sources.load, tmp_path / "m.xml"
+
+    def with_error(name: str) -> Any:
+        source = load(name)
+
+        def compute_efforts(case: Any, motion: Any) -> Any:
+            history = source.compute_efforts(case, motion)
+            is_wrong = name == ENGINE and case.mechanism.model.path == written
+            return replace(history, effort=history.effort + error) if is_wrong else history
+
+        return SimpleNamespace(compute_efforts=compute_efforts)
+
+    monkeypatch.setattr(sources, "load", with_error)
+    done = convert(str(MODELS / "four_bar.xml"), written, lossless=True, seed=0)
+    row = next(row for row in done.result.rows if row.quantity == f"efforts by {ENGINE}")
+    assert (row.verdict, row.error > LIMIT) == (verdict, True), row
+    assert ("with a conditioning of" in row.note) == (verdict == "informational")
+
+
+def test_progress_counts_all_steps(tmp_path: Path) -> None:
+    steps = list(conversion_steps(str(MODELS / "four_bar.xml"), tmp_path / "m.xml", lossless=True, seed=0))
+    assert len(steps) == STEPS
+    assert [step is None for step in steps] == [True] * (STEPS - 1) + [False]
 
 
 def test_urdf_becomes_mjcf(loopcheck: Command, tmp_path: Path) -> None:

@@ -41,10 +41,13 @@ def command(target: str, out: Path, lossless: bool, loops: str, seed: int, forma
       loopcheck convert leg.xml leg.urdf --loops constraint
       loopcheck convert leg.usda leg.sdf
     """
-    from loopcheck.validation.converting import convert
+    from loopcheck.validation.converting import STEPS, conversion_steps, finished
+    from loopcheck.validation.execution.progress import display
     from loopcheck.validation.report.terminal import show, table
 
-    done = convert(target, out, lossless=lossless, seed=seed, loops=loops)
+    steps = conversion_steps(target, out, lossless=lossless, seed=seed, loops=loops)
+    with display() as progress:
+        done = finished(progress.track(steps, total=STEPS, description=f"convert {Path(target).name}"))
     if format == "json":
         click.echo(done.proof_file.read_text(encoding="utf-8").rstrip())
         return done.result.status
