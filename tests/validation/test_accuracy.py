@@ -176,10 +176,9 @@ def test_the_mass_that_alone_reaches_the_limit_is_named(beam: tuple[Case, Log]) 
     plain = prescribe(upright)
     own = Lagrange().compute_efforts(upright, plain).effort
     assert not requirement(upright.mechanism, plain, own).decisive
-    for body, found in zip(
-        upright.mechanism.bodies, accuracy._mass_sensitivities(upright.mechanism, plain), strict=True
-    ):
-        without = replace(upright, mechanism=upright.mechanism.with_mass(body.name, 0.0))
+    sensitivities = accuracy._mass_sensitivities(upright.mechanism, plain)
+    for one, found in zip(upright.mechanism.bodies, sensitivities, strict=True):
+        without = replace(upright, mechanism=upright.mechanism.with_mass(one.name, 0.0))
         expected = np.abs(Lagrange().compute_efforts(without, plain).effort - own).max(axis=0)
         np.testing.assert_allclose(found, expected, rtol=0.02)
 

@@ -16,7 +16,7 @@ import loopcheck
 from loopcheck import acted_effort, engines, judge
 from loopcheck.engines.mujoco.acted_effort import integration_state
 from loopcheck.robots.errors import HarnessError
-from loopcheck.validation.comparison.logs import INTERNAL_LOAD
+from loopcheck.validation.comparison.limits import INTERNAL_LOAD
 from loopcheck.validation.studies.judge import library
 from loopcheck.validation.studies.judge.library import Judgement
 from tests import planar_four_bar
