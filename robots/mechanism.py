@@ -503,7 +503,7 @@ def _stacked(mechanism: Mechanism) -> Stacked:
         armature=np.repeat([joint.armature for joint in joints], repeats),
         damping=np.repeat([joint.damping for joint in joints], repeats),
         structure=(tuple(body.parent for body in bodies), tuple((joint.kind, joint.body) for joint in joints)),
-        ends=(ends, np.array(points).reshape(2, -1, 3), (ends != WORLD)[..., None]),
+        ends=(ends, np.array(points).reshape(2, -1, 3), (ends != WORLD).reshape(2, -1, 1)),
         longest_link=_longest_link(mechanism),
     )
 

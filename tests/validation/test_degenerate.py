@@ -30,7 +30,7 @@ def in_one_process() -> Iterator[None]:
     """No process is started, which would take seconds."""
     with in_this_process() as patch:
         for module in ("comparison.targets", "new_robot"):
-            patch.setattr(f"loopcheck.validation.{module}.want_readable", lambda *_: None)
+            patch.setattr(f"loopcheck.validation.{module}.want_readable", lambda *_, **__: None)
         yield
 
 

@@ -1,6 +1,7 @@
 """Stored results depend on the content of every file of a model, of a motion and of a log, whatever the study is."""
 
 import ast
+import pickle
 import shutil
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -17,12 +18,12 @@ from loopcheck.robots.errors import HarnessError, MechanismError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.model_file import ModelFile, files_of
-from loopcheck.robots.robot import Case
+from loopcheck.robots.robot import Case, load, representative_case
 from loopcheck.validation.comparison import targets
 from loopcheck.validation.comparison.evaluate import prescribe_or_error
 from loopcheck.validation.comparison.logs import LogOptions
 from loopcheck.validation.comparison.targets import case_of
-from loopcheck.validation.execution.journal import Task, journal_in, keys
+from loopcheck.validation.execution.journal import Task, digest_of, journal_in, keys
 from loopcheck.validation.execution.progress import NoDisplay
 from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool, Workers, worker_pool
 from loopcheck.validation.studies.atlas.tuning import tuned_cost
@@ -61,7 +62,13 @@ WITHOUT_FILES = {
 @pytest.fixture(autouse=True)
 def without_probe(monkeypatch: pytest.MonkeyPatch) -> None:
     """No process is started to read models first."""
-    monkeypatch.setattr(targets, "want_readable", lambda *_: None)
+    monkeypatch.setattr(targets, "want_readable", lambda *_, **__: None)
+
+
+@pytest.mark.parametrize("robot", ["3prr", "6x6r", "andrews", "four_bar"])
+def test_the_key_of_a_mechanism_is_the_same_in_every_process(robot: str) -> None:
+    mechanism = representative_case(load(robot)).mechanism
+    assert digest_of(pickle.loads(pickle.dumps(mechanism))) == digest_of(mechanism)
 
 
 class Collecting(NamedTuple):
