@@ -26,7 +26,7 @@ from loopcheck.validation.studies.tune.certificate import (
 )
 from loopcheck.validation.studies.tune.judged_run import JudgedRun
 from loopcheck.validation.studies.tune.purposes import OWN
-from loopcheck.validation.studies.tune.verify import VerifiedCertificate, _sections
+from loopcheck.validation.studies.tune.verify import VerifiedCertificate, _sections, _summary
 from tests.validation.conftest import Command
 from tests.validation.test_stale_results import motion_file
 
@@ -109,6 +109,8 @@ def test_an_error_with_its_floor_above_the_accuracy_fails(accuracy: float, inclu
 def test_a_claim_above_its_own_accuracy_fails() -> None:
     inflated = replace(FOUND, error=1.05 * FOUND.error)
     result = verdicts(Claim.from_run(inflated), accuracy=5.02e-4)
+    *_, row = verifier(certificate(accuracy=5.02e-4))._of_claim(Claim.from_run(inflated).model_dump(), FOUND)
+    assert row["note"] == "error and floor together exceed the accuracy"
     assert result.pop("accuracy") == "disagree"
     assert set(result.values()) == {"agree"}
 
@@ -251,6 +253,30 @@ def test_other_files_are_no_certificates(content: Any, reason: str, tmp_path: Pa
     path.write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(OutputError, match=f"must be a certificate of loopcheck: .*({reason})"):
         read_certificate(path)
+
+
+def test_an_intact_certificate_has_no_note_and_the_first_schema_has_its_own() -> None:
+    edited = certificate().model_copy(update={"accuracy": 1.0})
+    old = certificate(schema=FIRST_SCHEMA)
+    rows = [next(iter(verifier(of)._identity())) for of in (certificate(), old, edited)]
+    assert [(row["found"], row["note"]) for row in rows] == [
+        ("as written", ""),
+        ("as written", "schema 1: the maker chose the random motions"),
+        ("edited", "its checksum does not match: an entry has been edited"),
+    ]
+
+
+def test_a_missing_certificate_is_named(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match=r"none\.json: must be a certificate of loopcheck: No such file"):
+        read_certificate(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(("verdict", "shown"), [("agree", {"own: error"}), ("disagree", {"own: rms"})])
+def test_the_terminal_shows_failed_claims_or_the_errors(verdict: str, shown: set[str]) -> None:
+    blank = {"unit": "-", "certified": "1", "found": "1", "note": ""}
+    rows = [{"claim": "own: error", "verdict": "agree", **blank}, {"claim": "own: rms", "verdict": verdict, **blank}]
+    found: Any = next(iter(_summary(pd.DataFrame(rows), {"model": "robot.xml", "badge": "badge"})))
+    assert {row[0] for row in found.rows} == shown
 
 
 def test_unchecked_entries_are_named_as_such() -> None:
