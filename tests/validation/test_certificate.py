@@ -23,6 +23,7 @@ from loopcheck.validation.studies.tune.certificate import (
     checksum,
     hashes,
     read_certificate,
+    settings_in,
 )
 from loopcheck.validation.studies.tune.judged_run import JudgedRun
 from loopcheck.validation.studies.tune.purposes import OWN
@@ -259,11 +260,17 @@ def test_an_intact_certificate_has_no_note_and_the_first_schema_has_its_own() ->
     edited = certificate().model_copy(update={"accuracy": 1.0})
     old = certificate(schema=FIRST_SCHEMA)
     rows = [next(iter(verifier(of)._identity())) for of in (certificate(), old, edited)]
+    assert {row["claim"] for row in rows} == {"certificate"}
     assert [(row["found"], row["note"]) for row in rows] == [
         ("as written", ""),
         ("as written", "schema 1: the maker chose the random motions"),
         ("edited", "its checksum does not match: an entry has been edited"),
     ]
+
+
+def test_a_setting_that_the_file_lacks_differs() -> None:
+    own = {"timestep": "0.001", "solref": "0.02 1"}
+    assert settings_in(own, {"timestep": "0.001", "erp": "0.2", "solref": "0.02"}) == {"erp": "0.2"}
 
 
 def test_a_missing_certificate_is_named(tmp_path: Path) -> None:
