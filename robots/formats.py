@@ -42,7 +42,7 @@ def format_of(path: Path) -> ModelFormat | None:
     return next((form for form in FORMATS if form.matches(path)), None)
 
 
-def want_readable(path: Path) -> None:
+def want_model_suffix(path: Path) -> None:
     """Refuse a file that is no model, by its suffix.
 
     Raises:

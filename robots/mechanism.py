@@ -341,6 +341,7 @@ class Mechanism:
     joints_of: tuple[tuple[int, ...], ...] = field(init=False, repr=False)
     """Indices of the joints of each body, in the order of their action."""
     stacked: Stacked = field(init=False, repr=False, compare=False)
+    """Constants of bodies and joints in arrays, derived once."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gravity", frozen(self.gravity, (3,), name="gravity"))

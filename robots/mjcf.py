@@ -12,7 +12,7 @@ import numpy as np
 
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError
-from loopcheck.robots.formats import format_of, want_readable
+from loopcheck.robots.formats import format_of, want_model_suffix
 from loopcheck.robots.mechanism import (
     DOFS,
     POSITIONS,
@@ -73,7 +73,7 @@ def load_spec(model: ModelFile) -> Any:
         if form is not None:
             spec = form.spec(model.path)
         else:
-            want_readable(model.path)
+            want_model_suffix(model.path)
             with in_one_line(model.path):
                 spec = mujoco.MjSpec.from_file(str(model.path))
     model.want_unchanged()

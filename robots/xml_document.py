@@ -93,16 +93,10 @@ def read_xml(path: Path, root: str, format: str) -> XmlDocument:
     if element.tag != root:
         raise MechanismError(f"{path}: the root element of {format} must be <{root}>, got <{element.tag}>")
     for part in element.iter():
-        found = (
-            f"<{part.tag}>" if part.tag.startswith("xacro:") else next(filter(_is_macro, part.attrib.values()), None)
-        )
-        if found is not None:
+        macros = [f"<{part.tag}>"] if part.tag.startswith("xacro:") else [x for x in part.attrib.values() if "${" in x]
+        if macros:
             raise MechanismError(
-                f"{path}:{lines[part]}: xacro must be expanded, got {found}. Run: xacro {path.name} > "
+                f"{path}:{lines[part]}: xacro must be expanded, got {macros[0]}. Run: xacro {path.name} > "
                 f"expanded{path.suffix}"
             )
     return XmlDocument(path, element, lines)
-
-
-def _is_macro(value: str) -> bool:
-    return "${" in value
