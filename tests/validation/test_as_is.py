@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -338,11 +339,23 @@ FRICTION = 3.0
 
 
 @pytest.mark.slow
-def test_a_few_samples_see_a_start_as_long_as_all_do() -> None:
+def test_a_few_samples_see_a_start_as_long_as_all_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """The two runs are held against each other step by step: a line between samples far apart is no run."""
     case = case_of(load("3prr").folder / "3prr.xml")
     as_it_is = run(case, prescribe(case))
-    few, every = settled(case.mechanism, as_it_is, most=150), settled(case.mechanism, as_it_is)
+    counts = []
+
+    def counted(of: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        found = of(*args, **options)
+        counts.append(len(found.effort))
+        return found
+
+    with monkeypatch.context() as patch:
+        for name in ("evaluate", "residual_efforts"):
+            patch.setattr(judging, name, partial(counted, getattr(judging, name)))
+        few = settled(case.mechanism, as_it_is, most=150)
+    assert max(counts) <= 2 * 150  # on both sides of each sample
+    every = settled(case.mechanism, as_it_is)
     assert (few.reason, every.reason) == ("", "")
     assert few.window == pytest.approx(every.window, abs=as_it_is.log.t[-1] / 2 / 100)
     np.testing.assert_allclose(few.largest, every.largest, rtol=0.05)
