@@ -28,11 +28,25 @@ Command: TypeAlias = Callable[..., tuple[int, str, str]]
 """Takes command-line arguments; returns exit status, stdout and stderr."""
 
 
+IMPORTED_LATE = (
+    "scipy.optimize",
+    "scipy.interpolate",
+    "scipy.integrate",
+    "scipy.spatial.transform",
+    "jinja2",
+    "tabulate",
+    "pyarrow.parquet",
+    "matplotlib.figure",
+    "mpl_toolkits.mplot3d",
+)
+"""Modules that a worker imports when a task needs them; hundreds of workers of the tests would do so."""
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _forking() -> None:
     """The process that workers are forked from, for all tests of this one; it has imported what draws, too."""
     of_mutants = ["tests.mutation_config"] if "MUTANT_UNDER_TEST" in os.environ else []
-    worker_context([*PRELOAD, REPORT, DRAWING, *of_mutants])
+    worker_context([*PRELOAD, REPORT, DRAWING, *IMPORTED_LATE, *of_mutants])
 
 
 @pytest.fixture

@@ -19,9 +19,13 @@ WRITTEN = """
 import numpy as np
 JOINTS, LEGS = {joints!r}, {legs!r}
 
+def cross(a, b):
+    (a0, a1, a2), (b0, b1, b2) = a, b
+    return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])
+
 def turned(v, axis, angle):
     axis = np.asarray(axis)
-    return v * np.cos(angle) + np.cross(axis, v) * np.sin(angle) + axis * (axis @ v) * (1 - np.cos(angle))
+    return v * np.cos(angle) + cross(axis, v) * np.sin(angle) + axis * (axis @ v) * (1 - np.cos(angle))
 
 def leg(x, anchor, axis, pin, end, length):
     p = np.asarray(end)
@@ -30,7 +34,7 @@ def leg(x, anchor, axis, pin, end, length):
     r, away = np.asarray(pin) - anchor, p - np.asarray(anchor)
     f = lambda y: np.sum((away - turned(r, axis, y)) ** 2) - length ** 2
     y = 0.0
-    for _ in range(30):
+    for _ in range(8):
         y -= f(y) * 1e-6 / (f(y + 5e-7) - f(y - 5e-7))
     return y, p, away, turned(r, axis, y)
 
@@ -44,9 +48,9 @@ def exact(x):
             u = np.asarray(u)
             for (b, w), before in zip(JOINTS[:k][::-1], x[:k][::-1]):
                 u = turned(u, w, before)
-            columns.append(np.cross(u, p - np.asarray(a)) @ d)
+            columns.append(cross(u, p - np.asarray(a)) @ d)
         y.append(angle)
-        T.append(np.array(columns) / (d @ np.cross(axis, r)))
+        T.append(np.array(columns) / (d @ cross(axis, r)))
     return np.array(y), np.array(T)
 
 def right(x, xd, tau):
