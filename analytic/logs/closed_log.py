@@ -1,7 +1,7 @@
 """A log seen as motion of a mechanism: its columns put in the order of the robot, filtered, and put on the closures."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -125,7 +125,8 @@ def closed_log(mechanism: Mechanism, log: Log, guess: Array, alike: ClosedLog | 
 
     Args:
         guess: Joint positions near those at the first time [m or rad], shape (nq,); logged joints replace them.
-        alike: A log of all joints along the same motion or more of it, already searched for singularities.
+        alike: A log of the same columns along the same motion or, with all joints, more of it; already searched for
+            singularities.
 
     Raises:
         NotFoundError: If a joint or an actuator of the log is unknown; the message lists the valid names.
@@ -144,7 +145,7 @@ def closed_log(mechanism: Mechanism, log: Log, guess: Array, alike: ClosedLog | 
             raise NotFoundError(f"joint of {mechanism.model.path.name} in log '{log.name}'", name, [*names, *tendons])
     if set(names) <= set(log.joints):
         return _full(mechanism, log, effort, alike)
-    return _of_drives(mechanism, log, effort, guess)
+    return _of_drives(mechanism, log, effort, guess, alike)
 
 
 def as_motion(mechanism: Mechanism, t: Times, states: States) -> Motion:
@@ -234,8 +235,10 @@ def _suspected_units(mechanism: Mechanism, q: Array) -> str:
     return ""
 
 
-def _of_drives(mechanism: Mechanism, log: Log, effort: Array, guess: Array) -> ClosedLog:
+def _of_drives(mechanism: Mechanism, log: Log, effort: Array, guess: Array, alike: ClosedLog | None) -> ClosedLog:
     """A log of the drives, and perhaps of a few more joints, which do not count."""
+    if alike is not None:
+        return replace(alike, log=log, effort=effort, effort_error=log.error_of("effort")[_places(mechanism, log)])
     from scipy.interpolate import CubicSpline
 
     drives = mechanism.drives

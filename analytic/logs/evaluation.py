@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from loopcheck.analytic.batch import inverse_dynamics
+from loopcheck.analytic.batch.inverse import FEWEST
 from loopcheck.analytic.batch.trace import trace
 from loopcheck.analytic.dynamics.noc import needed_efforts
 from loopcheck.analytic.kinematics.redundancy import moving_part
@@ -86,9 +87,9 @@ def efforts_of_states(mechanism: Mechanism, states: States) -> EffortSeries:
 
 
 def slopes(closed: ClosedLog, states: States) -> Slopes:
-    """Derivatives of the residual efforts in some states: exact, or by differences where they are not traced."""
+    """Derivatives of the residual efforts: exact, or by differences of few states or where they are not traced."""
     try:
-        motion = _by_equations(closed, states)
+        motion = (_by_equations if len(states.q) >= FEWEST else _by_differences)(closed, states)
     except (MechanismError, SingularityError, LoopClosureError):
         motion = _by_differences(closed, states)
     return Slopes(motion=motion, effort=moving_projector(closed, states))

@@ -189,4 +189,6 @@ def test_derivatives_along_columns_equal_differences(prr: Case, prr_motion: Moti
         np.testing.assert_allclose(
             exact[:, :, order], differences[:, :, order], rtol=0, atol=1e-6 * np.abs(exact[:, :, order]).max()
         )
-    np.testing.assert_array_equal(slopes(closed, states).motion, exact)
+    np.testing.assert_array_equal(slopes(closed, states).motion, differences)
+    many = states.rows(np.repeat(np.arange(4), 16))
+    np.testing.assert_array_equal(slopes(closed, many).motion, np.repeat(exact, 16, axis=0))

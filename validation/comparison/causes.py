@@ -41,7 +41,7 @@ def with_causes(judged: JudgedLog, case: Case, asked: LogOptions) -> JudgedLog:
     closed = closed_log(case.mechanism, judged.log, case.guess)
     residual = residual_efforts(closed, judged.residuals[0].effort_time, start=asked.start)
     limit = asked.accuracy * judged.required[0].divisor
-    conversions = dict(_conversions(judged, case, asked))
+    conversions = dict(_conversions(judged, case, asked, closed))
     doubts = judged.doubts
     if any(conversions.values()):
         doubts = tuple(doubt for doubt in doubts if not doubt.startswith(("velocities", "accelerations")))
@@ -52,13 +52,14 @@ def _found(judged: JudgedLog, asked: LogOptions) -> list[str]:
     return [one.verdict for one in verdicts(judged, asked.accuracy, asked.internal_load)]
 
 
-def _conversions(judged: JudgedLog, case: Case, asked: LogOptions) -> Iterator[tuple[str, bool]]:
+def _conversions(judged: JudgedLog, case: Case, asked: LogOptions, closed: ClosedLog) -> Iterator[tuple[str, bool]]:
     """Conversions that make the log agree, a phrase each, and whether they make its velocities right too."""
     whole = replace(judged.log, qd=judged.log.qd if judged.unused_velocities is None else judged.unused_velocities)
     of_whole = _converted(judged, whole, case.mechanism)
     for (option, converted), (_, given) in zip(_converted(judged, judged.log, case.mechanism), of_whole, strict=True):
+        moves_alike = all(np.array_equal(getattr(converted, name), getattr(judged.log, name)) for name in ("t", "q"))
         try:
-            found = _found(judge_log(case, converted, start=asked.start), asked)
+            found = _found(judge_log(case, converted, start=asked.start, alike=closed if moves_alike else None), asked)
         except HarnessError:  # in other units the motion may leave the workspace
             continue
         if "agree" in found and "disagree" not in found:

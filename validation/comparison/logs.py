@@ -111,13 +111,16 @@ class JudgedLog:
         return f"{sources.LOG}/{self.log.name}"
 
 
-def judge_log(case: Case, log: Log, *, start: float = -np.inf, fitted: Sequence[str] = ()) -> JudgedLog:
+def judge_log(
+    case: Case, log: Log, *, start: float = -np.inf, fitted: Sequence[str] = (), alike: ClosedLog | None = None
+) -> JudgedLog:
     """Residual efforts of a log; runs in a worker process.
 
     Args:
         case: Robot and configuration, and the mode of the assembly if the log contains the drives only.
         start: Samples before this time are ignored [s].
         fitted: Parameters fitted to the residual, as in `LogOptions`; the remaining residual is judged.
+        alike: A closed log with the same motion.
 
     Raises:
         HarnessError: If the log does not fit the robot, or is too short.
@@ -133,7 +136,7 @@ def judge_log(case: Case, log: Log, *, start: float = -np.inf, fitted: Sequence[
         unused = log.qd
         log, doubts = replace(log, qd=None), (*doubts, "velocities are not used")
     try:
-        closed = closed_log(case.mechanism, log, case.guess)
+        closed = closed_log(case.mechanism, log, case.guess, alike)
         residuals = sorted(_residuals(closed, start), key=size_of)
         lags = [half_step_lag(closed, residual) for residual in residuals]
         fits = [fit(closed, residual, fitted) for residual in residuals] if fitted else []
