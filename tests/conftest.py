@@ -1,5 +1,6 @@
 """Options and fixtures of all tests."""
 
+import gc
 import os
 import tomllib
 from collections.abc import Callable
@@ -49,6 +50,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if cache is not None:
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache.mkdir("jax")))
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
+
+
+def pytest_collection_finish() -> None:
+    """Search rarely for cycles of objects, and never among those of the collection: equations make millions."""
+    gc.set_threshold(100_000, 50, 50)
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
