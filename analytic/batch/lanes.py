@@ -46,7 +46,7 @@ class Equations:
             drive: Motion of the drives [m or rad, per s, per s²], each of shape (nt, drives).
             records: To be filled in, with a guess [m or rad, N or N m, -], shape (nt, columns).
         """
-        self.track(self.tolerance, Drive(*(x[None] for x in drive)), records[None])
+        self.track(self.tolerance, Drive(*[x[None] for x in drive]), records[None])
 
     @np.errstate(all="ignore")  # a lane that is lost may hold anything
     def follow_in_lanes(self, drive: Drive, records: Array, span: int) -> None:

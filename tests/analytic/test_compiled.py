@@ -139,6 +139,15 @@ def test_a_tape_of_too_many_values_stays_in_numpy(
     assert inverse.inverse_dynamics(prr.mechanism, drive, prr_motion.q[0], evaluator="llvm").plain == 0
 
 
+def test_the_address_of_any_array_is_that_of_its_first_number() -> None:
+    """Also of a part, with gaps, read-only, and empty."""
+    x = np.arange(12.0).reshape(3, 4)
+    frozen = x.copy()
+    frozen.setflags(write=False)
+    for array in (x, x[1:], x[:, 1:], x[None, ::2], frozen, np.zeros((3, 0))):
+        assert compiled._address(array) == array.__array_interface__["data"][0]
+
+
 def _called(function: Any, x: Array) -> Array:
     """Efforts by a function of a position for each lane, shape (lanes, efforts)."""
     columns = 3 if len(x) > 1 else 1
