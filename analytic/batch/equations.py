@@ -6,9 +6,10 @@ are in the axes of each body, in which its inertia and most arms and joint axes 
 5.3); a body is followed at its origin.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -30,6 +31,10 @@ from loopcheck.robots.mechanism import (
 ZERO = np.zeros(3, dtype=object)
 EXACT = 1e-15
 """Entries of rotations and unit axes this near 0 or ±1 are meant to be it [-]."""
+HALVINGS = 3
+"""Halvings of half an angle of at most π [-]: sin² of the result is at most 0.038."""
+ARCSINE = [math.comb(2 * k, k) / 4**k / (2 * k + 1) for k in range(10)]
+"""Coefficients of arcsin(s)/s as a series in s² [-]; the next adds less than 1e-16."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,8 +295,32 @@ def joint_efforts(mechanism: Mechanism, q: AnyArray, qd: AnyArray, qdd: AnyArray
     for joint, columns, dofs in zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True):
         tau[dofs] = joint.armature * qdd[dofs] + joint.damping * qd[dofs]
         if joint.stiffness:
-            tau[dofs] = tau[dofs] + joint.stiffness * (q[columns] - joint.spring_reference)
+            tau[dofs] = tau[dofs] + joint.stiffness * _displacement(joint, q[columns])
     return tau
+
+
+def _displacement(joint: Joint, x: AnyArray) -> AnyArray:
+    """Displacement of a joint from the rest position of its spring; see `kinematics.tree.joint_stretch`, (dofs,)."""
+    rest = joint.spring_reference
+    if joint.kind in ("hinge", "slide"):
+        return x - rest
+    return np.concatenate([x[:-4] - rest[:-4], _rotation_vector(rest[-4:], x[-4:])])
+
+
+def _rotation_vector(start: AnyArray, end: AnyArray) -> AnyArray:
+    """The shortest rotation from an orientation to another, axis times angle [rad], shape (3,).
+
+    With φ half the angle and s = sin φ/8, it is φ/sin φ = (arcsin s)/s / (cos φ/2 cos φ/4 cos φ/8) with a series in s²:
+    smooth at the rest position, where an arctangent over a sine is 0/0.
+    """
+    start, end = start / np.linalg.norm(start), end / np.sqrt(end @ end)
+    axis = start[0] * end[1:] - end[0] * start[1:] - cross(start[1:], end[1:])
+    cosine: Any = start @ end
+    cosines = [abs(cosine)]
+    for _ in range(HALVINGS):
+        cosines.append(np.sqrt(0.5 * cosines[-1] + 0.5))
+    sign = cosine / cosines[0]
+    return axis * (2.0 * sign / math.prod(cosines[1:]) * _horner(ARCSINE, 0.5 - 0.5 * cosines[-2]))
 
 
 def spring_efforts(mechanism: Mechanism, bodies: list[Link], q: AnyArray, qd: AnyArray, qdd: AnyArray) -> AnyArray:
@@ -490,11 +519,16 @@ def _offset(mechanism: Mechanism, q: AnyArray, coordinate: Coordinate) -> Scalar
 
 
 def _polynomial(mechanism: Mechanism, q: AnyArray, closure: CoordinateClosure, *, order: int) -> Scalar:
-    """The polynomial of a closure, or its first or second derivative, by Horner's rule."""
+    """The polynomial of a closure, or its first or second derivative."""
     if closure.leader is None:
         return float(closure.coefficients[0]) if order == 0 else 0.0
     x = _offset(mechanism, q, closure.leader)
+    return _horner(np.polynomial.Polynomial(closure.coefficients).deriv(order).coef, x)
+
+
+def _horner(coefficients: Iterable[float], x: Scalar) -> Scalar:
+    """A polynomial, its coefficients in ascending order."""
     value: Scalar = 0.0
-    for coefficient in reversed(np.polynomial.Polynomial(closure.coefficients).deriv(order).coef):
+    for coefficient in reversed([*coefficients]):
         value = value * x + float(coefficient)
     return value

@@ -6,7 +6,6 @@ from typing import Any
 
 from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.mechanism import (
-    DOFS,
     Actuator,
     Body,
     ConnectClosure,
@@ -62,14 +61,6 @@ def _unknown(mechanism: Mechanism) -> Iterator[str]:
             for field in fields(part)
             if field.name not in known_fields and not _is_default(field, getattr(part, field.name))
         )
-    yield from _not_written_down(mechanism)
-
-
-def _not_written_down(mechanism: Mechanism) -> Iterator[str]:
-    """Values of supported fields without terms in the traced equations."""
-    for joint in mechanism.joints:
-        if joint.kind not in DOFS or (joint.stiffness and joint.kind not in ("hinge", "slide")):
-            yield f"the joint '{joint.name}' ({joint.kind} with a spring)"
 
 
 def _is_default(field: Any, value: object) -> bool:

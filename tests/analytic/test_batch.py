@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
-from loopcheck.analytic.batch import elimination, inverse_dynamics
+from loopcheck.analytic.batch import elimination, equations, inverse_dynamics
 from loopcheck.analytic.batch.expressions import Graph, Scalar, Symbol, value_of
 from loopcheck.analytic.batch.interpreter import outputs
 from loopcheck.analytic.batch.inverse import FEWEST
@@ -249,6 +250,20 @@ def test_symbols_compute_what_numbers_do() -> None:
         np.testing.assert_allclose(found, np.broadcast_to(value, 7), rtol=1e-14)
         if isinstance(out, Symbol):
             assert out.value == pytest.approx(np.broadcast_to(value, 7)[0], rel=1e-14)
+
+
+def test_rotation_vectors_equal_those_by_arctangents() -> None:
+    """Angles from zero to half a turn about any axis, to quaternions of any length and sign."""
+    rng, angles = np.random.default_rng(2), np.concatenate([[0.0], np.logspace(-17, 0, 500) * 0.9999 * np.pi])
+    start, axes, sizes = rng.normal(size=4), rng.normal(size=(501, 3)), rng.normal(size=501)
+    axes /= np.linalg.norm(axes, axis=1)[:, None]
+    vectors = angles[:, None] * axes
+    turned = Rotation.from_quat(start, scalar_first=True) * Rotation.from_rotvec(vectors)
+    end = sizes[:, None] * turned.as_quat(scalar_first=True)
+    graph = Graph()
+    found = equations._rotation_vector(start, np.array([graph.input(x) for x in end[0]], dtype=object))
+    values = outputs(assemble_tape(graph, list(found)), end.T).T
+    np.testing.assert_allclose(values, vectors, rtol=0, atol=4e-15)
 
 
 @pytest.mark.parametrize("evaluator", ["auto", "plain"])
