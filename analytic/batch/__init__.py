@@ -11,7 +11,21 @@ For few samples at a time, trace once at a closed pose with `loopcheck.analytic.
 pass the result: `inverse_dynamics(mechanism, drive, guess, traced=traced, evaluator="llvm")`.
 """
 
-from loopcheck.analytic.batch.accelerations import ForwardBatch, forward_dynamics, trace_forward
+from loopcheck.analytic.batch.accelerations import (
+    ForwardBatch,
+    HybridBatch,
+    forward_dynamics,
+    hybrid_dynamics,
+    trace_forward,
+)
 from loopcheck.analytic.batch.inverse import Batch, inverse_dynamics
 
-__all__ = ["Batch", "ForwardBatch", "forward_dynamics", "inverse_dynamics", "trace_forward"]
+__all__ = [
+    "Batch",
+    "ForwardBatch",
+    "HybridBatch",
+    "forward_dynamics",
+    "hybrid_dynamics",
+    "inverse_dynamics",
+    "trace_forward",
+]

@@ -1,14 +1,16 @@
-"""Closed-loop forward dynamics of many states at once, with derivatives: accelerations from efforts."""
+"""Closed-loop forward and hybrid dynamics of many states at once, with derivatives."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from loopcheck.analytic.batch.derivatives import Evaluation, of_accelerations, want_blocks
+from loopcheck.analytic.batch.derivatives import Evaluation, of_accelerations, of_states, want_blocks
+from loopcheck.analytic.batch.gradient import BLOCKS as OF_EFFORTS
 from loopcheck.analytic.batch.gradient import Gradient, gradient
 from loopcheck.analytic.batch.inverse import runs_compiled
-from loopcheck.analytic.batch.support import want_known
+from loopcheck.analytic.batch.plain import misfits
+from loopcheck.analytic.batch.support import want_drives_of_joints, want_known
 from loopcheck.analytic.batch.trace import shape_of
 from loopcheck.analytic.kinematics.redundancy import independent_dofs_at
 from loopcheck.analytic.kinematics.state import State
@@ -41,10 +43,32 @@ class ForwardBatch:
     """Requested derivatives of these forces, as `derivatives`, shape (nt, nv, n or na) or (nt, nv, bodies, 10)."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HybridBatch:
+    """Efforts of a batch of states, and accelerations of the dofs that nothing drives."""
+
+    effort: Array
+    """Efforts of the actuators, of least norm [N or N m], shape (nt, na)."""
+    qdd: Array
+    """Accelerations of all dofs [m/s² or rad/s²], shape (nt, nv)."""
+    independent: tuple[int, ...]
+    """Dofs taken as independent coordinates, n in number."""
+    undriven: tuple[int, ...]
+    """Those of them that no drive moves, m in number."""
+    derivatives: Mapping[str, Array]
+    """Requested derivatives of the efforts, with the loops closed: `q` and `qd` along the positions and velocities of
+    the independent dofs, shape (nt, na, n); `qdd` along the accelerations of those with a drive, shape (nt, na, n − m);
+    `parameters` along the inertial parameters of `Batch.derivatives`, shape (nt, na, bodies, 10). Each holds the other
+    positions and velocities of the independent dofs, and the other accelerations of the drives. The accelerations of
+    the undriven dofs follow."""
+    undriven_derivatives: Mapping[str, Array]
+    """The same derivatives of the accelerations of the undriven dofs, with m rows."""
+
+
 def trace_forward(
     mechanism: Mechanism, q: JointPositions, *, parameters: bool = False, loops: bool = False
 ) -> Gradient:
-    """Trace the forward dynamics of a mechanism, once for many calls of `forward_dynamics`.
+    """Trace the forward dynamics of a mechanism, once for many calls of `forward_dynamics` or `hybrid_dynamics`.
 
     Args:
         q: A pose with closed loops [m or rad], shape (nq,).
@@ -92,11 +116,7 @@ def forward_dynamics(  # noqa: PLR0913
         MechanismError: If the mechanism has an element that is not traced.
     """
     want_blocks(derivatives, BLOCKS)
-    arrays = {"q": (q, mechanism.nq), "qd": (qd, mechanism.nv), "effort": (effort, mechanism.na)}
-    for name, (x, width) in arrays.items():
-        if x.shape != (len(q), width) or not len(q) or not np.isfinite(x).all():
-            raise ShapeError(f"{name}: must have finite numbers and shape ({max(len(q), 1)}, {width}), got {x.shape}")
-    _want_closed(mechanism, q, qd)
+    _want_states(mechanism, q, qd, effort=(effort, mechanism.na))
     traced = traced or trace_forward(mechanism, q[0], parameters="parameters" in derivatives, loops=loops)
     if loops:
         want_blocks(["loops"], [*traced.blocks])
@@ -112,8 +132,72 @@ def forward_dynamics(  # noqa: PLR0913
     )
 
 
-def _want_closed(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> None:
-    """Raise if loops or their rates are open."""
+def hybrid_dynamics(  # noqa: PLR0913
+    mechanism: Mechanism,
+    q: PositionSeries,
+    qd: VelocitySeries,
+    qdd: Array,
+    *,
+    traced: Gradient | None = None,
+    evaluator: str = "auto",
+    derivatives: Collection[str] = (),
+) -> HybridBatch:
+    """Efforts of a robot with prescribed accelerations of its drives, also with dofs that nothing drives.
+
+    The accelerations of these dofs follow from the dynamics (hybrid dynamics, Featherstone 2008, section 9.2). Their
+    positions and velocities are part of the state, which the motion of the drives does not determine.
+
+    Args:
+        q: Positions of all joints, loops closed [m or rad], shape (nt, nq).
+        qd: Velocities of all dofs that keep them closed [m/s or rad/s], shape (nt, nv).
+        qdd: Accelerations of `Mechanism.drives` [m/s² or rad/s²], shape (nt, drives).
+        traced: Result of `trace_forward`, if it exists already.
+        evaluator: `numpy` or `llvm`; `auto` compiles as soon as all calls with a `traced` have taken as long.
+        derivatives: Any of `q`, `qd`, `qdd` and `parameters`, see `HybridBatch.derivatives`.
+
+    Raises:
+        ShapeError: If an array has the wrong shape or a number that is not finite.
+        NotFoundError: If a derivative is unknown.
+        LoopClosureError: If the loops or their rates are open, or accelerations of redundant drives contradict the
+            others; `time` is the number of the sample.
+        SingularityError: If a sample is near a singularity, or a drive nearly follows from others there; `time` is its
+            number.
+        MechanismError: If the mechanism has an element that is not traced, or the drive of a tendon.
+    """
+    want_blocks(derivatives, OF_EFFORTS)
+    want_drives_of_joints(mechanism)
+    _want_states(mechanism, q, qd, qdd=(qdd, len(mechanism.drives)))
+    traced = traced or trace_forward(mechanism, q[0], parameters="parameters" in derivatives)
+    want_blocks(derivatives, [name for name in OF_EFFORTS if name != "parameters" or name in traced.blocks])
+    independent, drives = traced.shape.independent, traced.shape.driven
+    driven = [k for k, dof in enumerate(independent) if dof in drives]
+    changes = np.zeros((len(q), len(independent)))
+    changes[:, driven] = qdd[:, [drives.index(independent[k]) for k in driven]]
+    evaluation = Evaluation(traced, q, is_compiled=runs_compiled(traced, len(q), evaluator))
+    effort, of_dofs, of_efforts, of_undriven = of_states(evaluation, qd[:, independent], changes, driven)
+    for error in misfits(mechanism, "accelerations", qdd, of_dofs[:, drives], np.arange(len(q))):
+        raise error
+    wanted = [name for name in OF_EFFORTS if name in derivatives]
+    return HybridBatch(
+        effort=effort,
+        qdd=of_dofs,
+        independent=tuple(independent),
+        undriven=tuple(np.delete(independent, driven).tolist()),
+        derivatives={name: of_efforts[name] for name in wanted},
+        undriven_derivatives={name: of_undriven[name] for name in wanted},
+    )
+
+
+def _want_states(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries, **others: tuple[Array, int]) -> None:
+    """Raise if loops or their rates are open, or if an array has the wrong number of columns.
+
+    Args:
+        others: Further arrays [any unit], shape (nt, columns), with their number of columns.
+    """
+    arrays = {"q": (q, mechanism.nq), "qd": (qd, mechanism.nv), **others}
+    for name, (x, width) in arrays.items():
+        if x.shape != (len(q), width) or not len(q) or not np.isfinite(x).all():
+            raise ShapeError(f"{name}: must have finite numbers and shape ({max(len(q), 1)}, {width}), got {x.shape}")
     state = State(mechanism=mechanism, q=q, qd=qd)
     rates = (state.Phi @ qd[..., None])[..., 0] / (1 + np.abs(qd).max(axis=1, initial=0.0))[:, None]
     for name, gaps in (("loops", state.gap), ("rates of the loops", rates)):

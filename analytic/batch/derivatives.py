@@ -4,6 +4,7 @@ The equations of motion are G(q, q̇, q̈, τ) = f − Aᵀ τ = 0, A = S L the 
 dynamics follow from the derivatives of G with the other quantities held.
 """
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
@@ -13,7 +14,7 @@ from loopcheck.analytic.batch import compiled
 from loopcheck.analytic.batch.gradient import BLOCKS, CONSTANTS, Gradient, gradient
 from loopcheck.analytic.batch.interpreter import outputs
 from loopcheck.analytic.batch.trace import shape_of
-from loopcheck.analytic.kinematics.closures import closure_jacobian_at
+from loopcheck.analytic.kinematics.closures import RANK_TOLERANCE, closure_jacobian_at
 from loopcheck.analytic.kinematics.continuation import conditioning
 from loopcheck.robots.arrays import AnyArray, Array, EffortSeries, PositionSeries
 from loopcheck.robots.errors import NotFoundError, SingularityError
@@ -50,18 +51,21 @@ class Evaluation:
         self._parts: list[tuple[Gradient, AnyArray]] = []
         self._run = compiled.load_map(_job(traced)) if is_compiled else None
 
-    def __call__(self, rates: Array, changes: Array, *acting: Array) -> dict[str, Array]:
+    def __call__(self, rates: Array, changes: Array, effort: EffortSeries, y: Array | None = None) -> dict[str, Array]:
         """Outputs of the tape.
 
         Args:
             rates: Velocities of the independent dofs [m/s or rad/s], shape (nt, n).
             changes: Accelerations of the independent dofs [m/s² or rad/s²], shape (nt, n).
-            acting: Efforts τ of `Gradient.actuators` (nt, m) and y (nt, n) [any unit], if there are such actuators.
+            effort: Efforts, used of `Gradient.actuators` alone.
+            y: Velocities of the independent dofs in `Gradient.blocks` [any unit], shape (nt, n); zero by default.
 
         Raises:
             SingularityError: If a sample is too near to a singularity; `time` is its number.
         """
-        inputs = [self.q, rates, changes, *(acting if self.traced.actuators else ())]
+        inputs = [self.q, rates, changes]
+        if self.traced.actuators:
+            inputs += [effort[:, self.traced.actuators], np.zeros_like(rates) if y is None else y]
         values = self._run(inputs) if self._run else _interpreted(self.traced, inputs)
         if not self._parts:
             self._parts = [(self.traced, np.arange(len(self.q))), *self._again(values)]
@@ -132,22 +136,102 @@ def of_efforts(evaluation: Evaluation, rates: Array, changes: Array, effort: Eff
         `q`, `qd`, `qdd` of shape (nt, na, n); `parameters` of shape (nt, na, bodies, 10) if they are traced.
     """
     traced = evaluation.traced
-    mechanism, n = traced.shape.mechanism, len(traced.shape.independent)
-    acting = effort[:, traced.actuators]
-    found = evaluation(rates, changes, acting, np.zeros_like(rates))
+    found = evaluation(rates, changes, effort)
     blocks = _blocks(traced, found)
     if traced.is_direct:
         return blocks
-    A, W2 = _actuator_rates(traced, found), np.diag(mechanism.effort_scales**2)
-    normal = A.swapaxes(1, 2) @ W2 @ A
-    P = W2 @ A @ np.linalg.inv(normal)
+    return _of_least_norm(evaluation, found, (rates, changes, effort), blocks, range(rates.shape[1]))
+
+
+def _of_least_norm(
+    evaluation: Evaluation,
+    found: Mapping[str, Array],
+    state: tuple[Array, Array, EffortSeries],
+    blocks: Mapping[str, Array],
+    driven: Sequence[int],
+) -> Mapping[str, Array]:
+    """Derivatives of efforts of least norm from those of the forces on driven coordinates.
+
+    Args:
+        found: Outputs at the state.
+        state: Velocities and accelerations of the independent dofs, and efforts, see `of_efforts`.
+        blocks: Derivatives of the forces with the efforts held [any unit], shape (nt, r, ...).
+        driven: Numbers of the r driven dofs among the independent dofs.
+    """
+    traced, (rates, changes, effort) = evaluation.traced, state
+    A, P = _least_norm(traced, found, driven)
     of_efforts = {name: _matrix(P @ _flat(block), block) for name, block in blocks.items()}
     if traced.actuators:
-        y: Array = np.linalg.inv(normal) @ A.swapaxes(1, 2) @ effort[..., None]
-        mixed = evaluation(rates, changes, acting, y[..., 0])["mixed"].reshape(len(y), -1, n)
+        W2, y = np.diag(traced.shape.mechanism.effort_scales**2), np.zeros_like(rates)
+        y[:, driven] = _solved(A.swapaxes(1, 2) @ W2 @ A, A.swapaxes(1, 2) @ effort[..., None])[..., 0]
+        mixed = evaluation(rates, changes, effort, y)["mixed"]
         internal = W2 - P @ A.swapaxes(1, 2) @ W2
-        of_efforts["q"] += internal[..., list(traced.actuators)] @ mixed
+        of_efforts["q"] += internal[..., list(traced.actuators)] @ mixed.reshape(len(y), -1, rates.shape[1])
     return of_efforts
+
+
+def _least_norm(traced: Gradient, found: Mapping[str, Array], driven: Sequence[int]) -> tuple[Array, Array]:
+    """Rates A of the actuators per driven velocity, and efforts of least norm per force, both of shape (nt, na, r)."""
+    A, W2 = _actuator_rates(traced, found) @ traced.directions.T, np.diag(traced.shape.mechanism.effort_scales**2)
+    A = A[..., driven]
+    return A, W2 @ A @ np.linalg.inv(A.swapaxes(1, 2) @ W2 @ A)
+
+
+def of_states(
+    evaluation: Evaluation, rates: Array, changes: Array, driven: Sequence[int]
+) -> tuple[EffortSeries, Array, Mapping[str, Array], Mapping[str, Array]]:
+    """Efforts, and accelerations of undriven coordinates u, on which no force remains, with derivatives.
+
+    From 0 = dfᵤ + Mᵤᵤ dq̈ᵤ follow the accelerations, and from them the forces on the driven coordinates, dfₐ + Mₐᵤ dq̈ᵤ.
+
+    Args:
+        rates: Velocities of the independent dofs [m/s or rad/s], shape (nt, n).
+        changes: Prescribed accelerations of the independent dofs, zero for undriven [m/s² or rad/s²], shape (nt, n).
+        driven: Numbers of the r driven dofs among the independent dofs.
+
+    Returns:
+        Efforts of least norm; accelerations of all dofs [m/s² or rad/s²], shape (nt, nv); derivatives of the efforts
+        `q`, `qd` (nt, na, n), `qdd` (nt, na, r) and, if traced, `parameters` (nt, na, bodies, 10); the same of the
+        accelerations of the undriven dofs, with n − r rows.
+
+    Raises:
+        SingularityError: If the undriven dofs move an actuator; `time` is the number of the sample.
+    """
+    traced, undriven = evaluation.traced, np.delete(range(rates.shape[1]), driven)
+    found = evaluation(rates, changes, np.zeros((len(rates), traced.shape.mechanism.na)))
+    _want_unmoved(traced, _actuator_rates(traced, found)[..., undriven])
+    M = _blocks(traced, found)["qdd"]
+    M_uu, M_au = M[:, undriven][..., undriven], M[:, driven][..., undriven]
+    changes = changes.copy()
+    changes[:, undriven] = -_solved(M_uu, found["force"][:, undriven, None])[..., 0]
+    force = found["force"][:, driven] + (M_au @ changes[:, undriven, None])[..., 0]
+    _, P = _least_norm(traced, found, driven)
+    effort = (P @ force[..., None])[..., 0]
+    found = evaluation(rates, changes, effort)
+    blocks = _blocks(traced, found)
+    blocks["qdd"] = blocks["qdd"][..., driven]
+    free = {name: -_solved(M_uu, _flat(block)[:, undriven]) for name, block in blocks.items()}
+    held = {name: block[:, driven] + _matrix(M_au @ free[name], block) for name, block in blocks.items()}
+    of_efforts = _of_least_norm(evaluation, found, (rates, changes, effort), held, driven)
+    of_undriven = {name: _matrix(free[name], block) for name, block in blocks.items()}
+    return effort, found["accelerations"], of_efforts, of_undriven
+
+
+def _want_unmoved(traced: Gradient, A: Array) -> None:
+    """Raise if actuators move with undriven dofs: then their drives are not among the independent dofs.
+
+    Args:
+        A: Rates of the actuators per velocity of the undriven dofs [-], shape (nt, na, m).
+    """
+    mechanism = traced.shape.mechanism
+    rates = np.abs(A).max(axis=2, initial=0.0) / np.linalg.norm(mechanism.selection, axis=1)
+    for sample, k in np.argwhere(rates > RANK_TOLERANCE):
+        raise SingularityError(
+            f"{mechanism.model.path}: each drive must be independent of the others or follow from them in all poses, "
+            f"but '{mechanism.actuators[k].name}' nearly follows at sample {sample}. Keep away from the singularity",
+            time=float(sample),
+            singular_value=float("nan"),
+        )
 
 
 def of_accelerations(
@@ -165,14 +249,13 @@ def of_accelerations(
         (nt, nv, bodies, 10).
     """
     traced = evaluation.traced
-    mechanism, independent, y = traced.shape.mechanism, traced.shape.independent, np.zeros_like(rates)
-    acting = effort[:, traced.actuators]
-    found = evaluation(rates, np.zeros_like(rates), acting, y)
+    mechanism, independent = traced.shape.mechanism, traced.shape.independent
+    found = evaluation(rates, np.zeros_like(rates), effort)
     M = _blocks(traced, found)["qdd"]
     others = np.delete(np.arange(mechanism.na), traced.actuators)  # on independent dofs
     direct = effort[:, others] @ mechanism.selection[others][:, independent] @ traced.directions.T
     changes: Array = -_solved(M, (found["force"] - direct)[..., None])[..., 0]
-    found = evaluation(rates, changes, acting, y)
+    found = evaluation(rates, changes, effort)
     blocks = dict(_blocks(traced, found))
     del blocks["qdd"]
     blocks["effort"] = -traced.directions @ _actuator_rates(traced, found).swapaxes(1, 2)
@@ -211,7 +294,7 @@ def _solved(A: Array, B: Array) -> Array:
 
 
 def _flat(block: Array) -> Array:
-    return block.reshape(*block.shape[:2], -1)
+    return block.reshape(*block.shape[:2], math.prod(block.shape[2:]))
 
 
 def _matrix(flat: Array, block: Array) -> Array:

@@ -45,9 +45,9 @@ class Gradient:
     """Actuators on dependent dofs or tendons."""
     tape: Tape
     blocks: dict[str, slice]
-    """Outputs: `guard` (1), `force` (n), `q`, `qd`, `qdd` (n n each), `rates` A = S L of `actuators` (n each), `mixed`
-    d(A y)/dq of the same (n each); if wanted, `parameters` (10 n bodies), `accelerations` of all dofs (nv), `loops`,
-    forces on the tree less those of `actuators` (nv), `loops_q`, `loops_qd`, `loops_qdd` (nv n each), and with
+    """Outputs: `guard` (1), `q`, `qd`, `qdd` (n n each), `rates` A = S L of `actuators` (n each), `mixed` d(A y)/dq of
+    the same (n each); if wanted, `parameters` (10 n bodies), `accelerations` of all dofs (nv) with the `force` (n),
+    `loops`, forces on the tree less those of `actuators` (nv), `loops_q`, `loops_qd`, `loops_qdd` (nv n each), and with
     `parameters` also `loops_parameters` (10 nv bodies)."""
     conditioning: float
     """Of Φᵘ at the pose of the trace, see `trace.conditioning_at` [-]."""
@@ -89,7 +89,6 @@ def gradient(shape: Shape, wanted: Collection[str]) -> Gradient:
     multipliers = state.factors.solve_transposed(list(tau[shape.dependent]), len(state.rows))
     along_y = _closed(shape, state, y) if actuators else q
     outputs: dict[str, list[Scalar]] = {"guard": [_guard(state)]}
-    outputs["force"] = [sum((t * s for t, s in zip(tau, direction, strict=True)), 0.0) for direction in moved]
     blocks = [sweep.forces(direction, multipliers) for direction in moved]
     outputs |= {name: [x for block in blocks for x in block[k]] for k, name in enumerate(BLOCKS[:3])}
     weights = [_weights(shape, state, k) for k in actuators]
@@ -100,6 +99,7 @@ def gradient(shape: Shape, wanted: Collection[str]) -> Gradient:
     ]
     outputs["mixed"] = [x for w in weights for x in sweep.closures(along_y, w)]
     if "accelerations" in wanted:
+        outputs["force"] = [sum((t * s for t, s in zip(tau, direction, strict=True)), 0.0) for direction in moved]
         outputs["accelerations"] = list(motion.qdd)
     units: Iterable[AnyArray] = np.eye(mechanism.nv, dtype=object) if "loops" in wanted else ()
     if "parameters" in wanted:

@@ -90,8 +90,8 @@ def inverse_dynamics(
         LoopClosureError: If loops cannot be closed; `time` is the number of the sample.
         SingularityError: If the path meets a singularity or leaves the workspace, or, for derivatives, comes near a
             singularity; `time` is the number of the sample.
-        MechanismError: If the actuators do not determine the motion, or derivatives are requested of a mechanism with
-            an element that is not traced.
+        MechanismError: If the actuators do not determine the motion (see `accelerations.hybrid_dynamics`), or
+            derivatives are requested of a mechanism with an element that is not traced.
     """
     want_blocks(derivatives, BLOCKS)
     columns = columns_of(mechanism) if traced is None else traced.columns
@@ -131,9 +131,10 @@ def _differentiated(
     dofs = [mechanism.dof_slices[j].start for j in joints]
     places = [dofs.index(dof) for dof in shape.independent]
     evaluation = Evaluation(slopes, q, is_compiled=runs_compiled(slopes, len(q), evaluator))
-    found = of_efforts(evaluation, drive.qd[:, places], drive.qdd[:, places], effort)
     if places == list(range(len(joints))):
+        found = of_efforts(evaluation, drive.qd, drive.qdd, effort)
         return {name: found[name] for name in BLOCKS if name in wanted}
+    found = of_efforts(evaluation, drive.qd[:, places], drive.qdd[:, places], effort)
     return {
         name: found[name] if name == "parameters" else _of_drives(found[name], places, len(joints)) for name in wanted
     }
@@ -292,7 +293,7 @@ def _size(mechanism: Mechanism) -> float:
 def _arrays(columns: Columns, drive: Drive, guess: Array) -> tuple[Drive, Array]:
     """Drives and guess as arrays of the right shape."""
     try:
-        q, qd, qdd, guess = (np.ascontiguousarray(x, dtype=np.float64) for x in (*drive, guess))
+        q, qd, qdd, guess = [np.ascontiguousarray(x, dtype=np.float64) for x in (*drive, guess)]
     except (TypeError, ValueError) as error:
         raise ShapeError(f"drives and guess must be arrays of numbers: {error}") from error
     nt, nq = len(q), columns.q.stop

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from loopcheck.analytic.batch.support import UNDRIVEN
 from loopcheck.analytic.dynamics.noc import noc_model
 from loopcheck.analytic.kinematics.closures import RANK_TOLERANCE
 from loopcheck.analytic.kinematics.continuation import (
@@ -99,7 +100,7 @@ def misfit(mechanism: Mechanism, q: Array, guess: JointPositions, sample: int) -
     if residual > CLOSED:
         return None
     driven = mechanism.values_of(mechanism.drives, pose)
-    return next(_misfits(mechanism, "positions", q[None], driven, np.array([sample])), None)
+    return next(misfits(mechanism, "positions", q[None], driven, np.array([sample])), None)
 
 
 def _want_fitting(mechanism: Mechanism, q: PositionSeries, drive: Drive, samples: AnyArray) -> None:
@@ -115,14 +116,21 @@ def _want_fitting(mechanism: Mechanism, q: PositionSeries, drive: Drive, samples
     rates = _tracer_of(mechanism, drive.q, places).rates(q, Drive(*(x[:, places] for x in drive)))
     W_T = mechanism.rates_of(mechanism.drives).T
     for name, given, rate in zip(("velocities", "accelerations"), drive[1:], rates, strict=True):
-        for error in _misfits(mechanism, name, given, rate @ W_T, samples):
+        for error in misfits(mechanism, name, given, rate @ W_T, samples):
             raise error
 
 
-def _misfits(
+def misfits(
     mechanism: Mechanism, name: str, given: Array, consistent: Array, samples: AnyArray
 ) -> Iterator[LoopClosureError]:
-    """Mask of the drives (nt, drives) away from the positions given by the independent drives."""
+    """The error of each redundant drive out of place.
+
+    Args:
+        name: Of the quantity.
+        given: Quantity of all drives [any unit], shape (nt, drives).
+        consistent: The same as the independent drives determine it [any unit], shape (nt, drives).
+        samples: Numbers of the samples [-], shape (nt,).
+    """
     error = np.abs(given - consistent) / (1 + np.abs(given))
     for k, drive in np.argwhere(error > CLOSED):
         yield LoopClosureError(
@@ -239,8 +247,7 @@ def want_driven(tracer: Tracer, q: Array) -> None:
         MechanismError: Names the file.
     """
     if tracer.undriven(q):
-        path = tracer.mechanism.model.path
-        raise MechanismError(f"{path}: every degree of freedom must have an actuator for a batch computation")
+        raise MechanismError(f"{tracer.mechanism.model.path}: {UNDRIVEN}")
 
 
 def plain_efforts(mechanism: Mechanism, q: PositionSeries, drive: Drive, samples: AnyArray) -> EffortSeries:

@@ -35,6 +35,12 @@ KNOWN: Mapping[type, str] = {
 }
 """Fields that the traced equations use, or that no source uses."""
 
+UNDRIVEN = (
+    "every degree of freedom must have an actuator, so that the drives determine the motion. See `hybrid_dynamics` for "
+    "states with other degrees of freedom"
+)
+"""Refusal of undriven dofs."""
+
 
 def want_known(mechanism: Mechanism) -> None:
     """Raise if a mechanism has an element that the traced equations lack.
@@ -46,6 +52,19 @@ def want_known(mechanism: Mechanism) -> None:
     """
     for what in _unknown(mechanism):
         raise MechanismError(f"{mechanism.model.path}: the traced equations do not support {what}")
+
+
+def want_drives_of_joints(mechanism: Mechanism) -> None:
+    """Raise if a drive moves a tendon.
+
+    Raises:
+        MechanismError: Names the drive.
+    """
+    for drive in mechanism.drives:
+        if not drive.is_joint:
+            raise MechanismError(
+                f"{mechanism.model.path}: the traced equations do not support the drive of tendon '{drive.name}'"
+            )
 
 
 def _unknown(mechanism: Mechanism) -> Iterator[str]:

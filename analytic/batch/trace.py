@@ -20,7 +20,7 @@ from loopcheck.analytic.batch.equations import (
     tree_efforts,
 )
 from loopcheck.analytic.batch.expressions import Graph, Scalar, Symbol, largest, smallest
-from loopcheck.analytic.batch.support import want_known
+from loopcheck.analytic.batch.support import UNDRIVEN, want_drives_of_joints, want_known
 from loopcheck.analytic.batch.tape import Tape, assemble_tape
 from loopcheck.analytic.batch.tracking import Columns, columns_of
 from loopcheck.analytic.kinematics.closures import closure_jacobian_at
@@ -62,15 +62,9 @@ def trace(mechanism: Mechanism, q: JointPositions) -> Trace:
         SingularityError: If the pose is singular.
     """
     want_known(mechanism)
-    for drive in mechanism.drives:
-        if not drive.is_joint:
-            raise MechanismError(
-                f"{mechanism.model.path}: the traced equations do not support the drive of tendon '{drive.name}'"
-            )
+    want_drives_of_joints(mechanism)
     if undriven_dofs(mechanism, q):
-        raise MechanismError(
-            f"{mechanism.model.path}: every degree of freedom must have an actuator for the traced equations"
-        )
+        raise MechanismError(f"{mechanism.model.path}: {UNDRIVEN}")
     independent = [mechanism.dof_slices[drive.joints[0]].start for drive in independent_drives(mechanism, q)]
     shape = shape_of(mechanism, q, independent)
     return Trace(

@@ -12,8 +12,8 @@ from loopcheck.analytic.batch import derivatives, forward_dynamics, inverse, inv
 from loopcheck.analytic.batch.gradient import CONSTANTS, Gradient
 from loopcheck.analytic.batch.trace import Shape, shape_of, trace
 from loopcheck.analytic.dynamics.forward import accelerations_by_noc, dependent_velocities
-from loopcheck.analytic.dynamics.lagrange import lengths
-from loopcheck.analytic.dynamics.noc import needed_efforts, tree_model
+from loopcheck.analytic.dynamics.lagrange import Lagrange, lengths
+from loopcheck.analytic.dynamics.noc import Noc, needed_efforts, tree_model
 from loopcheck.analytic.kinematics.closures import closure_jacobian_at
 from loopcheck.analytic.kinematics.continuation import close, conditioning
 from loopcheck.analytic.kinematics.state import State
@@ -35,6 +35,8 @@ from tests.fifty_digits import slopes
 
 ROUND_OFF = 1e-12
 """Error relative to the largest derivative of its block [-], where the conditioning exceeds 0.03."""
+SAME = 1e-13
+"""Error of efforts by the same equations in another order, relative to the peak [-]."""
 STEP = 1e-6
 """Step of differences in double precision [any unit]."""
 NEEDS_LLVM = pytest.mark.skipif(
@@ -90,6 +92,34 @@ def test_equal_50_digit_differences_with_gears(prr: Case, prr_motion: Motion) ->
     rows = slice(0, 3)
     drive = Drive(*(x[rows, ::-1] for x in prr_motion.law(prr_motion.t)))
     _agrees(replace(prr.mechanism, actuators=actuators), prr_motion.q[rows], drive)
+
+
+@pytest.mark.parametrize("sign", [0, -1], ids=["away from rest", "at rest, the quaternion negated"])
+@pytest.mark.parametrize(("kind", "seed"), [("ball", 16), ("free", 22)])
+def test_equal_50_digit_differences_with_springs_of_turns_in_space(
+    kind: str, seed: int, sign: int, tmp_path: Path, model_case: CaseMaker
+) -> None:
+    """Also the efforts, by both analytic sources; at rest, the angle over its sine is 0/0."""
+    rng, path, floating = np.random.default_rng(seed), tmp_path / "chain.xml", kind == "free"
+    assert closed_chains.closed_chain(
+        closed_chains.Shape(planar=False, loops=2 + floating, floating=floating), rng, path
+    )
+    case = model_case(path)
+    (k,) = (k for k, joint in enumerate(case.mechanism.joints) if joint.kind == kind)
+    rest = case.guess[case.mechanism.q_slices[k]] * [*[1] * 3 * floating, *[sign] * 4]
+    rest = rest if sign else rng.normal(size=rest.shape)
+    joint = replace(case.mechanism.joints[k], stiffness=90.0, spring_reference=rest, damping=3.0, armature=0.2)
+    joints = (*case.mechanism.joints[:k], joint, *case.mechanism.joints[k + 1 :])
+    case = replace(case, mechanism=replace(case.mechanism, joints=joints))
+    motion, rates = states(case, rng), case.mechanism.rates_of(case.mechanism.drives).T
+    drive = Drive(case.mechanism.values_of(case.mechanism.drives, motion.q), motion.qd @ rates, motion.qdd @ rates)
+    traced = trace(case.mechanism, motion.q[0])
+    batch = inverse_dynamics(case.mechanism, drive, motion.q, traced=traced, evaluator="numpy")
+    assert batch.plain == 0
+    for source in (Noc(), Lagrange()):
+        wanted = source.compute_efforts(case, motion).effort  # with motors on joints that loops lock
+        np.testing.assert_allclose(batch.effort, wanted, rtol=0, atol=SAME * np.abs(wanted).max())
+    _agrees(case.mechanism, motion.q[-1:], Drive(*(x[-1:] for x in drive)))
 
 
 @pytest.mark.slow
@@ -241,9 +271,7 @@ def test_forward_equals_differences_of_noc(zoo_name: str, zoo_case: Case, zoo_mo
     if zoo_name == "six_legs":
         pytest.skip("long")
     mechanism, rows = zoo_case.mechanism, slice(0, 12, 4)
-    if zoo_name in UNDRIVEN:  # springs of ball and free joints are not traced
-        joints = tuple(replace(joint, stiffness=0.0) for joint in mechanism.joints)
-        mechanism = replace(mechanism, joints=joints)
+    if zoo_name in UNDRIVEN:
         assert mechanism.na < len(trace_forward(mechanism, zoo_motion.q[0]).shape.independent)
     _forward_agrees(mechanism, zoo_motion.q[rows], zoo_motion.qd[rows])
 
