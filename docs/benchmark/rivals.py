@@ -57,7 +57,7 @@ efforts.generate("efforts.c", {"casadi_real": "V", "with_header": False})
 print(ca.__version__)
 """
 """Program that generates C from a tape; rules in the order of `expressions.Op`."""
-DRIVER = """
+VECTORS = """
 #include <cmath>
 struct V {
     typedef double T __attribute__((vector_size(8 * LANES)));
@@ -79,6 +79,9 @@ static inline V cos(V a) { V y; for (int i = 0; i < LANES; i++) y.x[i] = std::co
 static inline V sqrt(V a) { V y; for (int i = 0; i < LANES; i++) y.x[i] = std::sqrt(a.x[i]); return y; }
 static inline V fabs(V a) { V y; for (int i = 0; i < LANES; i++) y.x[i] = std::fabs(a.x[i]); return y; }
 static inline V square(V a) { return a.x * a.x; }
+"""
+"""Numbers of several samples."""
+PATH = """
 #include "generated.h"
 
 extern "C" void run(const double *weights, const double *drive, const double *starts, double *effort, long groups)
@@ -120,6 +123,113 @@ extern "C" void run(const double *weights, const double *drive, const double *st
 }
 """
 """Path tracking around the generated code: extrapolation and Newton steps, without the checks of loopcheck."""
+BY_HAND = """
+static const double A[3][2] = {{0, 0}, {1, 0}, {0.5, 0.8660254037844386}};
+static const double E[3][2] = {{1, 0}, {-0.5, 0.8660254037844386}, {-0.5, -0.8660254037844386}};
+static const double B[3][2] = {{-0.15, 0}, {0.075, -0.12990381056766578}, {0.075, 0.12990381056766578}};
+static const double L = 0.3, SLIDER = 0.1372, LINK = 0.5201, PLATFORM = 1.4195, I_LINK = 6.06e-4, I_PLATFORM = 5.076e-3;
+struct Solver {  // the inverse of a matrix of three rows, by cross products of its rows
+    V x[3], y[3], z[3];
+    Solver(const V *u, const V *v, const V *w)
+    {
+        for (int i = 0; i < 3; i++) {
+            const int j = (i + 1) % 3, k = (i + 2) % 3;
+            x[i] = v[j] * w[k] - w[j] * v[k], y[i] = w[j] * u[k] - u[j] * w[k], z[i] = u[j] * v[k] - v[j] * u[k];
+        }
+        const V over = 1.0 / (u[0] * x[0] + v[0] * y[0] + w[0] * z[0]);
+        for (int i = 0; i < 3; i++)
+            x[i] = x[i] * over, y[i] = y[i] * over, z[i] = z[i] * over;
+    }
+    void solve(const V *b, V *a) const
+    {
+        a[0] = x[0] * b[0] + x[1] * b[1] + x[2] * b[2];
+        a[1] = y[0] * b[0] + y[1] * b[1] + y[2] * b[2];
+        a[2] = z[0] * b[0] + z[1] * b[1] + z[2] * b[2];
+    }
+    void transposed(const V *b, V *a) const
+    {
+        for (int i = 0; i < 3; i++)
+            a[i] = x[i] * b[0] + y[i] * b[1] + z[i] * b[2];
+    }
+};
+static inline void arms(const V *pose, const V *q, V *rx, V *ry, V *dx, V *dy)
+{
+    const V c = cos(pose[2]), s = sin(pose[2]);
+    for (int i = 0; i < 3; i++) {
+        rx[i] = c * B[i][0] - s * B[i][1], ry[i] = s * B[i][0] + c * B[i][1];
+        dx[i] = pose[0] + rx[i] - q[i] * E[i][0] - A[i][0], dy[i] = pose[1] + ry[i] - q[i] * E[i][1] - A[i][1];
+    }
+}
+extern "C" void run(
+    const double *weights, const double *gravity, const double *drive, const double *starts, double *effort, long groups)
+{
+    const double gx = gravity[0], gy = gravity[1];
+    for (long g = 0; g < groups; g++) {
+        V past[4][3];
+        for (int c = 0; c < 3; c++)
+            for (int i = 0; i < LANES; i++)
+                for (int k = 0; k < 4; k++)
+                    past[k][c].x[i] = starts[(g * LANES + i) * 3 + c];
+        for (long s = 0; s < SPAN; s++) {
+            const double *w = weights + 4 * (s < 4 ? s : 4);
+            V p[3], x[9], rx[3], ry[3], dx[3], dy[3], turn[3], b[3], step[3], rate[3], a[3], tau[3];
+            for (int c = 0; c < 3; c++)
+                p[c] = w[0] * past[0][c] + w[1] * past[1][c] + w[2] * past[2][c] + w[3] * past[3][c];
+            for (int c = 0; c < 9; c++)
+                for (int i = 0; i < LANES; i++)
+                    x[c].x[i] = drive[((g * LANES + i) * SPAN + s) * 9 + c];
+            const V *q = x, *qd = x + 3, *qdd = x + 6;
+            for (int k = 0; k < (s < 4 ? 6 : STEPS); k++) {
+                arms(p, q, rx, ry, dx, dy);
+                for (int i = 0; i < 3; i++)
+                    turn[i] = rx[i] * dy[i] - ry[i] * dx[i], b[i] = 0.5 * (L * L - dx[i] * dx[i] - dy[i] * dy[i]);
+                Solver(dx, dy, turn).solve(b, step);
+                for (int c = 0; c < 3; c++)
+                    p[c] += step[c];
+            }
+            arms(p, q, rx, ry, dx, dy);
+            for (int i = 0; i < 3; i++) {
+                turn[i] = rx[i] * dy[i] - ry[i] * dx[i];
+                b[i] = qd[i] * (E[i][0] * dx[i] + E[i][1] * dy[i]);
+            }
+            const Solver J(dx, dy, turn);
+            J.solve(b, rate);
+            const V w2 = rate[2] * rate[2];
+            V ax[3], ay[3];
+            for (int i = 0; i < 3; i++) {
+                const V vx = rate[0] - rate[2] * ry[i] - qd[i] * E[i][0];
+                const V vy = rate[1] + rate[2] * rx[i] - qd[i] * E[i][1];
+                ax[i] = qdd[i] * E[i][0] + w2 * rx[i], ay[i] = qdd[i] * E[i][1] + w2 * ry[i];
+                b[i] = ax[i] * dx[i] + ay[i] * dy[i] - vx * vx - vy * vy;
+            }
+            J.solve(b, a);
+            // platform: m (a - g) and I alpha equal the sum of the forces at its joints; a link passes on what its own
+            // inertia leaves, a part across it by moments about its slider, and a tension along it
+            V f[3] = {PLATFORM * (a[0] - gx), PLATFORM * (a[1] - gy), I_PLATFORM * a[2]}, fx[3], fy[3], cx[3], cy[3];
+            for (int i = 0; i < 3; i++) {
+                const V bx = a[0] - a[2] * ry[i] - w2 * rx[i], by = a[1] + a[2] * rx[i] - w2 * ry[i];
+                const V sx = qdd[i] * E[i][0], sy = qdd[i] * E[i][1];
+                cx[i] = LINK * (0.5 * (bx + sx) - gx), cy[i] = LINK * (0.5 * (by + sy) - gy);
+                const V alpha = (dx[i] * (by - sy) - dy[i] * (bx - sx)) * (1 / (L * L));
+                const V across = (0.5 * (dx[i] * cy[i] - dy[i] * cx[i]) + I_LINK * alpha) * (1 / (L * L));
+                fx[i] = -across * dy[i], fy[i] = across * dx[i];
+                f[0] += fx[i], f[1] += fy[i], f[2] += rx[i] * fy[i] - ry[i] * fx[i];
+            }
+            J.transposed(f, tau);
+            for (int i = 0; i < 3; i++) {
+                const V px = cx[i] - fx[i] + tau[i] * dx[i], py = cy[i] - fy[i] + tau[i] * dy[i];
+                V force = SLIDER * (qdd[i] - gx * E[i][0] - gy * E[i][1]);
+                force += px * E[i][0] + py * E[i][1];
+                for (int k = 0; k < LANES; k++)
+                    effort[((g * LANES + k) * SPAN + s) * 3 + i] = force.x[k];
+            }
+            for (int c = 0; c < 3; c++)
+                past[3][c] = past[2][c], past[2][c] = past[1][c], past[1][c] = past[0][c], past[0][c] = p[c];
+        }
+    }
+}
+"""
+"""The 3-PRR by plane trigonometry: Newton's method on the pose of the platform, forces of rods on it, no checks."""
 
 
 RNEA = """
@@ -174,12 +284,8 @@ def compiled(traced: Trace, python: str, folder: Path, lanes: int) -> tuple[Call
     generate = [python, "-c", GENERATE, "tape.npz", "."]
     name = subprocess.run(generate, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
     (folder / "generated.h").write_text(_of_vectors((folder / "efforts.c").read_text()))
-    (folder / "driver.cpp").write_text(DRIVER)
     sizes = {"LANES": lanes, "NQ": nq, "ND": drives, "NA": na, "SPAN": SPAN}
-    options = ["-O3", "-march=native", "-ffast-math", "-shared", "-fPIC", *(f"-D{k}={v}" for k, v in sizes.items())]
-    library = folder / f"{mechanism.model.path.stem}{lanes}.so"  # a name is loaded once
-    subprocess.run(["g++", *options, "-o", library, "driver.cpp", "-lm"], cwd=folder, check=True)
-    run = ctypes.CDLL(str(library)).run
+    run = _loaded(VECTORS + PATH, sizes, folder, f"{mechanism.model.path.stem}{lanes}")
 
     def efforts(drive: Drive, starts: Array) -> Array:
         given, found = np.concatenate(drive, axis=1), np.empty((SAMPLES, na))
@@ -188,6 +294,36 @@ def compiled(traced: Trace, python: str, folder: Path, lanes: int) -> tuple[Call
         return found
 
     return efforts, name
+
+
+def by_hand(case: Case, drive: Drive, q: Array, folder: Path, steps: int) -> Callable[[], Array]:
+    """Efforts of the 3-PRR by plane trigonometry with some of Newton's steps.
+
+    Args:
+        q: Closed positions of all joints at the starts of the lanes [m or rad], shape (lanes, nq).
+    """
+    mechanism = case.mechanism
+    run = _loaded(VECTORS + BY_HAND, {"LANES": 8, "SPAN": SPAN, "STEPS": steps}, folder, f"by_hand{steps}")
+    names = [joint.name for joint in mechanism.joints]
+    x, link, platform = (q[:, mechanism.q_slices[names.index(name)].start] for name in ("q1", "q4", "q7"))
+    angle = link + platform
+    starts = np.stack([x + 0.3 * np.cos(link) + 0.15 * np.cos(angle), 0.3 * np.sin(link) + 0.15 * np.sin(angle), angle])
+    given, found = np.concatenate(drive, axis=1), np.empty((SAMPLES, 3))
+    arrays = [np.ascontiguousarray(x) for x in (WEIGHTS, mechanism.gravity, given, starts.T, found)]
+
+    def efforts() -> Array:
+        run(*(ctypes.c_void_p(x.ctypes.data) for x in arrays), ctypes.c_long(len(q) // 8))
+        return arrays[-1]
+
+    return efforts
+
+
+def _loaded(source: str, sizes: Mapping[str, int], folder: Path, name: str) -> Any:
+    """The function `run` of a program in C++, compiled; a library of some name is loaded once."""
+    (folder / f"{name}.cpp").write_text(source)
+    options = ["-O3", "-march=native", "-ffast-math", "-shared", "-fPIC", *(f"-D{k}={v}" for k, v in sizes.items())]
+    subprocess.run(["g++", *options, "-o", f"{name}.so", f"{name}.cpp", "-lm"], cwd=folder, check=True)
+    return ctypes.CDLL(str(folder / f"{name}.so")).run
 
 
 def _of_vectors(source: str) -> str:
@@ -280,6 +416,13 @@ def ways_of(case: Case, drive: Drive, guess: JointPositions, python: str, folder
         efforts, number = compiled(traced, python, folder, lanes)
         act, text = partial(efforts, drive, starts), f"C by g++, {lanes} lanes, starts given, no checks"
         yield Way("CasADi", number, text, act, SAMPLES, lambda act=act: error(act(), exact))
+    if mechanism.model.path.stem == "3prr":
+        for steps in (1, 2, 3):
+            act, text = (
+                by_hand(case, drive, starts, folder, steps),
+                f"C++ by hand, {steps} steps, starts given, no checks",
+            )
+            yield Way("by hand", "", text, act, SAMPLES, lambda act=act: error(act(), exact))
     motion, loop = prescribe(case), simple_loop(mechanism)
     states = loop.states(motion.q, motion.qd, motion.qdd)
     tree = np.array([pinocchio.rnea(loop.tree.model, loop.tree.data, *state) for state in states])
