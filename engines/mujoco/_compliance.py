@@ -7,7 +7,7 @@ one does not make the compliances that it starts from suit much better.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from math import inf
 from typing import TypeAlias
 
@@ -43,7 +43,26 @@ class Run:
 
 
 Simulated: TypeAlias = Callable[[float, float], Run]
-"""Simulates at a step [s] and a compliance [-], each pair once."""
+"""Simulates at a step [s] and a compliance [-]."""
+
+
+def each_once(simulated: Simulated) -> Simulated:
+    """The simulations, each pair of step and compliance run once: a diverged one keeps its error."""
+
+    @cache
+    def outcome(dt: float, compliance: float) -> Run | EngineError:
+        try:
+            return simulated(dt, compliance)
+        except EngineError as error:
+            return error
+
+    def run(dt: float, compliance: float) -> Run:
+        found = outcome(dt, compliance)
+        if isinstance(found, EngineError):
+            raise found
+        return found
+
+    return run
 
 
 @dataclass(frozen=True, slots=True)

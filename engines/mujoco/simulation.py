@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import mujoco
 
 from loopcheck.engines.mujoco._stepping import stepping
-from loopcheck.engines.mujoco.model import configure
+from loopcheck.engines.mujoco.model import configure, driven
 from loopcheck.engines.mujoco.routes.forward import OWN, at_compliance, prepared
 from loopcheck.engines.mujoco.stepper import Stepper
 from loopcheck.engines.simulation import Free, Readings
@@ -24,10 +24,12 @@ class MujocoRobot(Stepper):
 
     def __init__(self, mechanism: Mechanism, tight: bool) -> None:
         """Make its model, without actuators."""
-        model = compile_model(mechanism.model)
-        configure(model, mechanism.gravity)
         if tight:
-            model = prepared(mechanism, (), model.opt.timestep, at_compliance(OWN, min(OWN.compliances)))
+            model = driven(mechanism, ())
+            model = prepared(model, mechanism.nv, model.opt.timestep, at_compliance(OWN, min(OWN.compliances)))
+        else:
+            model = compile_model(mechanism.model)
+            configure(model, mechanism.gravity)
         model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_ACTUATION
         super().__init__(model)
         self._mechanism, self._tight = mechanism, tight

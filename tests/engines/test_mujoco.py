@@ -11,7 +11,7 @@ from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.extrapolation import value_at_zero
 from loopcheck.engines.mujoco._clock import CLOCK, add_clock, frozen_targets, moving_targets
-from loopcheck.engines.mujoco._compliance import Run, choose
+from loopcheck.engines.mujoco._compliance import Run, choose, each_once
 from loopcheck.engines.mujoco.model import driven, gearing
 from loopcheck.engines.mujoco.routes import forward
 from loopcheck.engines.mujoco.routes.forward import MujocoForward, Settings
@@ -179,6 +179,34 @@ def test_a_simulation_that_diverges_is_an_error(prr: Case, prr_motion: Motion) -
 
     with pytest.raises(EngineError, match="mujoco/forward"):
         MujocoForward().compute_efforts(prr, replace(prr_motion, law=law))
+
+
+def test_a_simulation_does_not_depend_on_the_one_before(prr: Case, prr_motion: Motion) -> None:
+    """All simulations of a route use the same memory and copies of a model."""
+    alone, after = (
+        MujocoForward(Settings(steps=steps, compliances=(1e-3,))).compute_efforts(prr, prr_motion).ladder[-1]
+        for steps in ((5e-3,), (1e-2, 5e-3))
+    )
+    np.testing.assert_array_equal(after.effort, alone.effort)
+    assert (after.closure_drift, after.tracking_error) == (alone.closure_drift, alone.tracking_error)
+
+
+def test_a_diverged_simulation_is_not_repeated() -> None:
+    run = Run(effort=np.zeros((1, 1)), closure_drift=Deviation(), tracking_error=Deviation(), wall_time=0.0)
+    calls: list[tuple[float, float]] = []
+
+    def simulated(dt: float, compliance: float) -> Run:
+        calls.append((dt, compliance))
+        if dt > 1e-3:
+            raise EngineError("diverged")
+        return run
+
+    once = each_once(simulated)
+    for _ in range(2):
+        with pytest.raises(EngineError, match="diverged"):
+            once(2e-3, 1.0)
+        assert once(1e-3, 1.0) is run
+    assert calls == [(2e-3, 1.0), (1e-3, 1.0)]
 
 
 @pytest.mark.parametrize("name", ["spinning_rod", "floating_rotors"])

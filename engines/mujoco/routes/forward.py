@@ -18,11 +18,12 @@ the smallest mismatch of their targets with internal efforts. The others follow 
 the efforts that moves the robot as it is.
 """
 
+import copy
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from math import inf
+from math import inf, isfinite
 from typing import Any, Self
 
 import mujoco
@@ -33,7 +34,7 @@ from loopcheck.engines.equations import held_drives
 from loopcheck.engines.extrapolation import relative_change, value_at_zero
 from loopcheck.engines.forward import forward_history, surviving_rungs
 from loopcheck.engines.mujoco._clock import frozen_targets, moving_targets, push
-from loopcheck.engines.mujoco._compliance import LINEAR, Choice, Run, Simulated, choose
+from loopcheck.engines.mujoco._compliance import LINEAR, Choice, Run, Simulated, choose, each_once
 from loopcheck.engines.mujoco._stepping import stepping
 from loopcheck.engines.mujoco.equations import MujocoEquations
 from loopcheck.engines.mujoco.model import (
@@ -49,7 +50,7 @@ from loopcheck.engines.mujoco.model import (
 from loopcheck.robots.arrays import AnyArray, Array
 from loopcheck.robots.efforts import Deviation, EffortHistory, Refinable, Rung, deviation_of
 from loopcheck.robots.errors import EngineError
-from loopcheck.robots.mechanism import Coordinate, CoordinateClosure, Mechanism
+from loopcheck.robots.mechanism import CoordinateClosure, Mechanism
 from loopcheck.robots.motion import Drive, Motion
 from loopcheck.robots.robot import Case
 from loopcheck.robots.size import size_in_motion
@@ -121,7 +122,8 @@ class MujocoForward(Refinable):
         drives, undriven = held_drives(MujocoEquations(case.mechanism), motion)
         finest = (FINEST_FREE if undriven else FINEST) / self.settings.division
         steps = self.settings.steps or own_steps(motion.dt, finest=finest)
-        simulated = cache(partial(self._run, case.mechanism, motion, drives))
+        robot, drive = self._driven(case.mechanism, drives), cache(partial(_drive, motion))
+        simulated = each_once(partial(self._run, robot, motion, drive))
         tried = steps if self.settings.adapts else ()
         choice = choose(self.settings.compliances, simulated, tried, size_in_motion(case.mechanism, motion))
         rung = partial(_rung, simulated, compliances=choice.compliances)
@@ -155,11 +157,48 @@ class MujocoForward(Refinable):
         finer = replace(settings, steps=steps, division=2 * settings.division, compliances=compliances)
         return type(self)(replace(finer, settled=settings.settled / 2**ORDER))  # or it would end at the same step
 
-    def _run(self, mechanism: Mechanism, motion: Motion, drives: Sequence[int], dt: float, compliance: float) -> Run:
-        steps = round((motion.t[-1] - motion.t[0]) / dt)
-        drive = motion.law(motion.t[0] + np.arange(2 * steps + 1) * dt / 2)
+    def _driven(self, mechanism: Mechanism, drives: tuple[int, ...]) -> "_Driven":
         with guarded(self.name):
-            return _simulate(mechanism, motion, drives, drive, dt, at_compliance(self.settings, compliance))
+            model = driven(mechanism, [mechanism.drives[k] for k in drives], timed=bool(drives))
+            return _Driven(
+                mechanism=mechanism,
+                drives=drives,
+                model=model,
+                data=mujoco.MjData(model),
+                efforts_of_forces=np.asarray(np.linalg.pinv(gearing(model, len(drives))), dtype=np.float64),
+            )
+
+    def _run(
+        self, robot: "_Driven", motion: Motion, drive: Callable[[float], Drive], dt: float, compliance: float
+    ) -> Run:
+        with guarded(self.name):
+            return _simulate(robot, motion, drive(dt), dt, at_compliance(self.settings, compliance))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Driven:
+    """A mechanism in MuJoCo with held drives, compiled once for all its simulations."""
+
+    mechanism: Mechanism
+    drives: tuple[int, ...]
+    """Places of the held coordinates among `Mechanism.drives`."""
+    model: Any
+    """Result of `driven`; each simulation changes a copy."""
+    data: Any
+    """Memory of the simulations, one after another; making it anew takes as long as many steps."""
+    efforts_of_forces: Array
+    """Efforts of the actuators per force of the held drives, of least norm where two share a drive [-], shape
+    (drives, na)."""
+
+
+def _drive(motion: Motion, dt: float) -> Drive:
+    """Motion of all drives at every half step of a simulation.
+
+    Args:
+        dt: Step [s].
+    """
+    steps = round((motion.t[-1] - motion.t[0]) / dt)
+    return motion.law(motion.t[0] + np.arange(2 * steps + 1) * dt / 2)
 
 
 def _rung(simulated: Simulated, dt: float, *, compliances: Sequence[float]) -> Rung:
@@ -268,14 +307,11 @@ def at_compliance(settings: Settings, compliance: float) -> Settings:
     return replace(settings, compliances=(compliance,))
 
 
-def _simulate(
-    mechanism: Mechanism, motion: Motion, drives: Sequence[int], drive: Drive, dt: float, settings: Settings
-) -> Run:
+def _simulate(robot: _Driven, motion: Motion, drive: Drive, dt: float, settings: Settings) -> Run:
     """Simulate the whole motion at a compliance and read the drives on the report grid.
 
     Args:
-        drives: Driven coordinates that get a drive.
-        drive: Motion of all of them, at every half step.
+        drive: Motion of all drives, at every half step.
         dt: Step [s].
         settings: With a single compliance.
 
@@ -283,8 +319,9 @@ def _simulate(
         EngineError: If it diverges.
     """
     start = time.perf_counter()
-    model = prepared(mechanism, tuple(mechanism.drives[k] for k in drives), dt, settings)
-    data = mujoco.MjData(model)
+    mechanism, drives = robot.mechanism, robot.drives
+    model, data = prepared(robot.model, mechanism.nv, dt, settings), robot.data
+    mujoco.mj_resetData(model, data)
     rest = mechanism.values_of(mechanism.drives, model.qpos0[None, :-1])
     data.qpos[:-1], data.qvel[:-1], data.qvel[-1] = motion.q[0], motion.qd[0], 1.0  # the clock's
     push(mechanism, model, data)
@@ -298,50 +335,54 @@ def _simulate(
     else:
         step, targets = partial(MJ_STEP[settings.integrator], model, data), frozen_targets(accelerations, feedback)
 
-    equality_data, clock = model.eq_data[model.neq - len(drives) :, :3], data.qpos[-1:]
+    equality_data, clock, q = model.eq_data[model.neq - len(drives) :, :3], data.qpos[-1:], data.qpos[:-1]
     forces, positions, every = [], [], round(motion.dt / dt)
+    layouts: dict[tuple[bytes, bytes], tuple[AnyArray, AnyArray, list[Array]]] = {}
     gaps: dict[bytes, list[Array]] = {}  # of the loops, by the equalities of their rows
-    layouts: dict[tuple[bytes, bytes], tuple[AnyArray, AnyArray]] = {}
     for k, target in enumerate(targets):
-        equality_data[:], clock[:] = target, 0.0
+        equality_data[:], clock[0] = target, 0.0
         mujoco.mj_forward(model, data)
         if k % every == 0:
             layout = (data.efc_type.tobytes(), data.efc_id.tobytes())  # rows that move nothing there are left out
             if layout not in layouts:
-                layouts[layout] = rows_of_drives(model, data, len(drives))
-            of_drives, of_loops = layouts[layout]
-            forces.append(data.efc_force[of_drives])
-            if not np.isfinite(forces[-1]).all():
+                of_drives, of_loops = rows_of_drives(model, data, len(drives))
+                of_layout = gaps.setdefault(data.efc_id[of_loops].tobytes(), [])
+                layouts[layout] = of_drives, of_loops, of_layout
+            of_drives, of_loops, of_layout = layouts[layout]
+            force = data.efc_force[of_drives]
+            if not all(map(isfinite, force.tolist())):
                 where = f"the simulation with dt = {dt:g} s diverged at {motion.t[k // every]:g} s"
                 raise EngineError(f"{MujocoForward.name}: {where}")
-            gaps.setdefault(data.efc_id[of_loops].tobytes(), []).append(data.efc_pos[of_loops])
-            positions.append(np.array(data.qpos[:-1]))
+            forces.append(force)
+            of_layout.append(data.efc_pos[of_loops])
+            positions.append(q.copy())
         if k < len(targets) - 1:
             step()
     miss = mechanism.values_of(mechanism.drives, np.array(positions)) - drive.q[:: 2 * every]
     return Run(
-        effort=np.array(forces) @ np.linalg.pinv(gearing(model, len(drives))),  # least norm where two share a drive
+        effort=np.array(forces) @ robot.efforts_of_forces,
         closure_drift=widest_of(model, gaps),
         tracking_error=deviation_of(mechanism, mechanism.drives, miss),
         wall_time=time.perf_counter() - start,
     )
 
 
-def prepared(mechanism: Mechanism, drives: tuple[Coordinate, ...], dt: float, settings: Settings) -> Any:
-    """The driven model with the settings; all its equalities are equally hard.
+def prepared(model: Any, nv: int, dt: float, settings: Settings) -> Any:
+    """A copy of a driven model with the settings; all its equalities are equally hard.
 
     Args:
-        drives: Coordinates held to a motion.
+        model: Result of `driven`.
+        nv: Number of dofs of the mechanism, without a clock.
         dt: Step [s].
         settings: With a single compliance.
     """
-    model = driven(mechanism, drives, timed=bool(drives))
+    model = copy.copy(model)
     model.opt.timestep = dt
     if settings.integrator != RUNGE_KUTTA:
         model.opt.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{settings.integrator.upper()}")
     model.opt.solver = getattr(mujoco.mjtSolver, f"mjSOL_{settings.solver.upper()}")
     model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
-    share = model.dof_M0[: mechanism.nv].sum() / model.dof_M0.sum()  # MuJoCo's tolerance is relative to the inertia
+    share = model.dof_M0[:nv].sum() / model.dof_M0.sum()  # MuJoCo's tolerance is relative to the inertia
     model.opt.tolerance, model.opt.iterations = share * settings.tolerance, settings.iterations
     model.eq_solref[:] = settings.solref
     model.eq_solimp[:] = settings.solimp
