@@ -377,9 +377,16 @@ def follow(tracer: Tracer, known: list[ClosedPose], t: Times) -> Motion:
     Raises:
         SingularityError: If the motion leaves the workspace or meets a singularity; `time` is its time.
     """
-    state = min(known, key=lambda state: abs(state.t - t[0]))
-    states = [state := tracer.advance(state, float(time)) for time in t]
-    return motion_through(tracer, np.concatenate([state.q for state in states]), t)
+    return motion_through(tracer, poses_along(tracer, min(known, key=lambda state: abs(state.t - t[0])), t), t)
+
+
+def poses_along(tracer: Tracer, start: ClosedPose, t: Times) -> PositionSeries:
+    """The closed poses at increasing times, each followed from the one before.
+
+    Raises:
+        SingularityError: If the motion leaves the workspace or meets a singularity.
+    """
+    return np.concatenate([(start := tracer.advance(start, float(time))).q for time in t])
 
 
 def motion_through(tracer: Tracer, q: PositionSeries, t: Times) -> Motion:

@@ -4,13 +4,13 @@ Every drive takes the largest swing that fits; a swing that does not fit is halv
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from loopcheck.analytic.kinematics.continuation import Tracer, conditioning
+from loopcheck.analytic.kinematics.continuation import Tracer, conditioning, poses_along
 from loopcheck.analytic.kinematics.redundancy import drive_motions, undriven_dofs
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.assembly import assemble, assembled, want_mobile
@@ -72,33 +72,49 @@ class _Search:
     undriven: bool
     """Whether the robot has unactuated motions."""
 
-    def attempts(self, scale: Array) -> Iterator[_Attempt]:
+    def attempts(self, scale: Array, ignored: Set[int]) -> Iterator[_Attempt]:
         """Result of swings of some scale: towards the sides with more room, to the others, and half to each.
 
         Args:
             scale: Fraction of the largest swing of each drive [-], shape (drives,).
+            ignored: Joints that may leave their limits.
         """
         wide, narrow = (room(self.mechanism, self.start.q, self.start.drives, side=side) for side in (1, -1))
         every_other = np.arange(len(scale)) % 2 == 1
-        yield self._attempt(scale * wide)
+        yield self._attempt(scale * wide, ignored)
         if self.undriven:
             return  # what moves undriven takes long, and to which side the drives swing matters little to it
         for to_the_other in ((every_other, ~every_other) if len(scale) > 1 else ()) + (every_other | True,):
             amplitude = np.where(to_the_other, narrow, wide)
             if (np.abs(amplitude) >= LEAST_FOR_LIMITS * np.abs(wide)).all():
-                yield self._attempt(scale * amplitude)
+                yield self._attempt(scale * amplitude, ignored)
 
-    def _attempt(self, amplitude: Array) -> _Attempt:
+    def _attempt(self, amplitude: Array, ignored: Set[int]) -> _Attempt:
         drives, span = self.start.drives, self._span(amplitude)
-        law = swing(self.mechanism, self.start.q, drives, amplitude, span=span)
+        law, t = swing(self.mechanism, self.start.q, drives, amplitude, span=span), report_grid(span, dt=self.dt)
         tracer = Tracer(mechanism=self.mechanism, law=law, drives=drives, where=self.where)
+        if self.undriven:  # their motion takes long, and decides no limit
+            beyond = self._left_by_drives(tracer, t)
+            if not ignored >= set(beyond):
+                return _Attempt(beyond=beyond)
         try:
-            motion = assembled(tracer, self.start.q, report_grid(span, dt=self.dt), is_mobile=True)
+            motion = assembled(tracer, self.start.q, t, is_mobile=True)
         except SingularityError as error:
             return _Attempt(reason=str(error))
         if remaining_conditioning(tracer, motion) < WELL_AWAY:
             return _Attempt(reason="the motion comes near a singularity")
-        return _Attempt(motion=motion, beyond=left_limits(self.mechanism, drives, motion))
+        return _Attempt(motion=motion, beyond=left_limits(self.mechanism, drives, motion.q))
+
+    def _left_by_drives(self, tracer: Tracer, t: Times) -> tuple[int, ...]:
+        """The joints that leave their limits, with unactuated dofs that move as little as possible.
+
+        None if the drives cannot be followed that way.
+        """
+        try:
+            q = poses_along(tracer, tracer.start(self.start.q, float(t[0])), t)
+        except SingularityError:
+            return ()
+        return left_limits(self.mechanism, tracer.drives, q)
 
     def _span(self, amplitude: Array) -> tuple[float, float]:
         """First and last time [s]: small swings are fast, so that not only weights and springs act."""
@@ -165,7 +181,7 @@ def _largest(search: _Search) -> Motion:
     scale, notes, count, reason = np.ones(len(start.drives)), list(start.notes), 0, ""
     while scale.max() >= LEAST_SWING:
         in_the_way: list[int] = []
-        for attempt in search.attempts(scale):
+        for attempt in search.attempts(scale, ignored):
             count += 1
             left = [j for j in attempt.beyond if j not in ignored]
             if attempt.motion is not None and not left:

@@ -14,7 +14,6 @@ from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import retract
 from loopcheck.robots.arrays import AnyArray, Array, JointPositions, PositionSeries
 from loopcheck.robots.mechanism import Coordinate, Mechanism
-from loopcheck.robots.motion import Motion
 
 TOUCHED = 1e-6
 """Distance beyond a limit up to which a joint touches it [m or rad]; as large as the tolerance of loops."""
@@ -48,15 +47,15 @@ def beyond_limits(mechanism: Mechanism, q: PositionSeries) -> list[int]:
     return [int(j) for j in np.argsort(-farthest) if farthest[j] > TOUCHED]
 
 
-def left_limits(mechanism: Mechanism, drives: Sequence[Coordinate], motion: Motion) -> tuple[int, ...]:
+def left_limits(mechanism: Mechanism, drives: Sequence[Coordinate], q: PositionSeries) -> tuple[int, ...]:
     """The joints that start inside their limits and leave them, as far as the drives decide it, the farthest first.
 
     Args:
         drives: Coordinates that move.
     """
-    inside = set(range(len(mechanism.joints))) - set(beyond_limits(mechanism, motion.q[:1]))
-    moved = joints_moved(mechanism, drives, motion.q[0])
-    return tuple(j for j in beyond_limits(mechanism, motion.q) if j in inside and moved[:, j].any())
+    inside = set(range(len(mechanism.joints))) - set(beyond_limits(mechanism, q[:1]))
+    moved = joints_moved(mechanism, drives, q[0])
+    return tuple(j for j in beyond_limits(mechanism, q) if j in inside and moved[:, j].any())
 
 
 def joints_moved(mechanism: Mechanism, drives: Sequence[Coordinate], q: JointPositions) -> AnyArray:

@@ -9,7 +9,10 @@ from loopcheck.analytic.kinematics.continuation import Tracer
 from loopcheck.analytic.motion import assembly, automatic
 from loopcheck.analytic.motion.automatic import remaining_conditioning
 from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.analytic.motion.unactuated import MovingState, integrate_unactuated
+from loopcheck.robots.arrays import Times
 from loopcheck.robots.catalogue import CATALOGUE
+from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Robot, load, make_case
 from loopcheck.validation.comparison.targets import case_of
 
@@ -63,6 +66,27 @@ def test_an_automatic_motion_keeps_inside_the_limits_of_passive_joints(tmp_path:
     assert np.abs(kept.q[:, 2]).max() < np.deg2rad(14) + 1e-6
     assert np.ptp(kept.q[:, 0]) > 0.1
     assert kept.notes == ()
+
+
+def test_a_swing_beyond_a_limit_is_refused_before_the_unactuated_dofs_move(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Their motion is integrated, for a humanoid in half a minute: of all attempts only the last needs it."""
+    robot, path = near_toggle(tmp_path), tmp_path / "toggle.xml"
+    swing = '<body pos="0 2 0"><joint name="swing"/><inertial pos=".1 0 0" mass="1" diaginertia=".1 .1 .1"/></body>'
+    text = path.read_text(encoding="utf-8").replace('name="rocker" axis', 'name="rocker" range="-14 14" axis')
+    path.write_text(text.replace("</worldbody>", f"{swing}</worldbody>"), encoding="utf-8")
+    integrated: list[object] = []
+
+    def counted(tracer: Tracer, known: list[MovingState], t: Times) -> Motion:
+        integrated.append(t)
+        return integrate_unactuated(tracer, known, t)
+
+    monkeypatch.setattr(assembly, "integrate_unactuated", counted)
+    motion = prescribe(make_case(robot, variant="default", mode="home", configuration="horizontal"), dt=0.1)
+    assert len(integrated) == 1
+    assert np.abs(motion.q[:, 2]).max() < np.deg2rad(14) + 1e-6
+    assert np.ptp(motion.q[:, 0]) > 0.1
 
 
 def test_six_drives_move_independently_of_each_other(tmp_path: Path) -> None:

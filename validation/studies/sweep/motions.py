@@ -107,7 +107,7 @@ def _largest(mechanism: Mechanism, drives: tuple[Coordinate, ...], move: Callabl
         except SingularityError as error:
             refused = error
             continue
-        left = left_limits(mechanism, drives, motion)
+        left = left_limits(mechanism, drives, motion.q)
         if not left:
             return motion
         refused = SingularityError(
