@@ -209,6 +209,27 @@ def test_a_diverged_simulation_is_not_repeated() -> None:
     assert calls == [(2e-3, 1.0), (1e-3, 1.0)]
 
 
+@pytest.mark.parametrize(("longest", "change", "levels"), [(1e-2, 0.3, 4), (1.25e-3, 0.0, 2), (1.25e-3, 0.3, 0)])
+def test_efforts_that_do_not_converge_below_steps_that_diverge_are_no_answer(
+    monkeypatch: pytest.MonkeyPatch, prr: Case, prr_motion: Motion, longest: float, change: float, levels: int
+) -> None:
+    """Shorter steps replace those that diverge; the change between two steps is that of a simulation in chaos."""
+
+    def simulate(robot: object, motion: Motion, drive: Drive, dt: float, settings: Settings) -> Run:
+        if dt > longest:
+            raise EngineError("diverged")
+        effort = np.full((len(motion.t), 3), 1 + change * (np.log2(dt) % 2))
+        return Run(effort=effort, closure_drift=Deviation(), tracking_error=Deviation(), wall_time=0.0)
+
+    monkeypatch.setattr(forward, "_simulate", simulate)
+    if not levels:
+        with pytest.raises(EngineError, match="must converge with the step, but the simulation diverges at longer"):
+            MujocoForward().compute_efforts(prr, prr_motion)
+        return
+    ladder = MujocoForward().compute_efforts(prr, prr_motion).ladder
+    assert [rung.dt for rung in ladder[:levels]] == [longest / 2**k for k in range(levels)]
+
+
 @pytest.mark.parametrize("name", ["spinning_rod", "floating_rotors"])
 def test_no_effort_is_left_where_nothing_drives(name: str, model_case: CaseMaker) -> None:
     """MuJoCo's forward dynamics with the efforts, its constraints nearly rigid, gives the same accelerations."""

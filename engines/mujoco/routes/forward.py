@@ -64,6 +64,8 @@ ORDER = 4
 """Of the Runge-Kutta method."""
 MORE = 2
 """Largest number of added finer steps."""
+UNCONVERGED = 0.1
+"""Change of the efforts between the two finest steps, over their peak, above which they do not converge [-]."""
 CLOSED = 1e-9
 """Least gap of the model's own loops in exact states that is reported [-]."""
 RUNGE_KUTTA = "Runge-Kutta"
@@ -128,7 +130,9 @@ class MujocoForward(Refinable):
         choice = choose(self.settings.compliances, simulated, tried, size_in_motion(case.mechanism, motion))
         rung = partial(_rung, simulated, compliances=choice.compliances)
         ladder, diverged = surviving_rungs(rung, steps)
-        ladder += _finer(rung, ladder, self.settings.settled)
+        ladder += _finer(rung, ladder, self.settings.settled, least=min(2, len(steps)))
+        if diverged:
+            _want_converged(ladder)
         steps = [*steps, *(finer.dt for finer in ladder if finer.dt < steps[-1])]
         return forward_history(
             self.name,
@@ -212,13 +216,16 @@ def _rung(simulated: Simulated, dt: float, *, compliances: Sequence[float]) -> R
     )
 
 
-def _finer(rung: Callable[[float], Rung], ladder: Sequence[Rung], settled: float) -> list[Rung]:
+def _finer(rung: Callable[[float], Rung], ladder: Sequence[Rung], settled: float, *, least: int) -> list[Rung]:
     """Levels of ever finer steps, added while the finest leaves more than the settled change, and as long as they help.
 
     Unactuated dofs may move far faster than the drives: released links whip near their stretched pose.
+
+    Args:
+        least: Number of levels that show convergence [-]: finer levels replace those that diverged.
     """
     finer = list(ladder)
-    while len(finer) > 1 and len(finer) < len(ladder) + MORE and _left(finer) > settled:
+    while len(finer) < len(ladder) + MORE and (len(finer) < least or (len(finer) > 1 and _left(finer) > settled)):
         try:
             finer.append(rung(finer[-1].dt / 2))
         except EngineError:
@@ -226,6 +233,23 @@ def _finer(rung: Callable[[float], Rung], ladder: Sequence[Rung], settled: float
         if len(finer) > 2 and not _left(finer) < _left(finer[:-1]) / 2:
             break  # round-off, which finer steps make worse
     return finer[len(ladder) :]
+
+
+def _want_converged(ladder: Sequence[Rung]) -> None:
+    """Refuse efforts of a simulation that diverges at longer steps, unless they converge with the shorter steps.
+
+    They are no answer of the engine, right or wrong.
+
+    Raises:
+        EngineError: If the two finest steps differ too much, or only one is left.
+    """
+    steps = ", ".join(f"{1e3 * rung.dt:g}" for rung in ladder[-2:])
+    change = relative_change(ladder[-2].effort, ladder[-1].effort) if len(ladder) > 1 else inf
+    if change > UNCONVERGED:
+        raise EngineError(
+            f"{MujocoForward.name}: the efforts must converge with the step, but the simulation diverges at longer "
+            f"steps than {steps} ms, where the efforts change by {change:.2g} of their peak"
+        )
 
 
 def _left(ladder: Sequence[Rung]) -> float:
