@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.arrays import AnyArray, Array, cross
 
 TABLEAU = np.array([[0, 0, 0, 0], [1 / 2, 0, 0, 0], [0, 1 / 2, 0, 0], [0, 0, 1, 0], [1 / 6, 1 / 3, 1 / 3, 1 / 6]])
 """Weights of the stages in the state of each, and in that at the end [-], shape (5, 4)."""
@@ -65,11 +65,5 @@ class RungeKutta:
 
 def _turning(theta: AnyArray, omega: AnyArray) -> AnyArray:
     """Rate of a turn θ in addition to the angular velocity ω in body axes, θ × ω / 2 + θ × (θ × ω) / 12, (3,)."""
-    once = _cross(theta, omega)
-    return once / 2 + _cross(theta, once) / 12
-
-
-def _cross(a: AnyArray, b: AnyArray) -> AnyArray:
-    """Cross product; numpy's own takes several times as long on single vectors."""
-    (ax, ay, az), (bx, by, bz) = a.tolist(), b.tolist()
-    return np.array([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx])
+    once = cross(theta, omega)
+    return once / 2 + cross(theta, once) / 12

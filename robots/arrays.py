@@ -74,6 +74,20 @@ def frozen(values: ArrayLike, shape: tuple[int | None, ...], *, name: str) -> Ar
     return array
 
 
+def cross(a: Array, b: Array) -> Array:
+    """Cross product of two vectors; numpy's own takes several times as long on a single pair.
+
+    Args:
+        a: A vector [any unit], shape (3,).
+        b: A vector [any unit], shape (3,).
+
+    Returns:
+        The product, shape (3,).
+    """
+    (ax, ay, az), (bx, by, bz) = a.tolist(), b.tolist()
+    return np.array([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx])
+
+
 def want_increasing(t: Times, *, name: str, fewest: int) -> None:
     """Check that times increase.
 

@@ -30,7 +30,7 @@ from loopcheck.robots.log_description import (
 )
 from loopcheck.robots.log_tables import KEY, PARQUET, pyarrow, read_table
 from loopcheck.robots.mechanism import Coordinate, Mechanism
-from loopcheck.robots.text_table import ENCODING, numbers
+from loopcheck.robots.text_table import ENCODING, numbers, text_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -184,8 +184,6 @@ def write_log(log: Log, path: Path) -> None:
         log: The log; for joints with quaternions it holds all joints of the robot, in their order.
         path: The file, a CSV or a file that ends in `.parquet`.
     """
-    import pandas as pd
-
     columns: dict[str, Array] = {"t": log.t}
     is_state = any(kind in ("ball", "free") for kind in log.kinds)
     for rate, state in STATES.items():
@@ -199,13 +197,14 @@ def write_log(log: Log, path: Path) -> None:
         columns.update({f"{actuator}.{kind}": x for actuator, x in zip(log.actuators, values.T, strict=True)})
     fields = {"effort_time": in_text(log.effort_time) if log.effort_time else "", "source": log.source}
     text = "".join(f"{key} = {_toml_string(value)}\n" for key, value in fields.items() if value)
-    frame = pd.DataFrame(columns)
     if path.suffix == PARQUET:
+        import pandas as pd
+
         pa = pyarrow(path)
-        pa.parquet.write_table(pa.Table.from_pandas(frame).replace_schema_metadata({KEY: text}), path)
+        pa.parquet.write_table(pa.Table.from_pandas(pd.DataFrame(columns)).replace_schema_metadata({KEY: text}), path)
         return
     header = "".join(f"# {line}\n" for line in text.splitlines())
-    path.write_text(header + frame.to_csv(index=False, float_format="%.17g"), encoding="utf-8")
+    path.write_text(header + text_of(columns), encoding="utf-8")
 
 
 def _toml_string(text: str) -> str:

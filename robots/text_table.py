@@ -1,6 +1,9 @@
 """Tables as text: CSV with commas, semicolons or tabs; lines above the names may begin with `#` or be empty."""
 
+import csv
+import io
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,6 +63,18 @@ def read_text_table(path: Path, *, has_names: bool = True) -> "tuple[pd.DataFram
         except pd.errors.ParserWarning as error:
             raise ValueError(f"rows must not have more cells than the header ({len(names)} names)") from error
     return frame.rename(columns=str.strip) if has_names else frame, "\n".join(above)
+
+
+def text_of(columns: Mapping[str, Array]) -> str:
+    """A table of numbers with all their digits as CSV: pandas takes four times as long.
+
+    Args:
+        columns: Columns by name [any unit], shape (rows,) each; an empty cell stands for NaN.
+    """
+    names, form = io.StringIO(), ",".join(["%.17g"] * len(columns)) + "\n"
+    csv.writer(names, lineterminator="\n").writerow(columns)
+    rows = "".join([form % row for row in zip(*(values.tolist() for values in columns.values()), strict=True)])
+    return names.getvalue() + rows.replace("nan", "")
 
 
 def _first_line(path: Path) -> tuple[str, list[str]]:

@@ -7,6 +7,7 @@ its rate by their velocities, minus the prescribed rate. Its derivative is dual 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import mul
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -17,6 +18,7 @@ from loopcheck.robots.mechanism import WORLD, Mechanism
 
 Vector: TypeAlias = tuple[float, float, float]
 """World axes; plain numbers, as these functions are called in every step."""
+NOWHERE = (0.0, 0.0, 0.0)
 AT_REST = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
 """Coordinates of the world, in the place of a body's."""
 
@@ -60,16 +62,18 @@ class JointRate:
         Args:
             q: Coordinates of the body before the joint, unless it is the world, and of the body after it [m or -].
         """
-        c = AT_REST + list(q) if self.grounded else q
-        e0, e1 = c[3:7], c[10:14]
-        n = _turned(e0, self.axis)
+        before, after = (AT_REST, q) if self.grounded else (q[:COORDINATES], q[COORDINATES:])
+        e0, e1 = before[3:], after[3:]
+        n = self.axis if self.grounded else _turned(e0, self.axis)
+        r1 = _turned(e1, self.after) if self.slide else NOWHERE
+        own = [*n, *_spin(_cross(r1, n), e1)] if self.slide else [*NOWHERE, *_spin(n, e1)]
+        if self.grounded:
+            return own
         if not self.slide:
-            row = [0.0, 0.0, 0.0, *(-x for x in _spin(n, e0)), 0.0, 0.0, 0.0, *_spin(n, e1)]
-        else:
-            r1 = _turned(e1, self.after)
-            way = (c[7] + r1[0] - c[0], c[8] + r1[1] - c[1], c[9] + r1[2] - c[2])  # from the origin of the body before
-            row = [-n[0], -n[1], -n[2], *_spin(_cross(n, way), e0), *n, *_spin(_cross(r1, n), e1)]
-        return row[7:] if self.grounded else row
+            return [*NOWHERE, *(-x for x in _spin(n, e0)), *own]
+        # from the origin of the body before
+        way = (after[0] + r1[0] - before[0], after[1] + r1[1] - before[1], after[2] + r1[2] - before[2])
+        return [-n[0], -n[1], -n[2], *_spin(_cross(n, way), e0), *own]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +89,7 @@ class Drive:
     def residual(self, mbs: Any, t: float, item: int, q: Any, q_t: Any, on_velocities: bool) -> list[float]:
         """Rate of the joint less the prescribed rate [m/s or rad/s], as Exudyn's `constraintUserFunction`."""
         prescribed = self.rates[round(t / self.dt)]
-        return [sum(x * v for x, v in zip(self.rate.row(q), q_t, strict=True)) - prescribed]
+        return [sum(map(mul, self.rate.row(q), q_t)) - prescribed]
 
     def jacobian(self, mbs: Any, t: float, item: int, q: Any, q_t: Any, on_velocities: bool) -> Any:
         """Rate of the joint per velocity of the coordinates [-, m or rad], as Exudyn's `jacobianUserFunction`."""

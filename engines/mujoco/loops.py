@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 
 from loopcheck.engines.mujoco.model import equality_rows, tendon_jacobian
-from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
+from loopcheck.robots.arrays import Array, JointPositions, JointVelocities, cross
 
 CONNECT, JOINT, TENDON = (int(getattr(mujoco.mjtEq, f"mjEQ_{kind}")) for kind in ("CONNECT", "JOINT", "TENDON"))
 SITE, BODY = int(mujoco.mjtObj.mjOBJ_SITE), int(mujoco.mjtObj.mjOBJ_XBODY)
@@ -107,4 +107,4 @@ def _of_end(model: Any, data: Any, k: int, end: int) -> tuple[Array, Array, Arra
     mujoco.mj_objectVelocity(model, data, BODY, number, velocity, 0)
     anchor = end if model.eq_type[k] == CONNECT else 1 - end  # a weld has that of its second body first
     arm, (w, a) = R @ model.eq_data[k, 3 * anchor : 3 * anchor + 3], (velocity[:3, 0], jacobian[:3, 0])
-    return jacobian[3:, 0] + np.cross(a, arm) + np.cross(w, np.cross(w, arm)), a, R
+    return jacobian[3:, 0] + cross(a, arm) + cross(w, cross(w, arm)), a, R

@@ -103,16 +103,21 @@ def _worst_cases(results: Results) -> Mapping[str, WorstCase]:
         for source, finding in of_case.items():
             if finding.verdict not in ("reference", NOT_SUPPORTED):
                 by_source.setdefault(source, {})[case] = finding
-    worst = {source: _worst_case(results, source, findings) for source, findings in by_source.items()}
+    rows: dict[tuple[str, ...], list[Mapping[Any, Any]]] = {}
+    for row in results.summary.to_dict("records"):
+        rows.setdefault(tuple(row[name] for name in (*CASE, "source")), []).append(row)
+    worst = {source: _worst_case(rows, source, findings) for source, findings in by_source.items()}
     return dict(sorted(worst.items(), key=lambda item: WORST_FIRST.index(item[1].finding.verdict)))
 
 
-def _worst_case(results: Results, source: str, findings: Mapping[Key, CaseVerdict]) -> WorstCase:
+def _worst_case(
+    rows: Mapping[tuple[str, ...], Sequence[Mapping[Any, Any]]], source: str, findings: Mapping[Key, CaseVerdict]
+) -> WorstCase:
+    """The worst case of a source, from the rows of the summary by case and source."""
     verdict = gravest(list(findings.values())).verdict
     grave = {case: finding for case, finding in findings.items() if finding.verdict == verdict}
     case = max(grave, key=lambda key: -math.inf if math.isnan(grave[key].error) else grave[key].error)
-    rows = rows_where(results.summary, source=source, **dict(zip(CASE, case, strict=True)))
-    finite = [row for row in rows.to_dict("records") if not math.isnan(shown_error(row))]
+    finite = [row for row in rows[(*case, source)] if not math.isnan(shown_error(row))]
     if not finite:
         return WorstCase(source, grave[case], case, "", "", math.nan)
     row = max(finite, key=shown_error)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from loopcheck.robots.robot import DEFAULT
 from loopcheck.validation.comparison.results import Results
 from loopcheck.validation.comparison.sources import is_log
-from loopcheck.validation.comparison.verdicts import CASE, CaseVerdict, Key, case_verdicts, original_mode
+from loopcheck.validation.comparison.verdicts import CASE, CaseVerdict, Key, original_mode
 from loopcheck.validation.report.blocks import NOTHING, Block, Cell, Section, Table
 
 if TYPE_CHECKING:
@@ -121,8 +121,8 @@ def where(case: Key, results: Results) -> str:
 
 
 def _mode(case: Key, results: Results) -> Sequence[str]:
-    log = [name for name in case_verdicts(results).get(case, {}) if is_log(name)]
-    if log:
+    of_logs = results.summary[results.summary["source"].map(is_log).astype(bool)]
+    if len(rows_where(of_logs, **dict(zip(CASE, case, strict=True)))):
         return [f"log {case[2]}"]
     original = original_mode(results, case)
     return [f"mode {original or case[2]}", *(["random motion"] if original else [])]
