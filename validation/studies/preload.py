@@ -5,5 +5,12 @@ PRELOAD = (
     "loopcheck.validation.comparison.audit",
     "loopcheck.validation.comparison.evaluate",
     "loopcheck.engines.mujoco.routes.forward",
+    "loopcheck.engines.mujoco.routes.as_is",
+    "scipy.ndimage",
+    "scipy.optimize",
+    "scipy.sparse.csgraph",
+    "scipy.spatial.transform",
 )
-"""Names of modules, without their imports, so that a command with these names answers at once."""
+"""Names of modules, without their imports, so that a command with these names answers at once.
+
+Parts of scipy are used by most engines; each worker would import them by itself."""
