@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 
+from loopcheck.analytic.kinematics.closures import RANK_TOLERANCE
 from loopcheck.analytic.kinematics.continuation import Tracer, conditioning, poses_along
 from loopcheck.analytic.kinematics.redundancy import drive_motions, undriven_dofs
 from loopcheck.analytic.kinematics.state import State
@@ -138,20 +139,34 @@ def automatic_motion(mechanism: Mechanism, guess: JointPositions, dt: float | No
     Raises:
         LoopClosureError: If the loops cannot be closed.
         SingularityError: If no motion is found.
-        MechanismError: If the robot cannot move, no actuator has an effect, or the search takes too long.
+        MechanismError: If the robot cannot move, no actuator has an effect, the rank of the closures is uncertain, or
+            the search takes too long.
     """
     still = swing(mechanism, guess, (), np.zeros(0), span=SPAN)
     free = Tracer(mechanism=mechanism, law=still, drives=(), where=where)
     start = regular_start(free, guess)
     want_mobile(free, start.q)
-    search = _Search(
-        mechanism=mechanism,
-        start=start,
-        where=where,
-        dt=dt,
-        undriven=undriven_dofs(mechanism, start.q) > 0,
-    )
-    return _largest(search)
+    undriven = undriven_dofs(mechanism, start.q)
+    _want_certain_rank(replace(free, drives=start.drives), start.q, undriven)
+    return _largest(_Search(mechanism=mechanism, start=start, where=where, dt=dt, undriven=undriven > 0))
+
+
+def _want_certain_rank(tracer: Tracer, q: JointPositions, undriven: int) -> None:
+    """Refuse a pose in which closures and drives together have another rank than one after the other.
+
+    Else a search integrates an unactuated dof that is none, in every attempt.
+
+    Args:
+        tracer: Mechanism with its independent drives.
+        undriven: Number of unactuated dofs among those that the closures leave.
+    """
+    with_drives = tracer.undriven(q[None])
+    if with_drives != undriven:
+        raise MechanismError(
+            f"{tracer.where}: the rank of the loop closures must be certain, but {undriven} degrees of freedom are "
+            f"unactuated by the closures alone and {with_drives} with the drives held: redundant closures fit to "
+            f"about {RANK_TOLERANCE:g} only. Write the model with more digits, or add a motion with --motion"
+        )
 
 
 def halved(mechanism: Mechanism, motion: Motion, reason: str) -> Motion:

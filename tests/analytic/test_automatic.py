@@ -12,6 +12,7 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.analytic.motion.unactuated import MovingState, integrate_unactuated
 from loopcheck.robots.arrays import Times
 from loopcheck.robots.catalogue import CATALOGUE
+from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Robot, load, make_case
 from loopcheck.validation.comparison.targets import case_of
@@ -125,6 +126,15 @@ def test_a_made_motion_stays_away_from_singularities(monkeypatch: pytest.MonkeyP
     motion = prescribe(case)
     tracer = Tracer(mechanism=case.mechanism, law=motion.law, drives=case.mechanism.drives, where="")
     assert remaining_conditioning(tracer, motion) >= 0.5
+
+
+def test_a_model_of_uncertain_rank_is_refused_before_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a biped of the atlas, whose redundant closures fit to 1e-5: 7e-6 counts with its drives, and not without."""
+    case = case_of(load("four_bar").folder / "four_bar.xml")
+    undriven = Tracer.undriven
+    monkeypatch.setattr(Tracer, "undriven", lambda self, q: undriven(self, q) + bool(self.drives))
+    with pytest.raises(MechanismError, match=r"rank .* certain, but 0 degrees of freedom .* 1 with the drives"):
+        prescribe(case)
 
 
 def test_the_start_of_a_search_is_tested_once_for_locked_dofs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
