@@ -302,10 +302,14 @@ class Stacked(NamedTuple):
     """Indices of hinges and of slides, and their entries of q."""
     rest: Array
     """Rest positions of q [m or rad], shape (nq,)."""
-    armature: Array
-    """Inertia of the rotor of each dof [kg or kg m²], shape (nv,)."""
     damping: Array
     """Damping of each dof [N s/m or N m s/rad], shape (nv,)."""
+    weights: Array
+    """Weight of each body less its gravity compensation, world axes [N], shape (nb, 3)."""
+    rotors: Array
+    """Inertia of the rotors of joints and tendons on the joint velocities [kg or kg m²], shape (nv, nv)."""
+    spatial: list[int]
+    """Indices of ball and free joints."""
     structure: tuple[tuple[int, ...], tuple[tuple[JointKind, int], ...]]
     """Parent of each body, and kind and body of each joint."""
     ends: tuple[AnyArray, Array, AnyArray]
@@ -501,12 +505,19 @@ def _stacked(mechanism: Mechanism) -> Stacked:
         anchors=np.array(anchors).reshape(-1, 3, 1),
         scalars=scalars,
         rest=mechanism.rest_position,
-        armature=np.repeat([joint.armature for joint in joints], repeats),
         damping=np.repeat([joint.damping for joint in joints], repeats),
+        weights=np.array([b.mass * (1 - b.gravity_compensation) * mechanism.gravity for b in bodies]).reshape(-1, 3),
+        rotors=np.diag(np.repeat([joint.armature for joint in joints], repeats)) + _rotors_of_tendons(mechanism),
+        spatial=[j for j, joint in enumerate(joints) if joint.kind in ("ball", "free")],
         structure=(tuple(body.parent for body in bodies), tuple((joint.kind, joint.body) for joint in joints)),
         ends=(ends, np.array(points).reshape(2, -1, 3), (ends != WORLD).reshape(2, -1, 1)),
         longest_link=_longest_link(mechanism),
     )
+
+
+def _rotors_of_tendons(mechanism: Mechanism) -> Array:
+    W = mechanism.rates_of([tendon.length for tendon in mechanism.tendons])
+    return W.T @ np.diag([tendon.armature for tendon in mechanism.tendons]) @ W
 
 
 def _longest_link(mechanism: Mechanism) -> float:

@@ -146,7 +146,7 @@ def _model(state: State, L: Array, L_dot: Array, T: Array, T_dot: Array) -> NocM
     mechanism, bodies, moving = state.mechanism, state.poses, state.twists
     M_total, Omega = _mass(mechanism, bodies.R), _rotation_rates(moving)
     T_T, L_T = T.swapaxes(1, 2), L.swapaxes(1, 2)
-    rotors = _rotors(mechanism)
+    rotors = mechanism.stacked.rotors
     M = T_T @ _blocks(M_total, T) + L_T @ rotors @ L  # (13), and the rotors of the drives
     C = T_T @ (_blocks(M_total, T_dot) + _blocks(Omega, _blocks(M_total, T))) + L_T @ rotors @ L_dot  # (14)
     wrenches = _external_wrenches(mechanism, bodies) + _wrenches_of_point_springs(state)
@@ -215,8 +215,7 @@ def _external_wrenches(mechanism: Mechanism, bodies: Poses) -> Array:
     """
     nt, nb = bodies.c.shape[:2]
     wrenches = np.zeros((nt, nb, 6))
-    for b, body in enumerate(mechanism.bodies):
-        wrenches[:, b, 3:] = body.mass * (1 - body.gravity_compensation) * mechanism.gravity
+    wrenches[..., 3:] = mechanism.stacked.weights
     for load in mechanism.wrenches:
         arm = bodies.R[:, load.body] @ (load.point - mechanism.bodies[load.body].center)
         wrenches[:, load.body, :3] += load.moment + cross(arm, load.force)
@@ -241,12 +240,6 @@ def _wrenches_of_point_springs(state: State) -> Array:
             force = sign * pull[:, None] * along
             wrenches[:, b] += np.concatenate([cross(p - bodies.c[:, b], force), force], axis=1)
     return wrenches.reshape(nt, 6 * nb)
-
-
-def _rotors(mechanism: Mechanism) -> Array:
-    """Inertia of the rotors of joints and tendons, with rates that are constant combinations of q̇, shape (nv, nv)."""
-    W = mechanism.rates_of([tendon.length for tendon in mechanism.tendons])
-    return np.diag(mechanism.stacked.armature) + W.T @ np.diag([tendon.armature for tendon in mechanism.tendons]) @ W
 
 
 def _dampers(mechanism: Mechanism, qd: Array) -> Array:

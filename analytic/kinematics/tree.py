@@ -193,20 +193,15 @@ def _transforms_of_joints(mechanism: Mechanism, q: AnyArray) -> AnyArray:
     (hinges, angles), (slides, places) = constants.scalars["hinge"], constants.scalars["slide"]
     if hinges:
         R[:, hinges] = rotation_about(constants.axes[hinges, :, 0], q[:, angles] - constants.rest[angles])
-    for j in _spatial(mechanism):
+    for j in mechanism.stacked.spatial:
         R[:, j] = rotation_of(q[:, mechanism.q_slices[j]][:, -4:])
     p[:] = (constants.anchors - R @ constants.anchors)[..., 0]
     if slides:
         p[:, slides] = constants.axes[slides, :, 0] * (q[:, places] - constants.rest[places])[..., None]
-    for j in _spatial(mechanism):
+    for j in mechanism.stacked.spatial:
         if mechanism.joints[j].kind == "free":
             p[:, j] = q[:, mechanism.q_slices[j]][:, :3]
     return moved
-
-
-def _spatial(mechanism: Mechanism) -> list[int]:
-    """Indices of ball and free joints."""
-    return [j for j, joint in enumerate(mechanism.joints) if joint.kind in ("ball", "free")]
 
 
 def _axes_and_anchors(mechanism: Mechanism, q: AnyArray, moved: AnyArray) -> tuple[AnyArray, AnyArray]:
@@ -221,7 +216,7 @@ def _axes_and_anchors(mechanism: Mechanism, q: AnyArray, moved: AnyArray) -> tup
     if slides:  # the anchor does not slide
         dofs_of_slides = [firsts[j] for j in slides]
         anchors[:, dofs_of_slides] -= axes[:, dofs_of_slides] * (q[:, places] - constants.rest[places])[..., None]
-    for j in _spatial(mechanism):
+    for j in mechanism.stacked.spatial:
         dofs, turns = mechanism.dof_slices[j], mechanism.dof_slices[j].stop - 3
         axes[:, dofs.start : turns] = np.eye(3)[: turns - dofs.start]
         axes[:, turns : dofs.stop] = R[:, j].swapaxes(1, 2)
@@ -421,7 +416,7 @@ def position_rate(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -
     rates = np.zeros(q.shape)
     for joints, columns in mechanism.stacked.scalars.values():
         rates[:, columns] = qd[:, [mechanism.dof_slices[j].start for j in joints]]
-    for j in _spatial(mechanism):
+    for j in mechanism.stacked.spatial:
         entries, dofs = mechanism.q_slices[j], mechanism.dof_slices[j]
         spin, quaternion = qd[:, dofs.stop - 3 : dofs.stop] / 2, q[:, entries.stop - 4 : entries.stop]
         w, vector = quaternion[:, :1], quaternion[:, 1:]

@@ -47,7 +47,7 @@ LEAST_SWING = 2.0**-9
 LEAST_FOR_LIMITS = 2.0**-5
 """The same for the sake of a joint limit alone; below it, the limit is ignored [-]."""
 MOST_SECONDS = 300.0
-"""Time limit of the search [s]."""
+"""Limit of the CPU time of the search [s]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +191,7 @@ def _half(law: Law, start: Array, t: Times) -> Drive:
 
 def _largest(search: _Search) -> Motion:
     """The motion of the largest swings that fit, with notes on the start and on limits that it goes on without."""
-    mechanism, start, began = search.mechanism, search.start, time.monotonic()
+    mechanism, start, began = search.mechanism, search.start, time.process_time()
     moved, ignored = joints_moved(mechanism, start.drives, start.q), set[int]()
     scale, notes, count, reason = np.ones(len(start.drives)), list(start.notes), 0, ""
     while scale.max() >= LEAST_SWING:
@@ -202,7 +202,7 @@ def _largest(search: _Search) -> Motion:
             if attempt.motion is not None and not left:
                 return replace(attempt.motion, notes=tuple(notes))
             in_the_way, reason = in_the_way or left[:1], attempt.reason or reason
-            _want_time(search, count, time.monotonic() - began, reason)
+            _want_time(search, count, time.process_time() - began, reason)
         cause = moved[:, in_the_way[0]] if in_the_way else np.ones(len(scale), dtype=bool)
         if in_the_way and scale[cause].max() / 2 < LEAST_FOR_LIMITS:
             ignored.add(in_the_way[0])

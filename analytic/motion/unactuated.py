@@ -45,7 +45,7 @@ MOST_EVALUATIONS = (20_000, 200_000.0)
 STALLED = (2000, 1e-4)
 """Evaluations between two checks of progress [-], and the least progress, relative to the motion [-]."""
 MOST_SECONDS = (60.0, 240.0)
-"""Time limit of an integration: in any case [s], and besides for each second of the motion [-]."""
+"""Limit of the CPU time of an integration: in any case [s], and besides for each second of the motion [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +144,7 @@ class _Integrand:
     span: tuple[float, float]
     """First and last time [s]."""
     began: float
-    """When it began, by the clock of the process [s]."""
+    """CPU time of the process when it began [s]: a loaded machine decides no motion."""
     fastest: float = 0.0
     """Fastest decay at its start [1/s]."""
     evaluations: int = 0
@@ -194,7 +194,7 @@ class _Integrand:
         self.reached = t
 
     def _want_end(self, t: float) -> None:
-        length, seconds = self.span[1] - self.span[0], time.monotonic() - self.began
+        length, seconds = self.span[1] - self.span[0], time.process_time() - self.began
         most = MOST_EVALUATIONS[0] + round(MOST_EVALUATIONS[1] * length)
         longest = MOST_SECONDS[0] + MOST_SECONDS[1] * length
         if self.evaluations > most or seconds > longest:
@@ -217,7 +217,7 @@ def _march(tracer: Tracer, start: MovingState, times: Array) -> list[MovingState
     constraints = _held(tracer, closure_jacobian_at(tracer.mechanism, start.q))
     values = np.asarray(np.linalg.svd(row_factors(constraints) * constraints, compute_uv=False), dtype=np.float64)
     rank = _rank(tracer, times[:1], values)
-    integrand = _Integrand(tracer=tracer, rank=rank, span=span, began=time.monotonic())
+    integrand = _Integrand(tracer=tracer, rank=rank, span=span, began=time.process_time())
     integrand.fastest = float(-np.linalg.eigvals(integrand.jacobian(span[0], y)).real.min())
     how: dict[str, Any] = {"method": "DOP853", "rtol": ACCURACY, "atol": ACCURACY}
     if integrand.fastest > STIFF:
