@@ -109,7 +109,7 @@ class _Search:
     def _left_by_drives(self, tracer: Tracer, t: Times) -> tuple[int, ...]:
         """The joints that leave their limits, with unactuated dofs that move as little as possible.
 
-        None if the drives cannot be followed that way.
+        None of them if the drives cannot be followed that way.
         """
         try:
             q = poses_along(tracer, tracer.start(self.start.q, float(t[0])), t)

@@ -160,8 +160,8 @@ static inline void arms(const V *pose, const V *q, V *rx, V *ry, V *dx, V *dy)
         dx[i] = pose[0] + rx[i] - q[i] * E[i][0] - A[i][0], dy[i] = pose[1] + ry[i] - q[i] * E[i][1] - A[i][1];
     }
 }
-extern "C" void run(
-    const double *weights, const double *gravity, const double *drive, const double *starts, double *effort, long groups)
+extern "C" void run(const double *weights, const double *gravity, const double *drive, const double *starts,
+                    double *effort, long groups)
 {
     const double gx = gravity[0], gy = gravity[1];
     for (long g = 0; g < groups; g++) {
