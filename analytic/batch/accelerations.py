@@ -14,7 +14,7 @@ from loopcheck.analytic.batch.support import want_drives_of_joints, want_known
 from loopcheck.analytic.batch.trace import shape_of
 from loopcheck.analytic.kinematics.redundancy import independent_dofs_at
 from loopcheck.analytic.kinematics.state import State
-from loopcheck.robots.arrays import Array, EffortSeries, JointPositions, PositionSeries, VelocitySeries
+from loopcheck.robots.arrays import Array, EffortSeries, JointPositions, PositionSeries, VelocitySeries, frozen
 from loopcheck.robots.errors import LoopClosureError, ShapeError
 from loopcheck.robots.mechanism import Mechanism
 
@@ -116,7 +116,7 @@ def forward_dynamics(  # noqa: PLR0913
         MechanismError: If the mechanism has an element that is not traced.
     """
     want_blocks(derivatives, BLOCKS)
-    _want_states(mechanism, q, qd, effort=(effort, mechanism.na))
+    q, qd, effort = _states(mechanism, q, qd, ("effort", effort, mechanism.na))
     traced = traced or trace_forward(mechanism, q[0], parameters="parameters" in derivatives, loops=loops)
     if loops:
         want_blocks(["loops"], [*traced.blocks])
@@ -166,7 +166,7 @@ def hybrid_dynamics(  # noqa: PLR0913
     """
     want_blocks(derivatives, OF_EFFORTS)
     want_drives_of_joints(mechanism)
-    _want_states(mechanism, q, qd, qdd=(qdd, len(mechanism.drives)))
+    q, qd, qdd = _states(mechanism, q, qd, ("qdd", qdd, len(mechanism.drives)))
     traced = traced or trace_forward(mechanism, q[0], parameters="parameters" in derivatives)
     want_blocks(derivatives, [name for name in OF_EFFORTS if name != "parameters" or name in traced.blocks])
     independent, drives = traced.shape.independent, traced.shape.driven
@@ -188,16 +188,19 @@ def hybrid_dynamics(  # noqa: PLR0913
     )
 
 
-def _want_states(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries, **others: tuple[Array, int]) -> None:
-    """Raise if loops or their rates are open, or if an array has the wrong number of columns.
+def _states(
+    mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries, third: tuple[str, Array, int]
+) -> tuple[PositionSeries, VelocitySeries, Array]:
+    """States and a third array as arrays of numbers; raises if one does not fit, or loops or their rates are open.
 
     Args:
-        others: Further arrays [any unit], shape (nt, columns), with their number of columns.
+        third: Its name, values [any unit], shape (nt, columns), and number of columns.
     """
-    arrays = {"q": (q, mechanism.nq), "qd": (qd, mechanism.nv), **others}
-    for name, (x, width) in arrays.items():
-        if x.shape != (len(q), width) or not len(q) or not np.isfinite(x).all():
-            raise ShapeError(f"{name}: must have finite numbers and shape ({max(len(q), 1)}, {width}), got {x.shape}")
+    name, values, columns = third
+    q = frozen(q, (None, mechanism.nq), name="q")
+    if not len(q):
+        raise ShapeError("q: must have at least 1 sample, got 0")
+    qd, values = frozen(qd, (len(q), mechanism.nv), name="qd"), frozen(values, (len(q), columns), name=name)
     state = State(mechanism=mechanism, q=q, qd=qd)
     rates = (state.Phi @ qd[..., None])[..., 0] / (1 + np.abs(qd).max(axis=1, initial=0.0))[:, None]
     for name, gaps in (("loops", state.gap), ("rates of the loops", rates)):
@@ -210,3 +213,4 @@ def _want_states(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries, **
                 tolerance=CLOSED,
                 time=float(worst),
             )
+    return q, qd, values

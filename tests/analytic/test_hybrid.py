@@ -191,8 +191,12 @@ def test_a_drive_that_nearly_follows_from_others_is_refused(tmp_path: Path, mode
 
 def test_what_is_not_supported_is_refused(prr: Case, prr_motion: Motion, model_case: CaseMaker) -> None:
     q, qd = prr_motion.q[:4], prr_motion.qd[:4]
-    with pytest.raises(ShapeError, match=r"qdd: must have finite numbers and shape \(4, 3\), got \(4, 7\)"):
+    with pytest.raises(ShapeError, match=r"qdd: shape must be \(4, 3\), got \(4, 7\)"):
         hybrid_dynamics(prr.mechanism, q, qd, prr_motion.qdd[:4])
+    with pytest.raises(ShapeError, match=r"qd: numbers must be finite, got nan at index \(0, 0\)"):
+        hybrid_dynamics(prr.mechanism, q, np.nan * qd, prr_motion.qdd[:4, :3])
+    with pytest.raises(ShapeError, match="q: must have at least 1 sample, got 0"):
+        hybrid_dynamics(prr.mechanism, q[:0], qd[:0], prr_motion.qdd[:0, :3])
     case = model_case(MODELS / "tendon_hand.xml")
     motion = prescribe(case)
     with pytest.raises(MechanismError, match="do not support the drive of tendon"):
