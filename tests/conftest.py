@@ -46,6 +46,7 @@ def want_engine(name: str, config: pytest.Config) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Share JAX' compiled functions between all processes of the tests: they take most of the time of MJX's routes."""
     os.environ["LOOPCHECK_ENGINES"] = os.devnull  # environments of the user are none of the tests'
+    os.environ["LOKY_MAX_CPU_COUNT"] = "1"  # default of `--jobs`: the other cores run other tests
     cache = getattr(config, "cache", None)
     if cache is not None:
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache.mkdir("jax")))
@@ -67,9 +68,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--all-commands", action="store_true", help="Run every command of the documents, which takes half an hour."
     )
-    parser.addoption(
-        "--kills", type=int, default=1, metavar="N", help="How often a run and each study are killed and go on."
-    )
+    parser.addoption("--kills", type=int, default=1, metavar="N", help="How often each command is killed and resumed.")
     parser.addoption(
         "--robots",
         action="append",

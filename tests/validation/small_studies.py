@@ -1,47 +1,69 @@
-"""The command, with small studies and without pages: a program that tests can kill while it computes."""
+"""The command, with small studies and without pages: a program that tests can kill while it computes.
 
+The studies are imported inside functions: workers import this file for its rows alone.
+"""
+
+import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-import loopcheck.engines.ladder
 from loopcheck.engines.ladder import Ladder, ladders
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation import cli
-from loopcheck.validation.report import pages
-from loopcheck.validation.studies.control import study as ctc
-from loopcheck.validation.studies.control.runs import ControlSettings
-from loopcheck.validation.studies.control.simulate import Circle
-from loopcheck.validation.studies.errata import costs
-from loopcheck.validation.studies.errata.costs import cases_of
-from loopcheck.validation.studies.evidence import study as evidence
-from loopcheck.validation.studies.evidence.noisy_logs import Draws
-from loopcheck.validation.studies.free_motion import study as benchmarks
-from loopcheck.validation.studies.mutants import misreadings
-from loopcheck.validation.studies.mutants import study as mutants
-from loopcheck.validation.studies.mutants.faults import COMMON_FAULTS, MUTANTS
-from loopcheck.validation.studies.readings import study as readings
-from loopcheck.validation.studies.readings.slide import slides
-from loopcheck.validation.studies.refinement import tuned
-from loopcheck.validation.studies.speed import study as bench
-from loopcheck.validation.studies.throughput import study as worlds
-from loopcheck.validation.studies.throughput.measure import unmeasured
-from loopcheck.validation.studies.tune import study as tune
-from loopcheck.validation.studies.tune.budget import missing
+
+if TYPE_CHECKING:
+    from loopcheck.validation.studies.evidence.noisy_logs import Draws
 
 ROUTE = "mujoco/forward"
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Run a command with small studies in this process, without output, by default with two workers.
+
+    Args:
+        arguments: Of the command.
+    """
+    from loopcheck.validation import cli
+
+    silence = os.open(os.devnull, os.O_RDWR)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    os.environ["LOKY_MAX_CPU_COUNT"] = "2"
+    sys.argv = ["loopcheck", *arguments]
+    with small():
+        cli.main()
 
 
 @contextmanager
 def small() -> Iterator[pytest.MonkeyPatch]:
     """Studies have few and short tasks meanwhile, and no page is written."""
+    import loopcheck.engines.ladder
+    from loopcheck.validation.report import pages
+    from loopcheck.validation.studies.control import study as ctc
+    from loopcheck.validation.studies.control.runs import ControlSettings
+    from loopcheck.validation.studies.control.simulate import Circle
+    from loopcheck.validation.studies.errata import costs
+    from loopcheck.validation.studies.errata.costs import cases_of
+    from loopcheck.validation.studies.evidence import study as evidence
+    from loopcheck.validation.studies.free_motion import study as benchmarks
+    from loopcheck.validation.studies.mutants import misreadings
+    from loopcheck.validation.studies.mutants import study as mutants
+    from loopcheck.validation.studies.mutants.faults import COMMON_FAULTS, MUTANTS
+    from loopcheck.validation.studies.readings import study as readings
+    from loopcheck.validation.studies.readings.slide import slides
+    from loopcheck.validation.studies.refinement import tuned
+    from loopcheck.validation.studies.speed import study as bench
+    from loopcheck.validation.studies.throughput import study as worlds
+    from loopcheck.validation.studies.tune import study as tune
+
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(Path(__file__).parents[2])  # where workers find this file
         patch.setattr(pages, "write_pages", lambda *_, **__: None)
@@ -68,17 +90,23 @@ def small() -> Iterator[pytest.MonkeyPatch]:
 
 def budget_rows(case: Case, source: str) -> list[dict[str, Any]]:
     """A budget that takes no time to compute."""
+    from loopcheck.validation.studies.tune.budget import missing
+
     return [{**row, "part": "all", "rms": 1.0, "scale": 2.0, "note": ""} for row in missing(case, source, "")]
 
 
 def rate_rows(case: Case, engine: str, precision: str, *_: Any) -> list[dict[str, Any]]:
     """A rate that takes no time to measure."""
+    from loopcheck.validation.studies.throughput.measure import unmeasured
+
     figures = {"device": "CPU", "worlds": 1, "rate": 1.0, "rms": 1.0, "verdict": "measured", "note": ""}
     return [{**row, **figures} for row in unmeasured(case, engine, precision, "")]
 
 
-def no_draws(*_: Any) -> Draws:
+def no_draws(*_: Any) -> "Draws":
     """Draws that take no time."""
+    from loopcheck.validation.studies.evidence.noisy_logs import Draws
+
     return Draws(rms=np.ones((1, 3)), floor=np.ones((1, 3)), false=0, caught=1, doubted=0)
 
 
@@ -116,10 +144,3 @@ def chain_rows(sizes: Sequence[int], *_: Any) -> list[dict[str, Any]]:
 def _short(motion: Motion) -> Sequence[Ladder]:
     few = [ladder for ladder in ladders(motion) if ladder.route == ROUTE][:4]
     return [replace(ladder, levels=ladder.levels[:2], extrapolated=()) for ladder in few]
-
-
-if __name__ == "__main__":
-    from tests.validation import small_studies  # whose functions workers find by this name
-
-    with small_studies.small():
-        cli.main()

@@ -5,9 +5,6 @@ import os
 import random
 import resource
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -21,15 +18,17 @@ import pytest
 from diskcache import Cache
 
 from loopcheck.robots.catalogue import CATALOGUE
+from loopcheck.robots.processes import main_left_out
 from loopcheck.validation.cli import Main, Studies
 from loopcheck.validation.execution.files import LOCK, locked
+from loopcheck.validation.execution.forkserver import worker_context
 from loopcheck.validation.execution.journal import JOURNAL, Task
 from loopcheck.validation.execution.workers import LocalExecutor, WorkerFailure, Workers, worker_pool
 from loopcheck.validation.studies.versions import study as versions
 from loopcheck.validation.studies.versions.environments import this_one
 from tests.validation.atlas_repository import make_repository, write_manifest
 from tests.validation.conftest import Command, in_this_process
-from tests.validation.small_studies import small
+from tests.validation.small_studies import run, small
 
 ROOT = Path(__file__).parents[2]
 SEED = 20261122
@@ -40,13 +39,14 @@ FOUR_BAR = ROOT / "robots/four_bar"
 ATLAS = Path(tempfile.mkdtemp(prefix="loopcheck-atlas-"))
 """A repository of models and its manifest, made before the first test."""
 FAST = ("3prr", "--mode", "plus", "--variant", "default", "--configuration", "vertical", "--dt", "0.05")
+FIXED_STEP = ("--keep-setting", "timestep")
 COMMANDS: dict[str, tuple[Any, ...]] = {
     "check": (*FAST, "--source", "mujoco/kkt", "--source", "analytic/lagrange"),
     "tune --explain": (FOUR_BAR / "four_bar.xml",),
     "judge": (FOUR_BAR / "four_bar.xml", FOUR_BAR / "logs/clean.csv", "--configuration", "vertical"),
-    "tune": (FOUR_BAR / "four_bar.xml", "--accuracy", "0.1", "--motion", ATLAS / "short.csv"),
+    "tune": (FOUR_BAR / "four_bar.xml", "--accuracy", "0.1", "--motion", ATLAS / "short.csv", *FIXED_STEP),
     "study atlas": ("--models", ATLAS / "models", "--remote", f"file://{ATLAS}", "--engine", "mujoco", "--no-tuning"),
-    "serial": (CATALOGUE / "legs/knee.xml", CATALOGUE / "legs/knee_serial.xml", "--samples", "16"),
+    "serial": (CATALOGUE / "legs/knee.xml", CATALOGUE / "legs/knee_serial.xml", "--samples", "8"),
     "study throughput": (FOUR_BAR / "four_bar.xml", "--engine", "mujoco", "--worlds", "1,3", "--steps", "3"),
     "study errata": ("3prr",),
     "study free-motion": ("slider_crank",),
@@ -112,7 +112,7 @@ def test_all_commands_behave_alike(
         assert (status, err) == (0, "")
         whole = _record(tmp_path / "whole")
         assert whole["not_run"] == whole["internal_errors"] == []
-        moments = random.Random(SEED)
+        moments = random.Random(f"{SEED} {name}")
         for kill in range(pytestconfig.getoption("--kills")):
             folder = tmp_path / f"killed{kill}"
             _kill(command, folder, moments.uniform(0, span))
@@ -151,13 +151,14 @@ def _lose_all(name: str, patch: pytest.MonkeyPatch, failure: WorkerFailure) -> N
 
 def _kill(command: list[Any], folder: Path, after: float) -> None:
     """Start a command and kill it some seconds after it has taken its folder."""
-    program = [sys.executable, "-m", "tests.validation.small_studies", *map(str, command), str(folder)]
-    process = subprocess.Popen(program, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    while not (folder / LOCK).exists() and process.poll() is None:
+    with main_left_out():
+        process = worker_context().Process(target=run, args=([*map(str, command), str(folder)],))
+        process.start()
+    while not (folder / LOCK).exists() and process.is_alive():
         time.sleep(0.02)
     time.sleep(after)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    process.kill()
+    process.join()
 
 
 def _record(folder: Path) -> dict[str, Any]:
