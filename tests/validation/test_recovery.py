@@ -115,7 +115,7 @@ def test_all_commands_behave_alike(
         moments = random.Random(f"{SEED} {name}")
         for kill in range(pytestconfig.getoption("--kills")):
             folder = tmp_path / f"killed{kill}"
-            _kill(command, folder, moments.uniform(0, span))
+            _kill(command, folder, moments.uniform(0.25, 1.25) * span)
             kept = _kept(folder)
             assert loopcheck(*command, folder)[0] == 0
             tasks = _record(folder)["tasks"]
