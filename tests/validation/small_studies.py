@@ -38,13 +38,13 @@ def run(arguments: Sequence[str]) -> None:
     os.dup2(silence, 2)
     os.environ["LOKY_MAX_CPU_COUNT"] = "2"
     sys.argv = ["loopcheck", *arguments]
-    with small():
+    with small(arguments[0]):
         cli.main()
 
 
 @contextmanager
-def small() -> Iterator[pytest.MonkeyPatch]:
-    """Studies have few and short tasks meanwhile, and no page is written."""
+def small(command: str = "") -> Iterator[pytest.MonkeyPatch]:
+    """Studies have few and short tasks meanwhile, and no page is written except that of `check`."""
     import loopcheck.engines.ladder
     from loopcheck.validation.report import pages
     from loopcheck.validation.studies.control import study as ctc
@@ -66,8 +66,9 @@ def small() -> Iterator[pytest.MonkeyPatch]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(Path(__file__).parents[2])  # where workers find this file
-        patch.setattr(pages, "write_pages", lambda *_, **__: None)
-        patch.setattr(pages, "completed", lambda sections, _: sections)
+        if command != "check":
+            patch.setattr(pages, "write_pages", lambda *_, **__: None)
+            patch.setattr(pages, "completed", lambda sections, _: sections)
         patch.setattr(loopcheck.engines.ladder, "ladders", _short)
         patch.setattr(tuned, "TARGETS", (0.1,))
         patch.setattr(tuned, "tunable", lambda: ("mujoco",))  # MJX compiles each setting

@@ -105,7 +105,7 @@ def test_all_commands_behave_alike(
     assert (status, err) == (3, ""), out
     assert "its process died: SIGSEGV" in out
     small_studies.undo()
-    with small():
+    with small(name):
         begin = time.monotonic()
         status, _, err = loopcheck(*command, tmp_path / "whole")
         span = time.monotonic() - begin

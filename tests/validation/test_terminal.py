@@ -20,7 +20,12 @@ from loopcheck.validation.report.terminal import table
 from tests.conftest import MODELS
 
 ROBOTS = Path(__file__).parents[2] / "robots"
-FAST = ("check", "slider_crank", "--source", "analytic/lagrange")
+FAST = ("check", "slider_crank", "--configuration", "vertical", "--dt", "0.05", "--source", "analytic/lagrange")
+PAGELESS = (
+    "from loopcheck.validation import cli; from loopcheck.validation.report import pages; "
+    "pages.completed = lambda *_: []; pages.write_pages = lambda *_, **__: None; cli.main()"
+)
+"""The command line without drawing the page, of which the terminal shows the path alone."""
 FAULTY = (
     "from loopcheck.validation import cli; from loopcheck.validation.studies import study; "
     "study._record = None; cli.main()"
@@ -120,7 +125,7 @@ COMMANDS = {
         1,
         "report.html",
     ),
-    "settings": (("tune", MODELS / "four_bar.xml", "--accuracy", "1e-2"), 0, "tune.html"),
+    "settings": (("tune", MODELS / "four_bar.xml", "--accuracy", "1e-1"), 0, "tune.html"),
     "a study": (("study", "errata", "2t1r"), 0, "errata.html"),
 }
 
@@ -129,7 +134,8 @@ COMMANDS = {
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_last_lines_stay_on_the_screen(name: str, tmp_path: Path) -> None:
     arguments, status, page = COMMANDS[name]
-    narrow, wide = (on_terminal([*arguments, "--out", tmp_path], columns=columns) for columns in (80, 120))
+    narrow = on_terminal([*arguments, "--out", tmp_path])
+    wide = on_terminal([*arguments, "--out", tmp_path], columns=120, program=("-c", PAGELESS))
     assert (narrow.status, wide.status) == (status, status)
     for ended in (narrow, wide):
         want_intact(ended.lines)
@@ -143,7 +149,8 @@ def test_the_last_lines_stay_on_the_screen(name: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_intermediate_table_fits_a_narrow_terminal_with_exact_routes_first(tmp_path: Path) -> None:
     chosen = ("--source", "mujoco/kkt", "--source", "mujoco/as_is")
-    ended = on_terminal(["check", MODELS / "four_bar.xml", *chosen, "--out", tmp_path])
+    model = MODELS / "four_bar.xml"
+    ended = on_terminal(["check", model, *chosen, "--dt", "0.1", "--out", tmp_path], program=("-c", PAGELESS))
     assert ended.status == 0
     tables = [screen for screen in ended.screens if "four_bar: so far" in screen]
     assert tables
@@ -176,7 +183,7 @@ def test_bad_input_is_on_the_screen(tmp_path: Path, columns: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("piped", ["stdout", "stderr"])
 def test_bars_are_on_the_stream_that_is_a_terminal(tmp_path: Path, piped: str) -> None:
-    ended = on_terminal([*FAST, "--out", tmp_path], piped=piped, NO_COLOR="1")
+    ended = on_terminal([*FAST, "--out", tmp_path], piped=piped, program=("-c", PAGELESS), NO_COLOR="1")
     text = "\n".join(ended.lines)
     assert any(BAR.search(screen) for screen in ended.screens)
     assert not COLOUR.search(ended.bytes_written)
@@ -194,7 +201,7 @@ def test_bars_are_on_the_stream_that_is_a_terminal(tmp_path: Path, piped: str) -
 
 @pytest.mark.slow
 def test_a_terminal_that_cannot_move_its_cursor_gets_text_alone(tmp_path: Path) -> None:
-    ended = on_terminal([*FAST, "--out", tmp_path], TERM="dumb")
+    ended = on_terminal([*FAST, "--out", tmp_path], program=("-c", PAGELESS), TERM="dumb")
     assert ended.status == 0
     assert b"\x1b" not in ended.bytes_written
     want_intact(ended.lines)
