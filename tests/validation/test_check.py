@@ -13,16 +13,16 @@ import pytest
 
 from loopcheck.analytic.motion.prescribe import depends_on_gravity, prescribe
 from loopcheck.robots.catalogue import CATALOGUE
-from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
-from loopcheck.robots.robot import load, make_case
+from loopcheck.robots.robot import Case, load, make_case
+from loopcheck.validation.comparison import evaluate
 from loopcheck.validation.comparison.results import read
 from loopcheck.validation.comparison.targets import cases_of
 from loopcheck.validation.execution.folders import IMPORT_FOLDER
 from loopcheck.validation.studies.check import stages
 from loopcheck.validation.studies.check.movies import NO_MOVIES
 from tests.conftest import MODELS, ZOO
-from tests.validation.conftest import Command
+from tests.validation.conftest import Command, in_this_process
 
 EXACT = ("--source", "analytic/lagrange", "--source", "mujoco/kkt", "--jobs", "1")
 
@@ -32,11 +32,29 @@ EXACT = ("--source", "analytic/lagrange", "--source", "mujoco/kkt", "--jobs", "1
 def test_a_file_is_checked_with_a_motion_of_its_own(
     loopcheck: Command, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Movies are tried in `test_rendering`; a failing movie would not change these results."""
+    """The motion moves every motor and comes back.
+
+    Movies are tried in `test_rendering`; a failing movie would not change these results.
+    """
     monkeypatch.setattr(stages, "movies", lambda *_: NO_MOVIES)
-    status, out, err = loopcheck("check", MODELS / f"{name}.xml", *EXACT, "--out", tmp_path)
+    motions: list[tuple[Case, Motion]] = []
+
+    def observed(case: Case, dt: float | None = None) -> Motion:
+        motions.append((case, prescribe(case, dt=dt)))
+        return motions[-1][1]
+
+    monkeypatch.setattr(evaluate, "prescribe", observed)
+    with in_this_process():
+        status, out, err = loopcheck("check", MODELS / f"{name}.xml", *EXACT, "--dt", "0.05", "--out", tmp_path)
     assert status == 0, out + err
     assert set(read(tmp_path).summary["robot"]) == {name}
+    case, motion = motions[0]
+    drive = motion.law(motion.t)
+    assert (np.ptp(drive.q, axis=0) > 1e-3).all()
+    np.testing.assert_allclose(drive.q[-1], drive.q[0], atol=1e-9)
+    np.testing.assert_allclose(motion.qd[0], 0, atol=1e-12)
+    if not depends_on_gravity(case):  # what nothing drives need not come back
+        np.testing.assert_allclose(motion.q[-1], motion.q[0], atol=1e-9)
 
 
 SCRIPT = """
@@ -68,19 +86,6 @@ def test_a_file_is_found_from_where_the_user_stands(
 ) -> None:
     monkeypatch.chdir(MODELS)
     assert loopcheck("check", "four_bar.xml", *EXACT, "--out", tmp_path)[0] == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ZOO)
-def test_the_motion_moves_every_motor_and_comes_back(name: str) -> None:
-    case = cases_of([MODELS / f"{name}.xml"])[0]
-    motion = prescribe(case)
-    drive = motion.law(motion.t)
-    assert (np.ptp(drive.q, axis=0) > 1e-3).all()
-    np.testing.assert_allclose(drive.q[-1], drive.q[0], atol=1e-9)
-    np.testing.assert_allclose(motion.qd[0], 0, atol=1e-12)
-    if not depends_on_gravity(case):  # what nothing drives need not come back
-        np.testing.assert_allclose(motion.q[-1], motion.q[0], atol=1e-9)
 
 
 def test_the_motion_stays_inside_the_limits(tmp_path: Path) -> None:
@@ -126,18 +131,19 @@ def test_a_tilted_gravity_is_given_and_turned() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("tables_only")
-def test_a_recorded_motion_gives_the_efforts_of_the_law_it_samples(loopcheck: Command, tmp_path: Path) -> None:
+def test_a_recorded_motion_gives_the_efforts_of_the_law_it_samples(
+    loopcheck: Command, tmp_path: Path, prr: Case, prr_motion: Motion
+) -> None:
     """The 3-PRR's own motion, from a file of its actuated joints: the same efforts as by its law."""
     robot = CATALOGUE / "3prr" / "3prr.xml"
-    case = make_case(load("3prr"), variant="default", mode="plus", configuration="vertical")
-    drive, t = (motion := prescribe(case)).law(motion.t), motion.t
+    drive, t = prr_motion.law(prr_motion.t), prr_motion.t
     columns = {"t": t}
     for k, name in enumerate(("q1", "q2", "q3")):
         columns |= {f"{name}.{rate}": getattr(drive, rate)[:, k] for rate in ("q", "qd", "qdd")}
     pd.DataFrame(columns).to_csv(tmp_path / "motion.csv", index=False, float_format="%.17g")
     chosen = ("--mode", "plus", "--motion", tmp_path / "motion.csv", *EXACT, "--out", tmp_path / "out")
     assert loopcheck("check", robot, *chosen)[0] == 0
-    _assert_same_efforts(read(tmp_path / "out").efforts, case.mechanism, motion)
+    _assert_same_efforts(read(tmp_path / "out").efforts, prr, prr_motion)
 
 
 @pytest.mark.slow
@@ -188,10 +194,9 @@ def test_a_log_that_gravity_would_not_make_is_not_simulated(loopcheck: Command, 
     ],
 )
 def test_a_bad_motion_file_is_one_line(
-    loopcheck: Command, tmp_path: Path, spoil: Callable[..., pd.DataFrame], message: str
+    loopcheck: Command, tmp_path: Path, prr_motion: Motion, spoil: Callable[..., pd.DataFrame], message: str
 ) -> None:
-    motion = prescribe(make_case(load("3prr"), variant="default", mode="plus", configuration="vertical"))
-    spoil(_log(motion)).to_csv(tmp_path / "log.csv", index=False, float_format="%.17g")
+    spoil(_log(prr_motion)).to_csv(tmp_path / "log.csv", index=False, float_format="%.17g")
     chosen = ("--motion", tmp_path / "log.csv", "--out", tmp_path / "out")
     status, _, err = loopcheck("check", CATALOGUE / "3prr" / "3prr.xml", *chosen)
     assert (status, err.count("\n")) == (2, 1)
@@ -230,11 +235,9 @@ def _log(motion: Motion) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _assert_same_efforts(efforts: pd.DataFrame, mechanism: Mechanism, motion: Motion) -> None:
+def _assert_same_efforts(efforts: pd.DataFrame, case: Case, motion: Motion) -> None:
     from loopcheck.analytic.dynamics.noc import Noc
 
-    case = make_case(load("3prr"), variant="default", mode="plus", configuration="vertical")
-    assert case.mechanism.na == mechanism.na
     wanted = Noc().compute_efforts(case, motion).effort
     rows = efforts[(efforts["configuration"] == "vertical") & (efforts["source"] == "analytic/noc")]
     np.testing.assert_allclose(rows["effort"].to_numpy().reshape(3, -1).T, wanted, rtol=1e-11, atol=1e-12)
