@@ -83,6 +83,7 @@ def small(command: str = "") -> Iterator[pytest.MonkeyPatch]:
         patch.setattr(tune, "budget", budget_rows)
         patch.setattr(worlds, "rates", rate_rows)
         patch.setattr(evidence, "judged_draws", no_draws)
+        patch.setattr(evidence, "code_digest", lambda _: "digest of no file")
         patch.setattr(readings, "slides", lambda source: slides(source)[:2])
         for rows in (robot_rows, few_rows, harness_rows, sample_rows, chain_rows, startup_rows):
             patch.setattr(bench, rows.__name__, rows)

@@ -55,7 +55,8 @@ BODIES = {
     "leaves": "os._exit(0)",
     "hang": "time.sleep(1e6)",
     "flood": "while True: os.write(1, b'x' * 65536), time.sleep(1e-3)",
-    "nothing": "return EffortHistory(source=self.name, t=motion.t, effort=np.full((len(motion.t), 3), np.nan),"
+    "nothing": "os.mknod('dropped'); return EffortHistory(source=self.name, t=motion.t,"
+    " effort=np.full((len(motion.t), 3), np.nan),"
     " actuators=tuple(actuator.name for actuator in case.mechanism.actuators))",
     "fickle": "off = 100 * (case.mechanism.bodies[0].mass / case.robot.mechanism().bodies[0].mass - 1)\n"
     "        if off > 0.8: os.abort()\n"
