@@ -497,6 +497,8 @@ def _stacked(mechanism: Mechanism) -> Stacked:
     points = [[closure.point1 for closure in rigid], [closure.point2 for closure in rigid]]
     repeats = [DOFS[joint.kind] for joint in joints]
     anchors = [np.zeros(3) if joint.kind == "free" else joint.anchor for joint in joints]
+    with np.errstate(invalid="ignore"):  # the reader refuses an infinite mass after this
+        weights = np.array([b.mass * (1 - b.gravity_compensation) * mechanism.gravity for b in bodies])
     return Stacked(
         frames=frames,
         centers=np.array([body.center for body in bodies]).reshape(-1, 3, 1),
@@ -506,7 +508,7 @@ def _stacked(mechanism: Mechanism) -> Stacked:
         scalars=scalars,
         rest=mechanism.rest_position,
         damping=np.repeat([joint.damping for joint in joints], repeats),
-        weights=np.array([b.mass * (1 - b.gravity_compensation) * mechanism.gravity for b in bodies]).reshape(-1, 3),
+        weights=weights.reshape(-1, 3),
         rotors=np.diag(np.repeat([joint.armature for joint in joints], repeats)) + _rotors_of_tendons(mechanism),
         spatial=[j for j, joint in enumerate(joints) if joint.kind in ("ball", "free")],
         structure=(tuple(body.parent for body in bodies), tuple((joint.kind, joint.body) for joint in joints)),

@@ -18,7 +18,8 @@ pathlib.Path("importing").touch()
 time.sleep(2)
 """
 COMMAND = """
-import time
+import signal, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for commands in the background
 from loopcheck.validation.execution.forkserver import worker_context
 worker_context(["slowly"])
 try:
