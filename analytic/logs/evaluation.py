@@ -1,5 +1,6 @@
 """The equations along a log: the efforts that its filtered motion needs, and how they hang on the log's columns."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,9 +89,11 @@ def efforts_of_states(mechanism: Mechanism, states: States) -> EffortSeries:
 
 def slopes(closed: ClosedLog, states: States) -> Slopes:
     """Derivatives of the residual efforts: exact, or by differences of few states or where they are not traced."""
-    try:
-        motion = (_by_equations if len(states.q) >= FEWEST else _by_differences)(closed, states)
-    except (MechanismError, SingularityError, LoopClosureError):
+    motion = None
+    if len(states.q) >= FEWEST:
+        with suppress(MechanismError, SingularityError, LoopClosureError):
+            motion = _by_equations(closed, states)
+    if motion is None:
         motion = _by_differences(closed, states)
     return Slopes(motion=motion, effort=moving_projector(closed, states))
 

@@ -29,17 +29,15 @@ Command: TypeAlias = Callable[..., tuple[int, str, str]]
 
 
 IMPORTED_LATE = (
-    "scipy.optimize",
     "scipy.interpolate",
     "scipy.integrate",
-    "scipy.spatial.transform",
     "jinja2",
     "tabulate",
     "pyarrow.parquet",
     "matplotlib.figure",
     "mpl_toolkits.mplot3d",
 )
-"""Modules that a worker imports when a task needs them; hundreds of workers of the tests would do so."""
+"""Modules besides `PRELOAD` that a task imports when it needs them, in each of hundreds of workers of the tests."""
 
 
 @pytest.fixture(scope="session", autouse=True)

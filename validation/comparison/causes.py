@@ -57,9 +57,10 @@ def _conversions(judged: JudgedLog, case: Case, asked: LogOptions, closed: Close
     whole = replace(judged.log, qd=judged.log.qd if judged.unused_velocities is None else judged.unused_velocities)
     of_whole = _converted(judged, whole, case.mechanism)
     for (option, converted), (_, given) in zip(_converted(judged, judged.log, case.mechanism), of_whole, strict=True):
-        moves_alike = all(np.array_equal(getattr(converted, name), getattr(judged.log, name)) for name in ("t", "q"))
+        same = (np.array_equal(getattr(converted, name), getattr(judged.log, name)) for name in ("t", "q", "qd"))
+        alike = closed if all(same) else None
         try:
-            found = _found(judge_log(case, converted, start=asked.start, alike=closed if moves_alike else None), asked)
+            found = _found(judge_log(case, converted, start=asked.start, alike=alike), asked)
         except HarnessError:  # in other units the motion may leave the workspace
             continue
         if "agree" in found and "disagree" not in found:
