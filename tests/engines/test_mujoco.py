@@ -214,8 +214,10 @@ def test_efforts_that_do_not_converge_below_steps_that_diverge_are_no_answer(
     monkeypatch: pytest.MonkeyPatch, prr: Case, prr_motion: Motion, longest: float, change: float, levels: int
 ) -> None:
     """Shorter steps replace those that diverge; the change between two steps is that of a simulation in chaos."""
+    simulated: list[tuple[float, tuple[float, ...]]] = []
 
     def simulate(robot: object, motion: Motion, drive: Drive, dt: float, settings: Settings) -> Run:
+        simulated.append((dt, settings.compliances))
         if dt > longest:
             raise EngineError("diverged")
         effort = np.full((len(motion.t), 3), 1 + change * (np.log2(dt) % 2))
@@ -225,9 +227,10 @@ def test_efforts_that_do_not_converge_below_steps_that_diverge_are_no_answer(
     if not levels:
         with pytest.raises(EngineError, match="must converge with the step, but the simulation diverges at longer"):
             MujocoForward().compute_efforts(prr, prr_motion)
-        return
-    ladder = MujocoForward().compute_efforts(prr, prr_motion).ladder
-    assert [rung.dt for rung in ladder[:levels]] == [longest / 2**k for k in range(levels)]
+    else:
+        ladder = MujocoForward().compute_efforts(prr, prr_motion).ladder
+        assert [rung.dt for rung in ladder[:levels]] == [longest / 2**k for k in range(levels)]
+    assert len(set(simulated)) == len(simulated)
 
 
 @pytest.mark.parametrize("name", ["spinning_rod", "floating_rotors"])
