@@ -36,6 +36,12 @@ def right() -> Log:
     return noisy(planar_four_bar.exact_log(0.02, 101))
 
 
+def of_drive(log: Log) -> Log:
+    """The log without its passive joints."""
+    k = log.joints.index("crank")
+    return replace(log, joints=("crank",), kinds=("hinge",), q=log.q[:, [k]], qd=None)
+
+
 def note(log: Log, **options: Any) -> str:
     judged = judge(MODEL, log, **{**SETTINGS, **options})
     assert judged.verdict == "disagree"
@@ -49,8 +55,9 @@ def note(log: Log, **options: Any) -> str:
         (lambda log: replace(log, t=1e9 * log.t), 'units = { time = "ns" }'),
         (lambda log: replace(log, effort=1e3 * log.effort), 'units = { torque = "N mm" }'),
         (lambda log: replace(log, effort=-log.effort), 'signs = { "crank.effort" = -1 }'),
+        (lambda log: replace(of_drive(log), effort=1e3 * log.effort), 'units = { torque = "N mm" }'),
     ],
-    ids=["ms", "ns", "N mm", "sign"],
+    ids=["ms", "ns", "N mm", "sign", "N mm of a log of the drive alone"],
 )
 def test_a_conversion_that_makes_the_log_agree_is_named_alone(
     wrong: Callable[[Log], Log], option: str, right: Log
