@@ -238,6 +238,15 @@ class EffortLimit(NamedTuple):
     high: float
     """[N or N m]."""
 
+    def needed(self, effort: Array) -> float:
+        """The largest effort over the limit on its side [-]; infinite if the range allows no effort on that side.
+
+        Args:
+            effort: Effort of one actuator [N or N m], shape (nt,).
+        """
+        sides = ((effort.max(initial=0.0), max(self.high, 0.0)), (-effort.min(initial=0.0), max(-self.low, 0.0)))
+        return float(max((most / room if room else np.inf) if most > 0 else 0.0 for most, room in sides))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actuator:

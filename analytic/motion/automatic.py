@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 
+from loopcheck.analytic.dynamics.noc import needed_efforts
 from loopcheck.analytic.kinematics.closures import RANK_TOLERANCE
 from loopcheck.analytic.kinematics.continuation import Tracer, conditioning, poses_along
 from loopcheck.analytic.kinematics.redundancy import drive_motions, undriven_dofs
@@ -46,6 +47,10 @@ LEAST_SWING = 2.0**-9
 """Fraction of the largest swing at which the search ends [-]."""
 LEAST_FOR_LIMITS = 2.0**-5
 """The same for the sake of a joint limit alone; below it, the limit is ignored [-]."""
+SHORTER = (2.0**-2, 2.0**-4, 2.0**-6)
+"""Fractions of the displacement that are tried if the efforts leave the ranges of the actuators [-]."""
+PERMITTED = 0.8
+"""Largest effort then, over its range [-]: the controller of an unmodified simulation takes the rest."""
 MOST_SECONDS = 300.0
 """Limit of the CPU time of the search [s]."""
 
@@ -148,7 +153,8 @@ def automatic_motion(mechanism: Mechanism, guess: JointPositions, dt: float | No
     want_mobile(free, start.q)
     undriven = undriven_dofs(mechanism, start.q)
     _want_certain_rank(replace(free, drives=start.drives), start.q, undriven)
-    return _largest(_Search(mechanism=mechanism, start=start, where=where, dt=dt, undriven=undriven > 0))
+    search = _Search(mechanism=mechanism, start=start, where=where, dt=dt, undriven=undriven > 0)
+    return _within_ranges(mechanism, _largest(search))
 
 
 def _want_certain_rank(tracer: Tracer, q: JointPositions, undriven: int) -> None:
@@ -179,14 +185,46 @@ def halved(mechanism: Mechanism, motion: Motion, reason: str) -> Motion:
     Raises:
         SingularityError: If this motion leaves the workspace or meets a singularity too.
     """
-    made = assemble(mechanism, partial(_half, motion.law, motion.law(motion.t[:1]).q), motion.q[0], motion.t)
-    note = f"{GENERATED}: the first failed ({reason}), this one has half its stroke. {OFFER}"
-    return replace(made, notes=(*motion.notes, note))
+    return _shortened(mechanism, motion, 0.5, f"the first failed ({reason}), this one has half its stroke")
 
 
-def _half(law: Law, start: Array, t: Times) -> Drive:
+def _shortened(mechanism: Mechanism, motion: Motion, fraction: float, words: str) -> Motion:
+    """The motion with a fraction of the displacement of each drive [-], and a note."""
+    law = partial(_fraction_of, motion.law, motion.law(motion.t[:1]).q, fraction)
+    made = assemble(mechanism, law, motion.q[0], motion.t)
+    return replace(made, notes=(*motion.notes, f"{GENERATED}: {words}. {OFFER}"))
+
+
+def _fraction_of(law: Law, start: Array, fraction: float, t: Times) -> Drive:
     whole = law(t)
-    return Drive(q=(start + whole.q) / 2, qd=whole.qd / 2, qdd=whole.qdd / 2)
+    return Drive(q=start + fraction * (whole.q - start), qd=fraction * whole.qd, qdd=fraction * whole.qdd)
+
+
+def _within_ranges(mechanism: Mechanism, motion: Motion) -> Motion:
+    """The motion, with less displacement if its efforts leave the ranges of the actuators and smaller ones do not."""
+    need, words = _largest_need(mechanism, motion)
+    if need <= 1:
+        return motion
+    for fraction in (one for one in SHORTER if need * one**2 <= PERMITTED):  # no term of the efforts decreases faster
+        of_it = f"the first needs {words}, this one has 1/{1 / fraction:g} of its stroke"
+        shorter = _shortened(mechanism, motion, fraction, of_it)
+        if _largest_need(mechanism, shorter)[0] <= PERMITTED:
+            return shorter
+    return motion
+
+
+def _largest_need(mechanism: Mechanism, motion: Motion) -> tuple[float, str]:
+    """The largest effort over its range [-], and in words; 0 without ranges."""
+    if not any(actuator.limits for actuator in mechanism.actuators):
+        return 0.0, ""
+    efforts = needed_efforts(State(mechanism=mechanism, q=motion.q, qd=motion.qd), motion.qdd).effort.T
+    needs = [
+        (limit.needed(effort), f"{limit.name} of '{actuator.name}'")
+        for actuator, effort in zip(mechanism.actuators, efforts, strict=True)
+        for limit in actuator.limits
+    ]
+    need, name = max(needs)
+    return need, f"{need:.3g} times the {name}"
 
 
 def _largest(search: _Search) -> Motion:

@@ -150,3 +150,36 @@ def test_the_start_of_a_search_is_tested_once_for_locked_dofs(monkeypatch: pytes
         monkeypatch.setattr(module, "want_mobile", lambda *_, name=module.__name__: tested.append(name))
     prescribe(case_of(tmp_path / "robot.xml"))
     assert tested == [automatic.__name__]
+
+
+@pytest.mark.parametrize(
+    ("configuration", "needs", "part"),
+    [
+        pytest.param("horizontal", 0.9, 1, id="within its range"),
+        pytest.param("horizontal", 2.0, 4, id="beyond its range"),
+        pytest.param("horizontal", 5.0, 16, id="far beyond its range"),
+        pytest.param("horizontal", 1e4, 1, id="at any stroke"),
+        pytest.param("vertical", 20.0, 1, id="by its weight"),
+    ],
+)
+def test_a_generated_motion_keeps_to_the_ranges_of_its_motors(
+    tmp_path: Path, configuration: str, needs: float, part: int
+) -> None:
+    """A wheel of 2 kg m² with an eccentric mass: without gravity its effort is proportional to the stroke."""
+
+    def moved(attributes: str) -> Motion:
+        (tmp_path / "wheel.xml").write_text(
+            f"""<mujoco><option gravity="0 {-9.81 * (configuration == "vertical")} 0"/>
+            <worldbody><body><joint name="wheel" axis="0 0 1"/>
+            <inertial pos="1 0 0" mass="1" diaginertia="1 1 1"/></body></worldbody>
+            <actuator><motor joint="wheel" gear="4" {attributes}/></actuator></mujoco>"""
+        )
+        robot = Robot(name="wheel", folder=tmp_path, title="", mjcf="wheel.xml", source="test")
+        return prescribe(make_case(robot, variant="default", mode="home", configuration="horizontal"))
+
+    free = moved("")
+    limit = np.abs(2 * free.qdd / 4).max() / needs
+    kept = moved(f'name="motor" forcerange="{-limit} {limit}"')
+    assert np.ptp(kept.q) == pytest.approx(np.ptp(free.q) / part, rel=1e-12)
+    assert ("needs" in "".join(kept.notes)) == (part > 1)
+    assert part == 1 or f"{needs:.3g} times the forcerange of 'motor', this one has 1/{part}" in kept.notes[-1]

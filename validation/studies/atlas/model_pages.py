@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isnan, nan
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +49,6 @@ class Page:
     def name(self) -> str:
         """Name of the model."""
         return self.entry.model.id
-
-    @property
-    def is_measured(self) -> bool:
-        """Return whether the unmodified simulation has an error."""
-        return not isnan(self.error)
 
     @property
     def files(self) -> tuple[Path, ...]:

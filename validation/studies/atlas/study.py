@@ -40,6 +40,8 @@ AT_ONCE = 16
 """Number of models with histories in memory at the same time."""
 CAP = 60.0
 """Default limit of the CPU time of a task [s]: a loaded machine decides no row."""
+TUNING = 2.0
+"""Limit of the CPU time of a tuning, over that of other tasks [-]: it has many simulations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +118,7 @@ class Atlas(Study):
                 tables.append({name: computed.tables[name] for name in ("summary", "audit")})
                 record = _merged(record, computed.record)
         if self.tunes:  # last, as it takes the most time and decides no verdict
-            _tune(pages, pool)
+            _tune(pages, pool.with_cpu_limit(TUNING * self.cap))
         return tables, record
 
     def _run(self, pages: Sequence[Page], motions: Mapping[Key, Motion], pool: WorkerPool, folder: Path) -> Computed:
@@ -173,8 +175,9 @@ def _motions(pages: Sequence[Page], pool: WorkerPool) -> dict[Key, Motion]:
 
 
 def _tune(pages: Sequence[Page], pool: WorkerPool) -> None:
-    """Store the cost of tuned settings in the pages of models with a judged unmodified simulation."""
-    tuned = [page for page in pages if page.is_measured]
+    """Store the cost of tuned settings in the pages of models that agree, small models first."""
+    agreeing = [page for page in pages if page.case is not None and page.verdict == "agree"]
+    tuned = sorted(agreeing, key=lambda page: len(page.case.mechanism.bodies) if page.case else 0)
     tasks = [Task(tuned_cost, (page.case,), lambda reason: Cost(reason=reason)) for page in tuned]
     for page, cost in zip(tuned, pool.results(tasks, "tuned settings"), strict=True):
         page.cost = cost

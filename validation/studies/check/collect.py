@@ -9,8 +9,6 @@ from loopcheck.analytic.dynamics.excitation import excitation_in_words
 from loopcheck.analytic.kinematics.mobility import in_words, mobility, open_start
 from loopcheck.analytic.motion.laws import task
 from loopcheck.analytic.motion.task import task_efforts
-from loopcheck.robots.arrays import Array
-from loopcheck.robots.mechanism import EffortLimit
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, modes
 from loopcheck.validation.comparison import sources
@@ -198,14 +196,4 @@ def _needs(outcome: Outcome) -> Iterator[tuple[str, str, float]]:
     efforts = dict(zip(outcome.history.actuators, outcome.history.effort.T, strict=True))
     for actuator in outcome.case.mechanism.actuators:
         for limit in actuator.limits:
-            yield actuator.name, limit.name, needed(efforts[actuator.name], limit)
-
-
-def needed(effort: Array, limit: EffortLimit) -> float:
-    """The largest effort over the limit on its side [-]; infinite if the range allows no effort on that side.
-
-    Args:
-        effort: Effort of one actuator [N or N m], shape (nt,).
-    """
-    sides = ((effort.max(initial=0.0), max(limit.high, 0.0)), (-effort.min(initial=0.0), max(-limit.low, 0.0)))
-    return float(max((most / room if room else np.inf) if most > 0 else 0.0 for most, room in sides))
+            yield actuator.name, limit.name, limit.needed(efforts[actuator.name])
