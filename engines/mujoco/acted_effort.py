@@ -55,7 +55,11 @@ class ActedEffort:
 
 
 def acted_effort(
-    model: Any, state_before: ArrayLike, ctrl: ArrayLike | None = None, applied: ArrayLike | None = None
+    model: Any,
+    state_before: ArrayLike,
+    ctrl: ArrayLike | None = None,
+    applied: ArrayLike | None = None,
+    scratch: Any = None,
 ) -> ActedEffort:
     """Repeat a step of `mj_step`, and return the efforts that moved the robot during it.
 
@@ -68,6 +72,8 @@ def acted_effort(
         state_before: State before the step by `mj_getState` with `mjSTATE_INTEGRATION`.
         ctrl: Controls of the step, shape (nu,); by default those of the state.
         applied: `qfrc_applied` of the step [N or N m], shape (nv,); by default that of the state.
+        scratch: An `MjData` of the model to compute in, other than that of the simulation; by default a new one, which
+            takes most of the time of a call.
 
     Raises:
         ShapeError: If an array has a wrong size, or a number is not finite.
@@ -87,7 +93,7 @@ def acted_effort(
         >>> print(f"{step.effort[0]:.6g} N acted, {step.reported[0]:.6g} N reported")
         50 N acted, 100 N reported
     """
-    data = mujoco.MjData(model)
+    data = mujoco.MjData(model) if scratch is None else scratch
     state = _vector(state_before, mujoco.mj_stateSize(model, STATE), "state_before (mj_getState, mjSTATE_INTEGRATION)")
 
     def put() -> None:
@@ -190,7 +196,7 @@ def _implicit_part(model: Any, data: Any, velocity: Array, acceleration: Array) 
 
 def _stages(model: Any, data: Any) -> Iterator[tuple[ActedEffort, Array]]:
     """Efforts and accelerations at the stages of Runge-Kutta 4; `data` ends at the last stage."""
-    start, time, h = np.array(data.qpos), data.time, model.opt.timestep
+    start, time, h, turning = np.array(data.qpos), data.time, model.opt.timestep, list(_turning(model))
     state = np.concatenate([data.qvel, data.act])
     rate, along = np.zeros(model.nv + model.na), np.zeros(model.nv)
     for part, _ in STAGES:
@@ -199,20 +205,24 @@ def _stages(model: Any, data: Any) -> Iterator[tuple[ActedEffort, Array]]:
         data.qvel[:], data.act[:] = np.split(state + part * h * rate, [model.nv])
         data.time = time + part * h
         mujoco.mj_forward(model, data)
-        along = _rates(model, data.qvel, part * h * along)
+        along = _rates(turning, data.qvel, part * h * along)
         rate = np.concatenate([data.qacc, data.act_dot])
         yield _of(model, data), rate[: model.nv]
 
 
-def _rates(model: Any, velocity: Array, turn: Array) -> Array:
+def _turning(model: Any) -> Iterator[slice]:
+    """Rotational dofs of each free or ball joint whose rotation vector MuJoCo corrects."""
+    for kind, first in zip(model.jnt_type, model.jnt_dofadr, strict=True):
+        if CORRECTED and int(kind) in TURNING:
+            yield slice(first + TURNING[int(kind)], first + TURNING[int(kind)] + 3)
+
+
+def _rates(turning: Sequence[slice], velocity: Array, turn: Array) -> Array:
     """Rates of the rotation vectors from the beginning of a step, to third order (Munthe-Kaas), shape (nv,)."""
     rates = np.array(velocity)
-    if CORRECTED:
-        for joint in np.flatnonzero(np.isin(model.jnt_type, list(TURNING))):
-            first = model.jnt_dofadr[joint] + TURNING[int(model.jnt_type[joint])]
-            dofs = slice(first, first + 3)
-            bracket = np.cross(turn[dofs], velocity[dofs])
-            rates[dofs] += bracket / 2 + np.cross(turn[dofs], bracket) / 12
+    for dofs in turning:
+        bracket = np.cross(turn[dofs], velocity[dofs])
+        rates[dofs] += bracket / 2 + np.cross(turn[dofs], bracket) / 12
     return rates
 
 

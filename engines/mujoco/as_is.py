@@ -205,6 +205,7 @@ class _Run:
         self.q, self.qd = np.zeros((count + 1, model.nq)), np.zeros((count + 1, model.nv))
         self.act = np.zeros((count + 1, model.na))
         self.force_varies = model.opt.integrator == RUNGE_KUTTA and not self.torque.all()
+        self.scratch = mujoco.MjData(model) if self.force_varies else None
         names = ("force", "acted", "wanted", "ctrl", "left_out")
         self.log = {name: np.zeros((count, na)) for name in names}
         self.log |= {name: np.full((count, na), np.nan) for name in ("joint", "reaction")}
@@ -220,7 +221,7 @@ class _Run:
         data.ctrl[:] = log["ctrl"][k] = self.actuators.control_for(inputs, rates)
         apply_wrenches(self.mechanism, model, data)
         if self.force_varies:
-            log["acted"][k] = acted_effort(model, integration_state(model, data)).effort
+            log["acted"][k] = acted_effort(model, integration_state(model, data), scratch=self.scratch).effort
         for name, forces in self.stepper.step(log["ctrl"][k]).items():
             log[name][k] = np.where(self.dofs >= 0, forces[self.dofs], np.nan)
         self.iterations += max(

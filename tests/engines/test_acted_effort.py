@@ -150,6 +150,19 @@ def test_controls_and_applied_forces_replace_those_of_the_state() -> None:
     assert model.opt.disableflags == 0
 
 
+def test_scratch_data_leave_no_trace_in_later_steps() -> None:
+    """As new data for each step: bit for bit, after other steps of the same scratch."""
+    model = slide("RK4", DRIVES["velocity"])
+    data, scratch, rng = mujoco.MjData(model), mujoco.MjData(model), np.random.default_rng(0)
+    for _ in range(5):
+        data.ctrl[:] = rng.normal(size=model.nu)
+        state = integration_state(model, data)
+        new, reused = acted_effort(model, state), acted_effort(model, state, scratch=scratch)
+        for name in ("effort", "joint_force", "off_transmission", "reported"):
+            np.testing.assert_array_equal(getattr(reused, name), getattr(new, name))
+        mujoco.mj_step(model, data)
+
+
 def test_bad_input_and_resets_are_refused() -> None:
     model = slide("Euler", DRIVES["motor"])
     data = mujoco.MjData(model)
