@@ -206,7 +206,7 @@ def _within_ranges(mechanism: Mechanism, motion: Motion) -> Motion:
     if need <= 1:
         return motion
     for fraction in (one for one in SHORTER if need * one**2 <= PERMITTED):  # no term of the efforts decreases faster
-        of_it = f"the first needs {words}, this one has 1/{1 / fraction:g} of its stroke"
+        of_it = f"the full stroke needs {words}, this motion has 1/{1 / fraction:g} of it"
         shorter = _shortened(mechanism, motion, fraction, of_it)
         if _largest_need(mechanism, shorter)[0] <= PERMITTED:
             return shorter

@@ -182,4 +182,4 @@ def test_a_generated_motion_keeps_to_the_ranges_of_its_motors(
     kept = moved(f'name="motor" forcerange="{-limit} {limit}"')
     assert np.ptp(kept.q) == pytest.approx(np.ptp(free.q) / part, rel=1e-12)
     assert ("needs" in "".join(kept.notes)) == (part > 1)
-    assert part == 1 or f"{needs:.3g} times the forcerange of 'motor', this one has 1/{part}" in kept.notes[-1]
+    assert part == 1 or f"{needs:.3g} times the forcerange of 'motor', this motion has 1/{part} of it" in kept.notes[-1]
