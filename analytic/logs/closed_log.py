@@ -1,6 +1,6 @@
 """A log seen as motion of a mechanism: its columns put in the order of the robot, filtered, and put on the closures."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -103,21 +103,25 @@ class ClosedLog:
         joints = sorted({j for drive in self.drives for j in drive.joints})
         return [self.mechanism.dof_slices[j].start for j in joints]
 
-    def filtered(self, kernels: Filter, bases: Array) -> tuple[States, float]:
-        """Closed states, and the largest move of a joint that put it there [m or rad].
+    def filtered(self, parts: Sequence[tuple[Filter, Array]]) -> tuple[States, Array]:
+        """Closed states, and the largest move of a joint that put each there [m or rad], shape (n,).
 
         Args:
-            bases: Numbers of the base samples [-], shape (n,).
+            parts: Filters, with the numbers of their base samples [-], shape (any,).
         """
-        x, v, a = kernels.motion(self.q, self.qd, bases)
+        x, v, a = (
+            np.concatenate(several)
+            for several in zip(*(one.motion(self.q, self.qd, bases) for one, bases in parts), strict=True)
+        )
         if self.nearby is None:
             near = States(q=_normalized(self.mechanism, x), qd=v, qdd=a)
             states = closed_states(self.mechanism, self.drives, drive_of(self.mechanism, self.drives, near), near)
-            return states, float(np.abs(states.q - near.q).max(initial=0.0))
-        t = self.log.t[0] + self.log.dt * (bases + kernels.late)
-        still = np.zeros((len(bases), self.mechanism.nv))
+            return states, np.abs(states.q - near.q).max(axis=1, initial=0.0)
+        t = np.concatenate([self.log.t[0] + self.log.dt * (bases + one.late) for one, bases in parts])
+        still = np.zeros((len(t), self.mechanism.nv))
         near = States(q=self.nearby(t), qd=still, qdd=still)
-        return closed_states(self.mechanism, self.drives, Drive(q=x, qd=v, qdd=a), near), np.nan
+        states = closed_states(self.mechanism, self.drives, Drive(q=x, qd=v, qdd=a), near)
+        return states, np.full(len(t), np.nan)
 
 
 def closed_log(mechanism: Mechanism, log: Log, guess: Array, alike: ClosedLog | None = None) -> ClosedLog:
