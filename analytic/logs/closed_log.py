@@ -129,8 +129,8 @@ def closed_log(mechanism: Mechanism, log: Log, guess: Array, alike: ClosedLog | 
 
     Args:
         guess: Joint positions near those at the first time [m or rad], shape (nq,); logged joints replace them.
-        alike: A log of the same columns along the same motion or, with all joints, more of it; already searched for
-            singularities.
+        alike: A log of the same columns, already searched for singularities: of all joints along the same motion or
+            more of it, of the drives through the same positions at any times.
 
     Raises:
         NotFoundError: If a joint or an actuator of the log is unknown; the message lists the valid names.
@@ -241,8 +241,6 @@ def _suspected_units(mechanism: Mechanism, q: Array) -> str:
 
 def _of_drives(mechanism: Mechanism, log: Log, effort: Array, guess: Array, alike: ClosedLog | None) -> ClosedLog:
     """A log of the drives, and perhaps of a few more joints, which do not count."""
-    if alike is not None:
-        return replace(alike, log=log, effort=effort, effort_error=log.error_of("effort")[_places(mechanism, log)])
     from scipy.interpolate import CubicSpline
 
     drives = mechanism.drives
@@ -254,22 +252,27 @@ def _of_drives(mechanism: Mechanism, log: Log, effort: Array, guess: Array, alik
     law = partial(_along, CubicSpline(log.t, q))
     where = f"log '{log.name}' of {mechanism.model.path.name}"
     kept, weights = mixed_drives(mechanism, guess)
-    motion = with_plausible_units(
-        mechanism,
-        law,
-        log.t[coarse],
-        lambda law: assemble(mechanism, partial(_mixed, law, weights), guess, log.t[coarse], drives=kept, where=where),
-        f"Declare in {log.name}.toml: units.angle = 'deg'",
-    )
+    if alike is not None and alike.nearby is not None:
+        poses = alike.nearby(alike.log.t[coarse])
+    else:
+        poses = with_plausible_units(
+            mechanism,
+            law,
+            log.t[coarse],
+            lambda law: assemble(
+                mechanism, partial(_mixed, law, weights), guess, log.t[coarse], drives=kept, where=where
+            ),
+            f"Declare in {log.name}.toml: units.angle = 'deg'",
+        ).q
     closed = ClosedLog(
         log=log,
         mechanism=mechanism,
         drives=kept,
-        unactuated=undriven_dofs(mechanism, motion.q[len(coarse) // 2]),
+        unactuated=undriven_dofs(mechanism, poses[len(coarse) // 2]),
         q=q @ weights.T,
         qd=None if qd is None else qd @ weights.T,
         effort=effort,
-        nearby=CubicSpline(log.t[coarse], motion.q),
+        nearby=CubicSpline(log.t[coarse], poses),
         gap=np.nan,
         gap_time=np.nan,
         q_error=_error_of_drives(mechanism, log, "q", weights),
