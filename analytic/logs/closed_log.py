@@ -1,7 +1,7 @@
 """A log seen as motion of a mechanism: its columns put in the order of the robot, filtered, and put on the closures."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
