@@ -44,8 +44,9 @@ def want_engine(name: str, config: pytest.Config) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Share JAX' compiled functions between all processes of the tests: they take most of the time of MJX's routes."""
+    """Compile functions of JAX quickly, and share them between all processes: they take most of the time of MJX."""
     os.environ["LOOPCHECK_ENGINES"] = os.devnull  # environments of the user are none of the tests'
+    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
     os.environ["LOKY_MAX_CPU_COUNT"] = "1"  # default of `--jobs`: the other cores run other tests
     cache = getattr(config, "cache", None)
     if cache is not None:

@@ -1,7 +1,7 @@
 """A log seen as motion of a mechanism: its columns put in the order of the robot, filtered, and put on the closures."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -103,21 +103,25 @@ class ClosedLog:
         joints = sorted({j for drive in self.drives for j in drive.joints})
         return [self.mechanism.dof_slices[j].start for j in joints]
 
-    def filtered(self, kernels: Filter, bases: Array) -> tuple[States, float]:
-        """Closed states, and the largest move of a joint that put it there [m or rad].
+    def filtered(self, parts: Sequence[tuple[Filter, Array]]) -> tuple[States, Array]:
+        """Closed states, and the largest move of a joint that put each there [m or rad], shape (n,).
 
         Args:
-            bases: Numbers of the base samples [-], shape (n,).
+            parts: Filters, with the numbers of their base samples [-], shape (any,).
         """
-        x, v, a = kernels.motion(self.q, self.qd, bases)
+        x, v, a = (
+            np.concatenate(several)
+            for several in zip(*(one.motion(self.q, self.qd, bases) for one, bases in parts), strict=True)
+        )
         if self.nearby is None:
             near = States(q=_normalized(self.mechanism, x), qd=v, qdd=a)
             states = closed_states(self.mechanism, self.drives, drive_of(self.mechanism, self.drives, near), near)
-            return states, float(np.abs(states.q - near.q).max(initial=0.0))
-        t = self.log.t[0] + self.log.dt * (bases + kernels.late)
-        still = np.zeros((len(bases), self.mechanism.nv))
+            return states, np.abs(states.q - near.q).max(axis=1, initial=0.0)
+        t = np.concatenate([self.log.t[0] + self.log.dt * (bases + one.late) for one, bases in parts])
+        still = np.zeros((len(t), self.mechanism.nv))
         near = States(q=self.nearby(t), qd=still, qdd=still)
-        return closed_states(self.mechanism, self.drives, Drive(q=x, qd=v, qdd=a), near), np.nan
+        states = closed_states(self.mechanism, self.drives, Drive(q=x, qd=v, qdd=a), near)
+        return states, np.full(len(t), np.nan)
 
 
 def closed_log(mechanism: Mechanism, log: Log, guess: Array, alike: ClosedLog | None = None) -> ClosedLog:
@@ -125,8 +129,8 @@ def closed_log(mechanism: Mechanism, log: Log, guess: Array, alike: ClosedLog | 
 
     Args:
         guess: Joint positions near those at the first time [m or rad], shape (nq,); logged joints replace them.
-        alike: A log of the same columns along the same motion or, with all joints, more of it; already searched for
-            singularities.
+        alike: A log of the same columns, already searched for singularities: of all joints along the same motion or
+            more of it, of the drives through the same positions at any times.
 
     Raises:
         NotFoundError: If a joint or an actuator of the log is unknown; the message lists the valid names.
@@ -237,8 +241,6 @@ def _suspected_units(mechanism: Mechanism, q: Array) -> str:
 
 def _of_drives(mechanism: Mechanism, log: Log, effort: Array, guess: Array, alike: ClosedLog | None) -> ClosedLog:
     """A log of the drives, and perhaps of a few more joints, which do not count."""
-    if alike is not None:
-        return replace(alike, log=log, effort=effort, effort_error=log.error_of("effort")[_places(mechanism, log)])
     from scipy.interpolate import CubicSpline
 
     drives = mechanism.drives
@@ -250,22 +252,27 @@ def _of_drives(mechanism: Mechanism, log: Log, effort: Array, guess: Array, alik
     law = partial(_along, CubicSpline(log.t, q))
     where = f"log '{log.name}' of {mechanism.model.path.name}"
     kept, weights = mixed_drives(mechanism, guess)
-    motion = with_plausible_units(
-        mechanism,
-        law,
-        log.t[coarse],
-        lambda law: assemble(mechanism, partial(_mixed, law, weights), guess, log.t[coarse], drives=kept, where=where),
-        f"Declare in {log.name}.toml: units.angle = 'deg'",
-    )
+    if alike is not None and alike.nearby is not None:
+        poses = alike.nearby(alike.log.t[coarse])
+    else:
+        poses = with_plausible_units(
+            mechanism,
+            law,
+            log.t[coarse],
+            lambda law: assemble(
+                mechanism, partial(_mixed, law, weights), guess, log.t[coarse], drives=kept, where=where
+            ),
+            f"Declare in {log.name}.toml: units.angle = 'deg'",
+        ).q
     closed = ClosedLog(
         log=log,
         mechanism=mechanism,
         drives=kept,
-        unactuated=undriven_dofs(mechanism, motion.q[len(coarse) // 2]),
+        unactuated=undriven_dofs(mechanism, poses[len(coarse) // 2]),
         q=q @ weights.T,
         qd=None if qd is None else qd @ weights.T,
         effort=effort,
-        nearby=CubicSpline(log.t[coarse], motion.q),
+        nearby=CubicSpline(log.t[coarse], poses),
         gap=np.nan,
         gap_time=np.nan,
         q_error=_error_of_drives(mechanism, log, "q", weights),

@@ -1,5 +1,6 @@
 """The equations along a log: the efforts that its filtered motion needs, and how they hang on the log's columns."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -65,21 +66,34 @@ def evaluate(closed: ClosedLog, kernels: Filter, bases: Array) -> Evaluation:
     Args:
         bases: Numbers of the base samples [-], shape (n,).
     """
-    mechanism, log = closed.mechanism, closed.log
-    states, moved = closed.filtered(kernels, bases)
-    needed = needed_efforts(states.kinematics_of(mechanism), states.qdd)
-    t = log.t[0] + log.dt * (bases + kernels.late)
-    acted = kernels.effort.applied(closed.effort, bases)
+    return evaluate_together(closed, [(kernels, bases)])[0]
+
+
+def evaluate_together(closed: ClosedLog, parts: Sequence[tuple[Filter, Array]]) -> list[Evaluation]:
+    """`evaluate` for several filters at once: few samples take as long as many.
+
+    Args:
+        parts: Filters, with the numbers of their base samples [-], shape (any,).
+    """
+    states, moved = closed.filtered(parts)
+    needed = needed_efforts(states.kinematics_of(closed.mechanism), states.qdd)
+    acted = np.concatenate([kernels.effort.applied(closed.effort, bases) for kernels, bases in parts])
     effort = (moving_projector(closed, states) @ acted[..., None])[..., 0]
-    return Evaluation(
-        t=t,
-        states=states,
-        effort=effort,
-        internal=acted - effort,
-        needed=needed.effort,
-        unactuated=needed.unactuated,
-        moved=moved,
-    )
+    evaluations, end = [], 0
+    for kernels, bases in parts:
+        rows = np.arange(end, end := end + len(bases))
+        evaluations.append(
+            Evaluation(
+                t=closed.log.t[0] + closed.log.dt * (bases + kernels.late),
+                states=states if len(parts) == 1 else states.rows(rows),
+                effort=effort[rows],
+                internal=(acted - effort)[rows],
+                needed=needed.effort[rows],
+                unactuated=needed.unactuated[rows],
+                moved=float(moved[rows].max(initial=0.0)),
+            )
+        )
+    return evaluations
 
 
 def efforts_of_states(mechanism: Mechanism, states: States) -> EffortSeries:

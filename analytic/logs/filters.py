@@ -6,6 +6,7 @@ filter is applied to the efforts, so that both sides lose the same frequencies. 
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -203,6 +204,7 @@ def _apart(weights: list[float], stride: int) -> Array:
     return every
 
 
+@lru_cache(256)
 def _polynomial_kernels(half: int, degree: int, place: float) -> tuple[Array, Array, Array]:
     """Value, slope and second derivative at a place of the polynomial nearest to 2 half + 1 samples."""
     x = np.arange(-half, half + 1) / half

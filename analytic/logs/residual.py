@@ -12,7 +12,7 @@ import numpy as np
 from loopcheck.analytic.dynamics.powers import scale_of
 from loopcheck.analytic.logs.closed_log import ClosedLog, as_motion
 from loopcheck.analytic.logs.closed_motion import States
-from loopcheck.analytic.logs.evaluation import efforts_of_states, evaluate, noise_rms, slopes
+from loopcheck.analytic.logs.evaluation import efforts_of_states, evaluate, evaluate_together, noise_rms, slopes
 from loopcheck.analytic.logs.filters import Filter, Kernel, interpolating_filter, smoothing_filter, step_filter
 from loopcheck.robots.arrays import AnyArray, Array, EffortSeries
 from loopcheck.robots.errors import ShapeError
@@ -312,10 +312,9 @@ def _expected(closed: ClosedLog, family: _Family, first: float, *, noiseless: bo
     if len(bases) < FEWEST_JUDGED or len(family.filters) < 2:
         return []
     shifts = [family.shifts, *[(0,)] * (len(family.filters) - 1)]
-    evaluations = [
-        [evaluate(closed, kernels, bases + shift) for shift in of_filter]
-        for kernels, of_filter in zip(family.filters, shifts, strict=True)
-    ]
+    pairs = list(zip(family.filters, shifts, strict=True))
+    every = iter(evaluate_together(closed, [(one, bases + shift) for one, of_filter in pairs for shift in of_filter]))
+    evaluations = [[next(every) for _ in of_filter] for of_filter in shifts]
     residuals = [np.mean([one.residual for one in several], axis=0) for several in evaluations]
     middle, few = evaluations[len(evaluations) // 2][0], evenly(np.arange(len(bases)), FEWER)
     derivatives = slopes(closed, middle.states.rows(few))

@@ -76,7 +76,7 @@ def simulated(robot: Robot, run: Run, compliances: Any, *, layout: Layout) -> tu
         model = robot.model.replace(**{name: factor * getattr(robot.model, name) for name in weights})
         return _simulated(robot._replace(model=model), run, layout)
 
-    return jax.vmap(at_compliance)(compliances)
+    return jax.lax.map(at_compliance, compliances)
 
 
 def _simulated(robot: Robot, run: Run, layout: Layout) -> tuple[Any, Any, Any]:

@@ -62,6 +62,7 @@ def small(command: str = "") -> Iterator[pytest.MonkeyPatch]:
     from loopcheck.validation.studies.refinement import tuned
     from loopcheck.validation.studies.speed import study as bench
     from loopcheck.validation.studies.throughput import study as worlds
+    from loopcheck.validation.studies.tune import bandwidths, tuning_runs
     from loopcheck.validation.studies.tune import study as tune
 
     with pytest.MonkeyPatch.context() as patch:
@@ -81,6 +82,8 @@ def small(command: str = "") -> Iterator[pytest.MonkeyPatch]:
         patch.setattr(costs, "cases_of", lambda robots: cases_of(robots)[:3])
         patch.setattr(benchmarks, "ways", lambda: ["mujoco/default", "mujoco/tight"])
         patch.setattr(tune, "budget", budget_rows)
+        patch.setattr(tuning_runs, "PROVEN", 60)
+        patch.setattr(bandwidths, "PER_DECADE", 1)
         patch.setattr(worlds, "rates", rate_rows)
         patch.setattr(evidence, "judged_draws", no_draws)
         patch.setattr(evidence, "code_digest", lambda _: "digest of no file")

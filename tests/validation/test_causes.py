@@ -10,9 +10,11 @@ import pytest
 from scipy.interpolate import CubicSpline
 
 from loopcheck import judge
+from loopcheck.analytic.motion.assembly import assemble
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.log import Instantaneous, Log
+from loopcheck.robots.motion import Motion
 from tests import planar_four_bar
 from tests.logs import PARALLELOGRAM
 
@@ -67,6 +69,21 @@ def test_a_conversion_that_makes_the_log_agree_is_named_alone(
     assert said.count("agrees with") == 1
     assert "--fit" not in said
     assert "gravity" not in said
+
+
+def test_the_path_of_the_drive_is_followed_once_for_all_times_and_efforts(
+    right: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second path is that of angles in degrees."""
+    paths: list[Motion] = []
+
+    def counted(*arguments: Any, **options: Any) -> Motion:
+        paths.append(assemble(*arguments, **options))
+        return paths[-1]
+
+    monkeypatch.setattr("loopcheck.analytic.logs.closed_log.assemble", counted)
+    assert 'the log agrees with units = { time = "ms" }' in note(replace(of_drive(right), t=1e3 * right.t))
+    assert len(paths) == 2
 
 
 def test_a_time_unit_explains_velocities_too() -> None:

@@ -37,6 +37,7 @@ from loopcheck.validation.studies.tune.writing import write_tuned
 from tests.json_outputs import valid_output, valid_result
 from tests.plain_loop import plain_loop
 from tests.validation.conftest import Command
+from tests.validation.test_stale_results import motion_file
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -603,7 +604,8 @@ def test_what_cannot_be_reached_says_what_stands_in_the_way(
 ) -> None:
     """On a machine that takes 2 µs for every step, 0.5 µs per simulated millisecond leave steps of 4 ms."""
     monkeypatch.setattr(AskedTuning, "seconds_per_step", lambda *_: 2e-6)  # workers are other processes
-    arguments = ("--accuracy", "1e-5", "--max-cost", "0.5", "--out", tmp_path / "out", "--jobs", "1")
+    short = ("--motion", motion_file(tmp_path / "m.csv", 3.0))
+    arguments = ("--accuracy", "1e-5", "--max-cost", "0.5", "--out", tmp_path / "out", "--jobs", "1", *short)
     status, out, err = loopcheck("tune", FOUR_BAR, *arguments)
     assert (status, err) == (1, "")
     assert "the error must be at most 1e-05 within 0.5 µs per simulated millisecond, the best settings reach" in out
@@ -612,7 +614,7 @@ def test_what_cannot_be_reached_says_what_stands_in_the_way(
 
 @pytest.mark.slow
 def test_kept_settings_do_not_change_and_a_refusal_names_the_next_command(loopcheck: Command, tmp_path: Path) -> None:
-    keep = ("--keep-setting", "timestep,integrator")
+    keep = ("--keep-setting", "timestep,integrator", "--motion", motion_file(tmp_path / "m.csv", 3.0))
     status, out, _ = loopcheck("tune", FOUR_BAR, "--accuracy", "1e-7", *keep, "--out", tmp_path / "out", "--jobs", "1")
     rows = pd.read_csv(tmp_path / "out/tune.csv")
     assert len(rows) > 2

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from loopcheck.analytic.logs.closed_log import ClosedLog, closed_log
+from loopcheck.analytic.logs.closed_log import ClosedLog
 from loopcheck.analytic.logs.parameters import Estimate, Fit, fit, fitted_slopes, known_parameters
 from loopcheck.analytic.logs.rates import wrong_rates
 from loopcheck.analytic.logs.residual import Residual, residual_efforts
@@ -36,9 +36,9 @@ def with_causes(judged: JudgedLog, case: Case, asked: LogOptions) -> JudgedLog:
         case: Robot, mode and configuration with which the log was judged.
         asked: Options of the judgement.
     """
-    if asked.fitted or "disagree" not in _found(judged, asked):
+    closed, judged = judged.closed, replace(judged, closed=None)
+    if asked.fitted or closed is None or "disagree" not in _found(judged, asked):
         return judged
-    closed = closed_log(case.mechanism, judged.log, case.guess)
     residual = residual_efforts(closed, judged.residuals[0].effort_time, start=asked.start)
     limit = asked.accuracy * judged.required[0].divisor
     conversions = dict(_conversions(judged, case, asked, closed))
@@ -57,7 +57,8 @@ def _conversions(judged: JudgedLog, case: Case, asked: LogOptions, closed: Close
     whole = replace(judged.log, qd=judged.log.qd if judged.unused_velocities is None else judged.unused_velocities)
     of_whole = _converted(judged, whole, case.mechanism)
     for (option, converted), (_, given) in zip(_converted(judged, judged.log, case.mechanism), of_whole, strict=True):
-        same = (np.array_equal(getattr(converted, name), getattr(judged.log, name)) for name in ("t", "q", "qd"))
+        columns = ("q",) if closed.nearby is not None else ("t", "q", "qd")  # a path of the drives alone has no times
+        same = (np.array_equal(getattr(converted, name), getattr(judged.log, name)) for name in columns)
         alike = closed if all(same) else None
         try:
             found = _found(judge_log(case, converted, start=asked.start, alike=alike), asked)

@@ -102,6 +102,8 @@ class JudgedLog:
     """Reading of unequal steps in time, as a phrase."""
     unused_velocities: Array | None = None
     """Velocities of the log that are wrong [m/s or rad/s], shape (nt, dofs)."""
+    closed: ClosedLog | None = None
+    """The log with closed loops, for the search for causes; absent after it."""
     causes: tuple[str, ...] = ()
     """What would make a log agree that does not, and the option for it, a phrase for each."""
 
@@ -156,6 +158,7 @@ def judge_log(
         unused_velocities=unused,
         opening=opening,
         sampling=sampling,
+        closed=closed,
     )
 
 
