@@ -28,15 +28,9 @@ def is_loaded(case: Case) -> Case:
     return replace(case, mechanism=replace(case.mechanism, wrenches=(wrench,)))
 
 
+@pytest.mark.parametrize("of_case", [lambda case: case, is_loaded], ids=["as it is", "loaded"])
 @pytest.mark.parametrize(
-    ("name", "of_case"),
-    [
-        ("mujoco", replace),
-        *(
-            (name, is_loaded) if name == "mujoco" else pytest.param(name, is_loaded, marks=pytest.mark.slow)
-            for name in WITH_BATCHES
-        ),
-    ],
+    "name", [name if name == "mujoco" else pytest.param(name, marks=pytest.mark.slow) for name in WITH_BATCHES]
 )
 def test_efforts_accelerate_each_world_as_its_motion_does(name: str, of_case: Callable[[Case], Case]) -> None:
     """Held at their values in the middle of the steps; each robot has its own state.
