@@ -142,5 +142,6 @@ def let_one_stand_for_copies(pages: Sequence[Page]) -> None:
 
 
 def without_cache(note: str) -> str:
-    """A note with the place of a file in its repository instead of its path on this machine."""
-    return note.replace(f"{user_folder(FOLDER)}/", "")
+    """A note with the place of a file in its repository, or in the cache, instead of its path on this machine."""
+    folder = user_folder(FOLDER)
+    return note.replace(f"{folder}/", "").replace(f"{folder.parent}/", "")
