@@ -73,7 +73,7 @@ def command(
         model_path(target)
     results = [gate(target) for target in targets]
     if fix:
-        click.echo("".join(map(closing_diff, results)), nl=False)
+        click.echo(b"".join(dict.fromkeys(map(closing_diff, results))), nl=False)  # a link and its file: one diff
     results = [
         replace(result, findings=tuple(selected(result.findings, names_of(select), names_of(ignore))))
         for result in results
