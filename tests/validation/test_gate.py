@@ -331,12 +331,19 @@ def test_formats(tmp_path: Path) -> None:
     assert "LC301" not in markdown
 
 
-def test_a_fix_adds_a_closed_keyframe_and_nothing_else(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ends", [("\n", ""), ("\r\n", ""), ("\r\n", "\r\n")])
+def test_a_fix_adds_a_closed_keyframe_and_nothing_else(tmp_path: Path, ends: tuple[str, str]) -> None:
+    """Named by a symbolic link; line ends stay, and so does a last line without one."""
     path = _written(tmp_path, FOUR_BAR.replace('pos=".4 .3 0"', 'pos=".4 .32 0"'))
-    result = CliRunner().invoke(cli, ["gate", str(path), "--fix"], standalone_mode=False)
-    subprocess.run(
-        ["git", "apply", "--unsafe-paths", "--directory=/"], input=result.stdout, text=True, check=True, cwd="/"
-    )
+    before = path.read_text(encoding="utf-8").strip().replace("\n", ends[0]).encode() + ends[1].encode()
+    path.write_bytes(before)
+    (link := tmp_path / "link.xml").symlink_to(path)
+    result = CliRunner().invoke(cli, ["gate", str(path), str(link), "--fix"], standalone_mode=False)
+    apply = ["git", "apply", "--unsafe-paths", "--directory=/"]
+    subprocess.run(apply, input=result.stdout_bytes, check=True, cwd="/")
+    after = path.read_bytes().splitlines(keepends=True)
+    kept = [line for line in after if b"key" not in line]
+    assert (b"".join(kept), len(after) - len(kept)) == (before, 3)
     model = mujoco.MjModel.from_xml_path(str(path))
     data = mujoco.MjData(model)
     mujoco.mj_resetDataKeyframe(model, data, 0)
