@@ -12,49 +12,60 @@ from loopcheck.validation.comparison.results import read
 from loopcheck.validation.comparison.targets import cases_of
 from tests.conftest import MODELS
 from tests.validation.conftest import Command
+from tests.validation.test_stale_results import motion_file
 
 FOUR_BAR = (MODELS / "four_bar.xml").read_text(encoding="utf-8")
 MOTOR = '<motor name="motor" joint="crank" gear="-3"'
 
 
 @pytest.fixture(scope="module")
-def effort() -> float:
+def motion(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A motion of the user: a generated motion would keep to the ranges."""
+    return motion_file(tmp_path_factory.mktemp("motion") / "motion.csv", 3.0)
+
+
+@pytest.fixture(scope="module")
+def effort(motion: Path) -> float:
     """The largest effort of the motor, over both configurations."""
-    cases = cases_of([MODELS / "four_bar.xml"])
+    cases = cases_of([MODELS / "four_bar.xml"], motion=motion)
     return max(float(np.abs(Noc().compute_efforts(case, prescribe(case)).effort).max()) for case in cases)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("limit", "old", "new"),
+    ("limit", "change"),
     [
-        ("forcerange", MOTOR, MOTOR + ' forcelimited="true" forcerange="-{room} {room}"'),
-        ("ctrlrange", MOTOR, MOTOR + ' ctrllimited="true" ctrlrange="-{room} {room}"'),
+        ("forcerange", (MOTOR, MOTOR + ' forcelimited="true" forcerange="-{room} {room}"')),
+        ("ctrlrange", (MOTOR, MOTOR + ' ctrllimited="true" ctrlrange="-{room} {room}"')),
         (
             "actuatorfrcrange",
-            '<joint name="crank"',
-            '<joint name="crank" actuatorfrclimited="true" actuatorfrcrange="-{geared} {geared}"',
+            (
+                '<joint name="crank"',
+                '<joint name="crank" actuatorfrclimited="true" actuatorfrcrange="-{geared} {geared}"',
+            ),
         ),
     ],
 )
 def test_an_effort_beyond_a_range_is_named(
-    limit: str, old: str, new: str, effort: float, loopcheck: Command, tmp_path: Path
+    limit: str, change: tuple[str, str], motion: Path, effort: float, loopcheck: Command, tmp_path: Path
 ) -> None:
-    room = effort / 5e3  # so weak that no shorter motion helps
+    (old, new), room = change, effort / 1.8
     (tmp_path / "weak.xml").write_text(FOUR_BAR.replace(old, new.format(room=room, geared=3 * room)), encoding="utf-8")
-    chosen = ("--source", "analytic/lagrange", "--jobs", "1", "--out", tmp_path / "out")
+    chosen = ("--source", "analytic/lagrange", "--motion", motion, "--jobs", "1", "--out", tmp_path / "out")
     status, _out, err = loopcheck("check", tmp_path / "weak.xml", *chosen)
     assert status == 0, err
-    assert f"motor needs 5e+03 times its {limit}" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert f"motor needs 1.8 times its {limit}" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     efforts = read(tmp_path / "out").efforts
     assert np.abs(efforts["effort"]).max() == pytest.approx(effort, rel=1e-12)  # nothing is cut
 
 
 @pytest.mark.usefixtures("tables_only")
-def test_a_range_that_is_wide_enough_is_not_named(effort: float, loopcheck: Command, tmp_path: Path) -> None:
+def test_a_range_that_is_wide_enough_is_not_named(
+    motion: Path, effort: float, loopcheck: Command, tmp_path: Path
+) -> None:
     wide = MOTOR + f' forcelimited="true" forcerange="-{1.01 * effort} {1.01 * effort}"'
     (tmp_path / "strong.xml").write_text(FOUR_BAR.replace(MOTOR, wide), encoding="utf-8")
-    chosen = ("--source", "analytic/lagrange", "--jobs", "1", "--out", tmp_path / "out")
+    chosen = ("--source", "analytic/lagrange", "--motion", motion, "--jobs", "1", "--out", tmp_path / "out")
     assert "limits" not in loopcheck("check", tmp_path / "strong.xml", *chosen)[1]
 
 
