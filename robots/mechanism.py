@@ -4,7 +4,7 @@ Frames: W is the world; every body has a frame B, and its vectors are given in i
 a body act in sequence on the pose of the body in its parent, in the order of MuJoCo's `mj_kinematics`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Literal, NamedTuple, Self, TypeAlias, assert_never
@@ -432,6 +432,16 @@ class Mechanism:
         for row, actuator in enumerate(self.actuators):
             G[row, drives.index((actuator.coordinate.name, actuator.coordinate.joints))] = actuator.gear
         return G
+
+    def needs(self, effort: Array) -> Iterator[tuple[str, str, float]]:
+        """Actuator, range, and the largest effort over the range [-], for each range of the model.
+
+        Args:
+            effort: Efforts of the actuators [N or N m], shape (nt, na).
+        """
+        for actuator, values in zip(self.actuators, effort.T, strict=True):
+            for limit in actuator.limits:
+                yield actuator.name, limit.name, limit.needed(values)
 
     def effort_unit(self, coordinate: Coordinate) -> str:
         """Unit of an effort on a coordinate: N m if it sums angles alone, N otherwise."""

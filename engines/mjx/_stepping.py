@@ -59,7 +59,7 @@ class Run(NamedTuple):
 
 @partial(jax.jit, static_argnames="layout", compiler_options=QUICK)
 def simulated(robot: Robot, run: Run, compliances: Any, *, layout: Layout) -> tuple[Any, Any, Any]:
-    """Simulate a robot at several compliances at once.
+    """Simulate a robot at several compliances, one after the other.
 
     Args:
         robot: Simulated robot.
@@ -76,6 +76,7 @@ def simulated(robot: Robot, run: Run, compliances: Any, *, layout: Layout) -> tu
         model = robot.model.replace(**{name: factor * getattr(robot.model, name) for name in weights})
         return _simulated(robot._replace(model=model), run, layout)
 
+    # vmap would trace the nested loops again
     return jax.lax.map(at_compliance, compliances)
 
 

@@ -176,10 +176,10 @@ def _motions(pages: Sequence[Page], pool: WorkerPool) -> dict[Key, Motion]:
 
 def _tune(pages: Sequence[Page], pool: WorkerPool) -> None:
     """Store the cost of tuned settings in the pages of models that agree, small models first."""
-    agreeing = [page for page in pages if page.case is not None and page.verdict == "agree"]
-    tuned = sorted(agreeing, key=lambda page: len(page.case.mechanism.bodies) if page.case else 0)
-    tasks = [Task(tuned_cost, (page.case,), lambda reason: Cost(reason=reason)) for page in tuned]
-    for page, cost in zip(tuned, pool.results(tasks, "tuned settings"), strict=True):
+    agreeing = [(page, page.case) for page in pages if page.case is not None and page.verdict == "agree"]
+    agreeing.sort(key=lambda one: len(one[1].mechanism.bodies))
+    tasks = [Task(tuned_cost, (case,), lambda reason: Cost(reason=reason)) for _, case in agreeing]
+    for (page, _), cost in zip(agreeing, pool.results(tasks, "tuned settings"), strict=True):
         page.cost = cost
         if cost.reason:
             page.notes.append(f"tuned: {cost.reason}")

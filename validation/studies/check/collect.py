@@ -178,7 +178,9 @@ def beyond_limits(references: Iterable[Outcome]) -> dict[str, list[str]]:
     """
     needs: dict[tuple[str, str, str], tuple[float, Case]] = {}
     for outcome in references:
-        for actuator, limit, need in _needs(outcome):
+        if outcome.history is None:
+            continue
+        for actuator, limit, need in outcome.case.mechanism.needs(outcome.history.effort):
             key = (outcome.case.robot.name, actuator, limit)
             if need > 1 and need > needs.get(key, (0.0, None))[0]:
                 needs[key] = (need, outcome.case)
@@ -187,13 +189,3 @@ def beyond_limits(references: Iterable[Outcome]) -> dict[str, list[str]]:
         much = f"{need:.2g} times its {limit}" if np.isfinite(need) else f"an effort outside its {limit}"
         by_robot.setdefault(robot, []).append(f"{actuator} needs {much} ({case.mode}, {case.configuration})")
     return by_robot
-
-
-def _needs(outcome: Outcome) -> Iterator[tuple[str, str, float]]:
-    """Actuator, limit, and the largest effort over that limit [-]."""
-    if outcome.history is None:
-        return
-    efforts = dict(zip(outcome.history.actuators, outcome.history.effort.T, strict=True))
-    for actuator in outcome.case.mechanism.actuators:
-        for limit in actuator.limits:
-            yield actuator.name, limit.name, limit.needed(efforts[actuator.name])
