@@ -19,7 +19,7 @@ from loopcheck.analytic.motion.assembly import assemble, assembled, want_mobile
 from loopcheck.analytic.motion.limits import TOUCHED, joints_moved, left_limits, limits_in_words
 from loopcheck.analytic.motion.start import Start, regular_start
 from loopcheck.robots.arrays import Array, JointPositions, Times
-from loopcheck.robots.errors import MechanismError, SingularityError
+from loopcheck.robots.errors import HarnessError, MechanismError, SingularityError
 from loopcheck.robots.mechanism import Coordinate, Mechanism
 from loopcheck.robots.motion import Drive, Law, Motion, report_grid
 
@@ -207,7 +207,10 @@ def _within_ranges(mechanism: Mechanism, motion: Motion) -> Motion:
         return motion
     for fraction in (one for one in SHORTER if need * one**2 <= PERMITTED):  # no term of the efforts decreases faster
         of_it = f"the full stroke needs {words}, this motion has 1/{1 / fraction:g} of it"
-        shorter = _shortened(mechanism, motion, fraction, of_it)
+        try:
+            shorter = _shortened(mechanism, motion, fraction, of_it)
+        except HarnessError:  # the motion itself is there
+            continue
         if _largest_need(mechanism, shorter)[0] <= PERMITTED:
             return shorter
     return motion
@@ -217,14 +220,9 @@ def _largest_need(mechanism: Mechanism, motion: Motion) -> tuple[float, str]:
     """The largest effort over its range [-], and in words; 0 without ranges."""
     if not any(actuator.limits for actuator in mechanism.actuators):
         return 0.0, ""
-    efforts = needed_efforts(State(mechanism=mechanism, q=motion.q, qd=motion.qd), motion.qdd).effort.T
-    needs = [
-        (limit.needed(effort), f"{limit.name} of '{actuator.name}'")
-        for actuator, effort in zip(mechanism.actuators, efforts, strict=True)
-        for limit in actuator.limits
-    ]
-    need, name = max(needs)
-    return need, f"{need:.3g} times the {name}"
+    efforts = needed_efforts(State(mechanism=mechanism, q=motion.q, qd=motion.qd), motion.qdd).effort
+    actuator, limit, need = max(mechanism.needs(efforts), key=lambda one: one[-1])
+    return need, f"{need:.3g} times the {limit} of '{actuator}'"
 
 
 def _largest(search: _Search) -> Motion:

@@ -183,3 +183,19 @@ def test_a_generated_motion_keeps_to_the_ranges_of_its_motors(
     assert np.ptp(kept.q) == pytest.approx(np.ptp(free.q) / part, rel=1e-12)
     assert ("needs" in "".join(kept.notes)) == (part > 1)
     assert part == 1 or f"{needs:.3g} times the forcerange of 'motor', this motion has 1/{part} of it" in kept.notes[-1]
+
+
+def test_a_motion_is_kept_if_a_shorter_one_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one whose unactuated dofs take too long to integrate."""
+
+    def refuse(*_: object) -> Motion:
+        raise MechanismError("its unactuated dofs move too fast")
+
+    monkeypatch.setattr(automatic, "assemble", refuse)
+    (tmp_path / "wheel.xml").write_text(
+        """<mujoco><worldbody><body><joint name="wheel"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>
+        </worldbody><actuator><motor joint="wheel" forcerange="-1 1"/></actuator></mujoco>"""
+    )
+    motion = prescribe(case_of(tmp_path / "wheel.xml"))
+    assert np.abs(motion.qdd).max() > 1  # beyond the range
+    assert motion.notes == ()
