@@ -73,10 +73,9 @@ def answer(entry: Entry) -> str:
             f"{error} of the actuator's scale."
         ]
     if math.isfinite(model["tuned_accuracy"]):
-        sentences.append(
-            f"With tuned settings, the error is {percent(model['tuned_accuracy'])}, at {digits(model['tuned_cost'])} "
-            "times the solver iterations."
-        )
+        cost = model["tuned_cost"]
+        times = f", at {digits(cost)} times the solver iterations" if math.isfinite(cost) else ""
+        sentences.append(f"With tuned settings, the error is {percent(model['tuned_accuracy'])}{times}.")
     judged = [finding for finding in entry.of_sources.values() if finding.verdict not in ("informational", "reference")]
     if judged:
         counts = {verdict: sum(finding.verdict == verdict for finding in judged) for verdict in WORST_FIRST}
