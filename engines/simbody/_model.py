@@ -26,6 +26,8 @@ NO_EFFORTS = np.zeros(0)
 BALL_OR_FREE = ("ball", "free")
 NEXT_TO_NOTHING = 1e-100
 """Mass of bodies between joints of a body [kg]; OpenSim orders its tree by mass and rejects two zeros in sequence."""
+UNASSEMBLED = 1e100
+"""Gap up to which OpenSim leaves its initial positions alone [m or rad]: a route puts the robot in closed ones anyway."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +148,7 @@ def build(
         own = joints[coordinate.joints[0]] if coordinate.is_joint else by_name[coordinate.name]
         own.updCoordinate().setPrescribedFunction(function)
         own.updCoordinate().setDefaultIsPrescribed(True)
+    model.set_assembly_accuracy(UNASSEMBLED)
     state = model.initSystem()
     places = [_places(joint, state) for joint in (*joints, *axles)]
     return Model(
