@@ -5,7 +5,6 @@ Nothing here names an engine, but where one is known to be wrong; what an engine
 
 import inspect
 from dataclasses import replace
-from functools import cache
 from importlib.metadata import requires
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from loopcheck import engines
+from loopcheck.analytic.motion.batched_assembly import assemble_batch
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.contract import Audit, Batch, Faults, Gradients, Refinements, Simulation
 from loopcheck.engines.tuning import Tuning
@@ -250,13 +250,12 @@ def test_a_motor_that_passes_a_dead_centre_is_left_off(
     assert rates[len(rates) // 2] < -1
     assert rates[-1] > 0
 
-    @cache
-    def at(*times: float) -> Drive:
-        moved = motion.assemble(np.array(times))
-        return Drive(*(x[:, [0, 2]] for x in (moved.q, moved.qd, moved.qdd)))
+    mechanism = one.mechanism
 
-    def both(t: Array) -> Drive:
-        return at(*t)
+    def both(t: Array) -> Drive:  # all times at once, as simulations need thousands
+        near = motion.q[np.abs(t[:, None] - motion.t).argmin(axis=1)]
+        moved = assemble_batch(mechanism, motion.law, near, t, drives=mechanism.drives, where="one")
+        return Drive(*(x[:, [0, 2]] for x in (moved.q, moved.qd, moved.qdd)))
 
     history = source.compute_efforts(two, replace(motion, law=both))
     assert not history.effort[:, 1].any()
