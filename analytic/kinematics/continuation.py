@@ -44,6 +44,8 @@ class ClosedPose:
     """Time [s]."""
     q: Array
     """Joint positions [m or rad], shape (1, nq)."""
+    state: State | None = None
+    """Its kinematics, if computed already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,17 +123,21 @@ class Tracer:
             )
         return ClosedPose(t=t, q=q)
 
-    def advance(self, state: ClosedPose, end: float) -> ClosedPose:
+    def advance(self, state: ClosedPose, end: float, drive: Drive | None = None) -> ClosedPose:
         """Follow the motion to another time, in smaller steps if a single step fails.
+
+        Args:
+            drive: Values of the law at both times, if they are computed already.
 
         Raises:
             SingularityError: If it cannot be followed; `time` is its end.
         """
         t, finest = end, abs(end - state.t) * FINEST_STEP
         while state.t != end:
-            q = self._step(state, t)
-            if q is not None:
-                state, t = ClosedPose(t=t, q=q), end
+            closed = self._step(state, t, drive or self.law(np.array([state.t, t])))
+            drive = None
+            if closed is not None:
+                state, t = closed, end
             elif abs(t - state.t) > finest:
                 t = (state.t + t) / 2
             else:
@@ -144,11 +150,15 @@ class Tracer:
         Args:
             drive: Prescribed motion at the samples.
         """
-        mechanism, dofs, passive = self.with_tendons_held(0.0), self.dofs, self.passive
+        return self._rates(State.at_rest(self.with_tendons_held(0.0), q), drive)
+
+    def _rates(self, closed: State, drive: Drive) -> tuple[Array, Array]:
+        """As `rates`, with the kinematics of the poses."""
+        mechanism, dofs, passive = closed.mechanism, self.dofs, self.passive
         joints, tendons = self.of_joints, self.of_tendons
-        qd, qdd = np.zeros((len(q), mechanism.nv)), np.zeros((len(q), mechanism.nv))
+        qd, qdd = np.zeros((len(closed.q), mechanism.nv)), np.zeros((len(closed.q), mechanism.nv))
         qd[:, dofs], qdd[:, dofs] = drive.qd[:, joints], drive.qdd[:, joints]
-        state = State(mechanism=mechanism, q=q, qd=qd)
+        state = closed.with_velocities(qd)
         Phi, dependent = state.Phi, state.dependent_rates(~passive)
         last = slice(Phi.shape[1] - len(tendons), None)  # rows that hold them
         right = Phi @ qd[..., None]
@@ -223,15 +233,21 @@ class Tracer:
         time = brentq(orientation, before.t, after.t, xtol=1e-12)
         return ClosedPose(t=time, q=path(np.array([time])))
 
-    def _step(self, state: ClosedPose, t: float) -> Array | None:
-        """Joint positions at the new time, shape (1, nq), or None if the step is too long to trust."""
-        dt, drive = t - state.t, self.law(np.array([state.t, t]))
-        qd, qdd = self.rates(state.q, Drive(*(x[:1] for x in drive)))
+    def _step(self, state: ClosedPose, t: float, drive: Drive) -> ClosedPose | None:
+        """The pose at the new time, or None if the step is too long to trust.
+
+        Args:
+            drive: Values of the law at the time of the state and at the new time.
+        """
+        dt = t - state.t
+        begin = Drive(*(x[:1] for x in drive))
+        qd, qdd = self._rates(state.state, begin) if state.state else self.rates(state.q, begin)
         move = qd * dt + qdd * dt**2 / 2
         predicted = retract(self.mechanism, state.q, move)
-        q, residual = self._closed(predicted, t, drive.q[1:])
+        closed, residual = self._closed(predicted, t, drive.q[1:])
         trusted = 1e-4 + 0.5 * np.abs(move).max()  # a larger correction may be a jump to another working mode
-        return q if residual <= CLOSED and np.abs(q - predicted).max() <= trusted else None
+        is_trusted = residual <= CLOSED and np.abs(closed.q - predicted).max() <= trusted
+        return ClosedPose(t=t, q=closed.q, state=closed) if is_trusted else None
 
     def close(self, q: Array, t: float) -> tuple[Array, float]:
         """Close the loops on the passive dofs at a time.
@@ -243,16 +259,17 @@ class Tracer:
         Returns:
             Joint positions, shape (1, nq), and the largest residual [m or rad].
         """
-        return self._closed(q, t, self.law(np.array([t])).q)
+        state, residual = self._closed(q, t, self.law(np.array([t])).q)
+        return state.q, residual
 
-    def _closed(self, q: Array, t: float, driven: Array) -> tuple[Array, float]:
-        """As `close`, given the prescribed coordinates at the time, shape (1, drives)."""
+    def _closed(self, q: Array, t: float, driven: Array) -> tuple[State, float]:
+        """As `close`, with the prescribed coordinates at the time, shape (1, drives); returns the whole state."""
         q = q.copy()
         joints = self.of_joints
         if joints:
             columns = [self.mechanism.q_slices[self.drives[k].joints[0]].start for k in joints]
             q[:, columns] = driven[:, joints]
-        return close(self.with_tendons_held(t), q, self.passive)
+        return _closed_state(self.with_tendons_held(t), q, self.passive)
 
     def _singular(self, what: str, state: ClosedPose, *more: ClosedPose) -> SingularityError:
         ratios, smallest = conditioning(self.dependent_jacobian(state.q))
@@ -325,19 +342,26 @@ def close(mechanism: Mechanism, q: Array, passive: AnyArray) -> tuple[Array, flo
     Returns:
         Joint positions, shape (1, nq), and the largest closure residual [m or rad].
     """
-    best, best_residual, stalled = q, np.inf, 0
+    state, residual = _closed_state(mechanism, q, passive)
+    return state.q, residual
+
+
+def _closed_state(mechanism: Mechanism, q: Array, passive: AnyArray) -> tuple[State, float]:
+    """As `close`, but returns the state at rest instead of its joint positions."""
+    best, best_residual, stalled = State.at_rest(mechanism, q), np.inf, 0
+    state = best
     while True:
-        state = State.at_rest(mechanism, q)
         phi = state.gap
         residual = float(np.abs(phi).max(initial=0.0))
         stalled = 0 if residual < best_residual / 2 else stalled + 1
         if residual < best_residual:
-            best, best_residual = q, residual
+            best, best_residual = state, residual
         if best_residual == 0 or stalled >= (1 if best_residual <= CLOSED else 3):
             return best, best_residual
         step = np.zeros((1, mechanism.nv))
         step[:, passive] = solve_dependent(state.Phi[..., passive], phi[..., None])[..., 0]
-        q = retract(mechanism, q, step / max(1.0, float(np.abs(step).max())))  # at most 1 m or rad at once
+        q = retract(mechanism, state.q, step / max(1.0, float(np.abs(step).max())))  # at most 1 m or rad at once
+        state = State.at_rest(mechanism, q)
 
 
 def close_batch(
@@ -386,7 +410,13 @@ def poses_along(tracer: Tracer, start: ClosedPose, t: Times) -> PositionSeries:
     Raises:
         SingularityError: If the motion leaves the workspace or meets a singularity.
     """
-    return np.concatenate([(start := tracer.advance(start, float(time))).q for time in t])
+    drive = tracer.law(np.array([start.t, *t]))
+    return np.concatenate(
+        [
+            (start := tracer.advance(start, float(time), Drive(*(x[k : k + 2] for x in drive)))).q
+            for k, time in enumerate(t)
+        ]
+    )
 
 
 def motion_through(tracer: Tracer, q: PositionSeries, t: Times) -> Motion:

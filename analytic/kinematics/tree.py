@@ -187,8 +187,8 @@ def poses(mechanism: Mechanism, q: AnyArray) -> Poses:
 def _transforms_of_joints(mechanism: Mechanism, q: AnyArray) -> AnyArray:
     """Transform by each joint in the frame before it (nt, joints, 4, 4)."""
     constants = mechanism.stacked
-    moved = np.zeros((len(q), len(mechanism.joints), 4, 4), q.dtype)
-    moved[..., range(4), range(4)] = 1
+    moved = np.empty((len(q), len(mechanism.joints), 4, 4), q.dtype)
+    moved[:] = np.eye(4)
     R, p = moved[..., :3, :3], moved[..., :3, 3]  # parts of it
     (hinges, angles), (slides, places) = constants.scalars["hinge"], constants.scalars["slide"]
     if hinges:
