@@ -78,6 +78,8 @@ class World:
     """PyBullet's index of the joint at each place of its joint vectors."""
     order: AnyArray
     """Our index of the joint at each place of PyBullet's joint vectors [-], shape (places,)."""
+    summation: Array
+    """1 at the joint of each place of PyBullet's joint vectors, 0 elsewhere [-], shape (places, nv)."""
 
     def link(self, body: int) -> int:
         """PyBullet's index of the link of a body, or of the world."""
@@ -110,10 +112,7 @@ class World:
         numbers = np.asarray(values, dtype=float)
         if not np.isfinite(numbers).all():
             raise EngineError("pybullet: forces and Jacobians must be finite, got NaN or infinity")
-        result = np.zeros((*numbers.shape[:-1], self.mechanism.nv))
-        for place, j in enumerate(self.order):
-            result[..., j] += numbers[..., place]
-        return result
+        return numbers @ self.summation
 
     def from_link(self, body: int, point: Array) -> Array:
         """A point of a body or of the world, seen from the origin of its link, body axes.
@@ -229,6 +228,7 @@ def _load(mechanism: Mechanism, own_rotors: Sequence[Rotor], acting: Passive, te
     place = {i: infos[i][4] for i in (*joints, *hinges)}  # in the joint vectors
     whose = {**{i: j for j, i in enumerate(joints)}, **hinges}
     moving = tuple(sorted(place, key=lambda i: place[i]))
+    order = np.array([whose[i] for i in moving], dtype=int)
     return World(
         mechanism=mechanism,
         reference=mechanism.rest_position,
@@ -240,7 +240,8 @@ def _load(mechanism: Mechanism, own_rotors: Sequence[Rotor], acting: Passive, te
         rotors=tuple((hinge, joints[j]) for hinge, j in hinges.items()),
         links=tuple(index[f"body{b}"] for b in range(len(mechanism.bodies))),
         moving=moving,
-        order=np.array([whose[i] for i in moving], dtype=int),
+        order=order,
+        summation=np.eye(mechanism.nv)[order],
     )
 
 

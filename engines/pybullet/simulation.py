@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from loopcheck.engines.pybullet._loops import close_loops, follow_curves, geared
 from loopcheck.engines.pybullet._world import World, joint_state, opened
 from loopcheck.engines.pybullet.routes.forward import OWN, prepare
 from loopcheck.engines.simulation import Free, Pace, Readings, State
-from loopcheck.robots.arrays import Efforts, JointForces, JointPositions, JointVelocities
+from loopcheck.robots.arrays import Array, Efforts, JointForces, JointPositions, JointVelocities
 from loopcheck.robots.mechanism import Mechanism
 
 STEP = 1 / 240
@@ -33,6 +34,8 @@ class PybulletRobot:
         self.iterations = 0
         """Iterations of the solver in all steps; a step without a report counts as one [-]."""
         self._gears, self._step, self._where = geared(world, self.loops), STEP, {"physicsClientId": world.client}
+        self._selection, self._driven = world.mechanism.selection, world.mechanism.actuated_joints
+        self._links, self._sensors = [world.joints[j] for j in self._driven], list(_sensors(world))
 
     @property
     def timestep(self) -> float:
@@ -53,8 +56,8 @@ class PybulletRobot:
         set_state(world, q, qd)
         for joint in world.moving:
             pybullet.setJointMotorControl2(world.tree, joint, pybullet.VELOCITY_CONTROL, force=0.0, **self._where)
-        for j in world.mechanism.actuated_joints:
-            pybullet.enableJointForceTorqueSensor(world.tree, world.joints[j], enableSensor=True, **self._where)
+        for link in self._links:
+            pybullet.enableJointForceTorqueSensor(world.tree, link, enableSensor=True, **self._where)
 
     def state(self) -> State:
         """See `loopcheck.engines.simulation.Robots.state`."""
@@ -65,7 +68,7 @@ class PybulletRobot:
 
         Both are NaN for an actuator of a tendon.
         """
-        force = command @ self.world.mechanism.selection
+        force = command @ self._selection
         for _ in range(count):
             if self._gears:
                 follow_curves(self.world, self._gears, self.state()[0])
@@ -76,25 +79,43 @@ class PybulletRobot:
 
     def push(self, force: JointForces) -> None:
         """Make a step with forces on the driven joints; they add to the loads."""
-        world, driven = self.world, self.world.mechanism.actuated_joints
-        links, forces = [world.joints[j] for j in driven], [float(force[j]) for j in driven]
-        pybullet.setJointMotorControlArray(world.tree, links, pybullet.TORQUE_CONTROL, forces=forces, **self._where)
+        tree, forces = self.world.tree, [float(force[j]) for j in self._driven]
+        pybullet.setJointMotorControlArray(tree, self._links, pybullet.TORQUE_CONTROL, forces=forces, **self._where)
         solved = pybullet.stepSimulation(**self._where) or ()
         self.iterations += max((island["numIterationsUsed"] for island in solved), default=1)
 
     def _readings(self) -> Iterator[tuple[float, float]]:
         """Force of the motor, and reaction along the axis of the joint, of each actuator."""
-        world = self.world
-        for actuator in world.mechanism.actuators:
-            if not actuator.coordinate.is_joint:
+        for sensor in self._sensors:
+            if sensor is None:
                 yield np.nan, np.nan
                 continue
-            j = actuator.coordinate.joints[0]
-            joint = world.mechanism.joints[j]
-            _, _, wrench, motor = pybullet.getJointState(world.tree, world.joints[j], **self._where)
-            on_link = wrench[:3] if joint.kind == "slide" else wrench[3:]
-            _, Q = world.inertial_frames[joint.body]
-            yield motor, float(joint.axis @ Q @ on_link)  # in the axes of the inertial frame, about its origin
+            _, _, wrench, motor = pybullet.getJointState(self.world.tree, sensor.link, **self._where)
+            yield motor, float(sensor.axis @ wrench[sensor.part])
+
+
+class _Sensor(NamedTuple):
+    """Sensor of the joint of an actuator."""
+
+    link: int
+    """PyBullet's index of the joint."""
+    part: slice
+    """The force or the moment in PyBullet's wrench."""
+    axis: Array
+    """Axis of the joint in the axes of the inertial frame, about whose origin PyBullet reports [-], shape (3,)."""
+
+
+def _sensors(world: World) -> Iterator[_Sensor | None]:
+    """The sensor of each actuator; none for an actuator of a tendon."""
+    for actuator in world.mechanism.actuators:
+        if not actuator.coordinate.is_joint:
+            yield None
+            continue
+        j = actuator.coordinate.joints[0]
+        joint = world.mechanism.joints[j]
+        _, Q = world.inertial_frames[joint.body]
+        part = slice(3) if joint.kind == "slide" else slice(3, None)
+        yield _Sensor(world.joints[j], part, joint.axis @ Q)
 
 
 @contextmanager
