@@ -32,6 +32,8 @@ CLOSED = 1e-6
 """Largest closure residual of an assembled pose [m or rad]; models that close exactly reach 1e-15."""
 SOUND = 10 * RANK_TOLERANCE
 """Smallest relative singular value of Φᵘ above which a pose is certainly on its own branch [-]."""
+ROUND_OFF = 2 * float(np.finfo(float).eps)
+"""The same of a single pose, over the longest link [-]; `EXACT` at most. Another iteration changes the last digit."""
 FINEST_STEP = 2.0**-14
 """Finest step of the continuation, relative to a step of the grid [-]."""
 
@@ -333,7 +335,7 @@ def conditioning(Phi_u: Array, follow: int | None = None) -> tuple[Array, Array]
 
 
 def close(mechanism: Mechanism, q: Array, passive: AnyArray) -> tuple[Array, float]:
-    """Close the loops by Newton's method, until the residual stalls.
+    """Close the loops by Newton's method, until the residual stalls or is round-off.
 
     Args:
         q: Joint positions nearby [m or rad], shape (1, nq).
@@ -349,14 +351,14 @@ def close(mechanism: Mechanism, q: Array, passive: AnyArray) -> tuple[Array, flo
 def _closed_state(mechanism: Mechanism, q: Array, passive: AnyArray) -> tuple[State, float]:
     """As `close`, but returns the state at rest instead of its joint positions."""
     best, best_residual, stalled = State.at_rest(mechanism, q), np.inf, 0
-    state = best
+    state, exact = best, min(EXACT, ROUND_OFF * mechanism.stacked.longest_link)
     while True:
         phi = state.gap
         residual = float(np.abs(phi).max(initial=0.0))
         stalled = 0 if residual < best_residual / 2 else stalled + 1
         if residual < best_residual:
             best, best_residual = state, residual
-        if best_residual == 0 or stalled >= (1 if best_residual <= CLOSED else 3):
+        if best_residual <= exact or stalled >= (1 if best_residual <= CLOSED else 3):
             return best, best_residual
         step = np.zeros((1, mechanism.nv))
         step[:, passive] = solve_dependent(state.Phi[..., passive], phi[..., None])[..., 0]
