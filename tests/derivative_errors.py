@@ -55,10 +55,15 @@ class Errors(NamedTuple):
         return 1e-12 if self.ratio > WELL else 1e-15 / self.ratio**2
 
 
-def errors(mechanism: Mechanism, q: PositionSeries, drive: Drive, samples: Sequence[int]) -> Iterator[Errors]:
+def errors(
+    mechanism: Mechanism, q: PositionSeries, drive: Drive, samples: Sequence[int], *, rounding: bool = False
+) -> Iterator[Errors]:
     """Errors at some samples, relative to the largest entry of each block there.
 
     A block much smaller than at other samples, or than the efforts, takes its scale from these.
+
+    Args:
+        rounding: Whether `Errors.of_rounding` is computed.
     """
     traced = trace(mechanism, q[0])
     batch = inverse_dynamics(mechanism, drive, q, traced=traced, evaluator="numpy", derivatives=BLOCKS)
@@ -66,7 +71,8 @@ def errors(mechanism: Mechanism, q: PositionSeries, drive: Drive, samples: Seque
     least = np.where(largest < VANISHING * peak, peak, SMALL * largest)
     for k in samples:
         at = Drive(*(x[k] for x in drive))
-        reference, rounded = slopes(traced, batch.q[k], at), at_rounded_state(traced, batch.q[k], at)
+        reference = slopes(traced, batch.q[k], at)
+        rounded = at_rounded_state(traced, batch.q[k], at) if rounding else None
         found = np.array([batch.derivatives[name][k] for name in BLOCKS])
         scales = np.maximum(np.abs(reference).max(axis=(1, 2)), least)
         part = np.nan if rounded is None else (np.abs(rounded - reference).max(axis=(1, 2)) / scales).max()
@@ -85,7 +91,7 @@ def of_robots(robots: Sequence[str]) -> list[list[object]]:
         case = representative_case(load(name))
         motion = prescribe(case)
         nt = len(motion.t)
-        found = list(errors(case.mechanism, motion.q, motion.law(motion.t), (nt // 3, nt - 1)))
+        found = list(errors(case.mechanism, motion.q, motion.law(motion.t), (nt // 3, nt - 1), rounding=True))
         rows.append([name, *_worst(found)])
     return rows
 
@@ -124,7 +130,7 @@ def _chain(seed: int, path: Path) -> list[Errors]:
     motion, rates = states(case, rng), case.mechanism.rates_of(case.mechanism.drives).T
     drive = Drive(case.mechanism.values_of(case.mechanism.drives, motion.q), motion.qd @ rates, motion.qdd @ rates)
     try:
-        return list(errors(case.mechanism, motion.q, drive, range(len(motion.q))))
+        return list(errors(case.mechanism, motion.q, drive, range(len(motion.q)), rounding=True))
     except (MechanismError, SingularityError):
         return []
 

@@ -1,9 +1,14 @@
-"""Central differences with 50 digits through the solved loops, from the traced equations of the efforts."""
+"""Central differences with 50 digits through the solved loops, from the traced equations of the efforts.
 
-from collections.abc import Callable, Mapping, Sequence
+Numbers are of Python's `decimal`, whose arithmetic is compiled: mpmath takes several times as long.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal, localcontext
+from functools import lru_cache
+from itertools import count
 from typing import Any
 
-import mpmath
 import numpy as np
 
 from loopcheck.analytic.batch.expressions import Graph, Op
@@ -24,17 +29,54 @@ from loopcheck.robots.arrays import AnyArray, Array, JointPositions
 from loopcheck.robots.motion import Drive
 
 DIGITS = 50
-STEP = mpmath.mpf(10) ** -15
+STEP = Decimal("1e-15")
 """Step of the differences [m or rad, per s, per s²]; their error is of the order of its square."""
+CONVERGED = Decimal(f"1e{10 - DIGITS}")
+"""Largest step of Newton's method at its end [m or rad]."""
+HALVINGS = 8
+"""Times that an angle is halved before Taylor's series."""
+GUARD = 10
+"""Digits that the doublings of an angle may lose."""
+
+
+@lru_cache(maxsize=1024)
+def _cosine_and_sine(x: Decimal) -> tuple[Decimal, Decimal]:
+    """Cosine and sine of an angle [rad], by Taylor's series of a small part of it."""
+    with localcontext() as context:
+        context.prec += GUARD
+        least, part, term = Decimal(10) ** -context.prec, x / 2**HALVINGS, Decimal(1)
+        sums = [Decimal(1), Decimal(0), Decimal(0), Decimal(0)]  # of the terms by their power modulo 4
+        for n in count(1):
+            term *= part / n
+            sums[n % 4] += term
+            if abs(term) < least:
+                break
+        c, s = sums[0] - sums[2], sums[1] - sums[3]
+        for _ in range(HALVINGS):
+            c, s = 2 * c * c - 1, 2 * s * c
+    return +c, +s
+
+
+_exact = lru_cache(maxsize=4096)(Decimal)
+"""A number in double precision with all its digits."""
 RULES: Mapping[int, Callable[..., Any]] = {
     **ARITHMETIC,
-    Op.SQRT: lambda x, y, k: mpmath.sqrt(x),
-    Op.SIN: lambda x, y, k: mpmath.sin(x),
-    Op.COS: lambda x, y, k: mpmath.cos(x),
-    Op.NUMBER: lambda x, y, k: k,
+    Op.SHIFT: lambda x, y, k: x + _exact(k),
+    Op.SCALE: lambda x, y, k: x * _exact(k),
+    Op.REFLECT: lambda x, y, k: _exact(k) - x,
+    Op.INVERSE: lambda x, y, k: _exact(k) / x,
+    Op.SQRT: lambda x, y, k: x.sqrt(),
+    Op.SIN: lambda x, y, k: _cosine_and_sine(x)[1],
+    Op.COS: lambda x, y, k: _cosine_and_sine(x)[0],
+    Op.NUMBER: lambda x, y, k: _exact(k),
     Op.MAX: lambda x, y, k: max(x, y),
     Op.MIN: lambda x, y, k: min(x, y),
 }
+
+
+def _run(tape: Tape, inputs: Iterable[Any]) -> list[Any]:
+    """Outputs of a tape with 50 digits."""
+    return tape.run(RULES, [Decimal(x) for x in inputs])
 
 
 def slopes(traced: Trace, q: JointPositions, drive: Drive) -> Array:
@@ -47,8 +89,8 @@ def slopes(traced: Trace, q: JointPositions, drive: Drive) -> Array:
     Returns:
         Derivatives [any unit], shape (3, na, drives).
     """
-    with mpmath.workdps(DIGITS):
-        values = np.array([[mpmath.mpf(float(x)) for x in row] for row in drive], dtype=object)
+    with localcontext(prec=DIGITS):
+        values = np.array([_numbers(row) for row in drive])
         found = np.zeros((3, traced.mechanism.na, values.shape[1]))
         for k, j in np.ndindex(*values.shape):
             moved = [values.copy() for _ in range(2)]
@@ -66,11 +108,11 @@ def efforts(traced: Trace, q: JointPositions, drive: AnyArray) -> AnyArray:
         q: Joint positions near the sample [m or rad], shape (nq,).
         drive: Motion of the drives [m or rad, per s, per s²], shape (3, drives).
     """
-    nq, position = len(q), [mpmath.mpf(float(x)) for x in q]
+    nq, position = len(q), [*_numbers(q)]
     for _ in range(4):  # from 16 digits, Newton's method doubles them
-        *position, _, _ = traced.newton.run(RULES, [*position, *drive[0]])
-    values = traced.efforts.run(RULES, [*position, *drive.ravel()])
-    assert values[1 - CHECKS] < mpmath.mpf(10) ** (10 - DIGITS), "Newton's method has not converged"
+        *position, _, _ = _run(traced.newton, [*position, *drive[0]])
+    values = _run(traced.efforts, [*position, *drive.ravel()])
+    assert values[1 - CHECKS] < CONVERGED, "Newton's method has not converged"
     return np.array(values[nq:-CHECKS])
 
 
@@ -87,7 +129,7 @@ class Hybrid:
         self.shape, self.driven = shape, list(driven)
         self.undriven = [k for k in range(len(shape.independent)) if k not in driven]
         self.newton, self.forces, self.moved = _newton_tape(shape), _forces_tape(shape), _moved_tape(shape)
-        self.q = [mpmath.mpf(float(x)) for x in q]
+        self.q = [*_numbers(q)]
 
     def slopes(self, rates: Array, changes: Array) -> list[Array]:
         """Derivatives along positions and velocities of the independent dofs, and accelerations of the driven dofs.
@@ -100,7 +142,7 @@ class Hybrid:
             Three derivatives, of the efforts and below of the accelerations [any unit], shape (na + n − r, n or r).
         """
         found = []
-        with mpmath.workdps(DIGITS):
+        with localcontext(prec=DIGITS):
             state = [_numbers(x) for x in (np.zeros_like(rates), rates, changes)]
             for k, part in enumerate(state):
                 columns = []
@@ -117,36 +159,44 @@ class Hybrid:
 
         def outputs() -> AnyArray:
             """Forces and rates of actuators, shape (1 + na, n)."""
-            return np.array(self.forces.run(RULES, [*q, *rates, *accelerations])).reshape(-1, n)
+            return np.array(_run(self.forces, [*q, *rates, *accelerations])).reshape(-1, n)
 
         accelerations[self.driven] = changes
         still, columns = outputs()[0], []
         for k in self.undriven:
-            accelerations[k] = mpmath.mpf(1)
+            accelerations[k] = Decimal(1)
             columns.append((outputs()[0] - still)[self.undriven])
-            accelerations[k] = mpmath.mpf(0)
+            accelerations[k] = Decimal(0)
         accelerations[self.undriven] = _solution(np.array(columns).T, -still[self.undriven])
         force, *A = outputs()[:, self.driven]
-        scaled = self.shape.mechanism.effort_scales[:, None] * np.array(A)
-        effort = self.shape.mechanism.effort_scales * (scaled @ _solution(scaled.T @ scaled, force))
+        scales = _numbers(self.shape.mechanism.effort_scales)
+        scaled = scales[:, None] * np.array(A)
+        effort = scales * (scaled @ _solution(scaled.T @ scaled, force))
         return np.concatenate([effort, accelerations[self.undriven]])
 
     def _closed(self, step: AnyArray) -> list[Any]:
         """Positions after a step of the independent dofs, and Newton's method with these held."""
-        position = self.moved.run(RULES, [*self.q, *step])
+        position = _run(self.moved, [*self.q, *step])
         for _ in range(4):
-            *position, _, size = self.newton.run(RULES, [*position, *(position[k] for k in self.shape.places)])
-        assert size < mpmath.mpf(10) ** (10 - DIGITS), "Newton's method has not converged"
+            *position, _, size = _run(self.newton, [*position, *(position[k] for k in self.shape.places)])
+        assert size < CONVERGED, "Newton's method has not converged"
         return position
 
 
 def _numbers(x: Array) -> AnyArray:
-    return np.array([mpmath.mpf(float(y)) for y in x], dtype=object)
+    return np.array([Decimal(float(y)) for y in x], dtype=object)
 
 
 def _solution(A: AnyArray, b: AnyArray) -> AnyArray:
-    """The x of A x = b with all digits; empty without unknowns."""
-    return np.array([*mpmath.lu_solve(mpmath.matrix(A.tolist()), mpmath.matrix(b.tolist()))] if len(b) else [], object)
+    """The x of A x = b with all digits, by elimination with pivots in the columns; empty without unknowns."""
+    rows, n = np.column_stack([A.reshape(len(b), len(b)), b]), len(b)
+    for k in range(n):
+        pivot = k + int(np.argmax(np.abs(rows[k:, k])))
+        rows[[k, pivot]] = rows[[pivot, k]]
+        rows[k] = rows[k] / rows[k, k]
+        others = np.arange(n) != k
+        rows[others] = rows[others] - rows[others, k, None] * rows[k]
+    return rows[:, n]
 
 
 def _forces_tape(shape: Shape) -> Tape:
@@ -188,8 +238,8 @@ def at_rounded_state(traced: Trace, q: JointPositions, drive: Drive) -> Array | 
     mechanism, independent = traced.mechanism, traced.shape.independent
     dofs = [mechanism.dof_slices[j].start for j in mechanism.actuated_joints]
     rates = [float(x[dofs.index(dof)]) for x in (drive.qd, drive.qdd) for dof in independent]
-    with mpmath.workdps(DIGITS):
-        values = traced_slopes.tape.run(RULES, [mpmath.mpf(float(x)) for x in (*q, *rates)])
+    with localcontext(prec=DIGITS):
+        values = _run(traced_slopes.tape, _numbers(np.array([*q, *rates])))
     found = np.zeros((3, mechanism.na, len(dofs)))
     places = [dofs.index(dof) for dof in independent]
     for k, name in enumerate(BLOCKS[:3]):
