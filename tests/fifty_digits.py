@@ -1,15 +1,13 @@
 """Central differences with 50 digits through the solved loops, from the traced equations of the efforts.
 
-Numbers are of Python's `decimal`, whose arithmetic is compiled: mpmath takes several times as long.
+Numbers are of python-flint, whose arithmetic is compiled: mpmath takes several times as long.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from decimal import Decimal, localcontext
-from functools import lru_cache
-from itertools import count
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from flint import arb, arb_mat, ctx
 
 from loopcheck.analytic.batch.expressions import Graph, Op
 from loopcheck.analytic.batch.gradient import BLOCKS, gradient
@@ -29,54 +27,24 @@ from loopcheck.robots.arrays import AnyArray, Array, JointPositions
 from loopcheck.robots.motion import Drive
 
 DIGITS = 50
-STEP = Decimal("1e-15")
+STEP = arb(2.0**-50)
 """Step of the differences [m or rad, per s, per s²]; their error is of the order of its square."""
-CONVERGED = Decimal(f"1e{10 - DIGITS}")
+CONVERGED = 10.0 ** (10 - DIGITS)
 """Largest step of Newton's method at its end [m or rad]."""
-HALVINGS = 8
-"""Times that an angle is halved before Taylor's series."""
-GUARD = 10
-"""Digits that the doublings of an angle may lose."""
-
-
-@lru_cache(maxsize=1024)
-def _cosine_and_sine(x: Decimal) -> tuple[Decimal, Decimal]:
-    """Cosine and sine of an angle [rad], by Taylor's series of a small part of it."""
-    with localcontext() as context:
-        context.prec += GUARD
-        least, part, term = Decimal(10) ** -context.prec, x / 2**HALVINGS, Decimal(1)
-        sums = [Decimal(1), Decimal(0), Decimal(0), Decimal(0)]  # of the terms by their power modulo 4
-        for n in count(1):
-            term *= part / n
-            sums[n % 4] += term
-            if abs(term) < least:
-                break
-        c, s = sums[0] - sums[2], sums[1] - sums[3]
-        for _ in range(HALVINGS):
-            c, s = 2 * c * c - 1, 2 * s * c
-    return +c, +s
-
-
-_exact = lru_cache(maxsize=4096)(Decimal)
-"""A number in double precision with all its digits."""
 RULES: Mapping[int, Callable[..., Any]] = {
     **ARITHMETIC,
-    Op.SHIFT: lambda x, y, k: x + _exact(k),
-    Op.SCALE: lambda x, y, k: x * _exact(k),
-    Op.REFLECT: lambda x, y, k: _exact(k) - x,
-    Op.INVERSE: lambda x, y, k: _exact(k) / x,
     Op.SQRT: lambda x, y, k: x.sqrt(),
-    Op.SIN: lambda x, y, k: _cosine_and_sine(x)[1],
-    Op.COS: lambda x, y, k: _cosine_and_sine(x)[0],
-    Op.NUMBER: lambda x, y, k: _exact(k),
-    Op.MAX: lambda x, y, k: max(x, y),
-    Op.MIN: lambda x, y, k: min(x, y),
+    Op.SIN: lambda x, y, k: x.sin(),
+    Op.COS: lambda x, y, k: x.cos(),
+    Op.NUMBER: lambda x, y, k: arb(k),
+    Op.MAX: lambda x, y, k: x.max(y),
+    Op.MIN: lambda x, y, k: x.min(y),
 }
 
 
-def _run(tape: Tape, inputs: Iterable[Any]) -> list[Any]:
-    """Outputs of a tape with 50 digits."""
-    return tape.run(RULES, [Decimal(x) for x in inputs])
+def _run(tape: Tape, inputs: Sequence[Any]) -> list[Any]:
+    """Outputs of a tape, without the bounds of their errors."""
+    return [x.mid() for x in tape.run(RULES, inputs)]
 
 
 def slopes(traced: Trace, q: JointPositions, drive: Drive) -> Array:
@@ -89,7 +57,7 @@ def slopes(traced: Trace, q: JointPositions, drive: Drive) -> Array:
     Returns:
         Derivatives [any unit], shape (3, na, drives).
     """
-    with localcontext(prec=DIGITS):
+    with ctx.workdps(DIGITS):
         values = np.array([_numbers(row) for row in drive])
         found = np.zeros((3, traced.mechanism.na, values.shape[1]))
         for k, j in np.ndindex(*values.shape):
@@ -142,7 +110,7 @@ class Hybrid:
             Three derivatives, of the efforts and below of the accelerations [any unit], shape (na + n − r, n or r).
         """
         found = []
-        with localcontext(prec=DIGITS):
+        with ctx.workdps(DIGITS):
             state = [_numbers(x) for x in (np.zeros_like(rates), rates, changes)]
             for k, part in enumerate(state):
                 columns = []
@@ -164,9 +132,9 @@ class Hybrid:
         accelerations[self.driven] = changes
         still, columns = outputs()[0], []
         for k in self.undriven:
-            accelerations[k] = Decimal(1)
+            accelerations[k] = arb(1)
             columns.append((outputs()[0] - still)[self.undriven])
-            accelerations[k] = Decimal(0)
+            accelerations[k] = arb(0)
         accelerations[self.undriven] = _solution(np.array(columns).T, -still[self.undriven])
         force, *A = outputs()[:, self.driven]
         scales = _numbers(self.shape.mechanism.effort_scales)
@@ -184,19 +152,12 @@ class Hybrid:
 
 
 def _numbers(x: Array) -> AnyArray:
-    return np.array([Decimal(float(y)) for y in x], dtype=object)
+    return np.array([arb(float(y)) for y in x], dtype=object)
 
 
 def _solution(A: AnyArray, b: AnyArray) -> AnyArray:
-    """The x of A x = b with all digits, by elimination with pivots in the columns; empty without unknowns."""
-    rows, n = np.column_stack([A.reshape(len(b), len(b)), b]), len(b)
-    for k in range(n):
-        pivot = k + int(np.argmax(np.abs(rows[k:, k])))
-        rows[[k, pivot]] = rows[[pivot, k]]
-        rows[k] = rows[k] / rows[k, k]
-        others = np.arange(n) != k
-        rows[others] = rows[others] - rows[others, k, None] * rows[k]
-    return rows[:, n]
+    """The x of A x = b with all digits; empty without unknowns."""
+    return np.array(arb_mat(A.tolist()).solve(arb_mat(b[:, None].tolist())).entries() if len(b) else [], dtype=object)
 
 
 def _forces_tape(shape: Shape) -> Tape:
@@ -238,8 +199,8 @@ def at_rounded_state(traced: Trace, q: JointPositions, drive: Drive) -> Array | 
     mechanism, independent = traced.mechanism, traced.shape.independent
     dofs = [mechanism.dof_slices[j].start for j in mechanism.actuated_joints]
     rates = [float(x[dofs.index(dof)]) for x in (drive.qd, drive.qdd) for dof in independent]
-    with localcontext(prec=DIGITS):
-        values = _run(traced_slopes.tape, _numbers(np.array([*q, *rates])))
+    with ctx.workdps(DIGITS):
+        values = _run(traced_slopes.tape, [*_numbers(np.array([*q, *rates]))])
     found = np.zeros((3, mechanism.na, len(dofs)))
     places = [dofs.index(dof) for dof in independent]
     for k, name in enumerate(BLOCKS[:3]):

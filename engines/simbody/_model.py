@@ -27,7 +27,7 @@ BALL_OR_FREE = ("ball", "free")
 NEXT_TO_NOTHING = 1e-100
 """Mass of bodies between joints of a body [kg]; OpenSim orders its tree by mass and rejects two zeros in sequence."""
 UNASSEMBLED = 1e100
-"""Gap up to which OpenSim leaves its initial positions alone [m or rad]: a route puts the robot in closed ones anyway."""
+"""Gap up to which OpenSim leaves its initial positions alone [m or rad]: a route puts it in closed ones anyway."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
