@@ -134,7 +134,7 @@ def _of_robot(entry: Entry, root: Path) -> Mapping[str, Any]:
             if name in computing or name not in engines.engine_names()
         },
         "documented": (root / "robots" / entry.name / "README.md").exists(),
-        "command": f"loopcheck {'run' if own else 'atlas'} {entry.name}",
+        "command": f"loopcheck {'check' if own else 'study atlas'} {entry.name}",
     }
 
 

@@ -27,6 +27,7 @@ from loopcheck.validation.report.geometry import point_rows, pose_rows
 from loopcheck.validation.report.schematic import linkage_figure
 from tests.conftest import MODELS
 from tests.docs.collections import COMMIT, VERSIONS, comparison, loss, model, write_atlas, write_collection
+from tests.test_documents import want_accepted
 
 DOCS = CATALOGUE.parent / "docs"
 TABLES = [path for folder in ("catalogue", "atlas") for path in sorted((DOCS / folder).glob("*")) if path.is_file()]
@@ -60,6 +61,17 @@ def test_machines_get_what_the_tables_hold(files: Path) -> None:
     for robot in index["robots"]:
         assert (files / robot["json"]).exists()
         assert (files / robot["badge"]).exists()
+
+
+def test_the_command_on_the_page_of_a_robot_is_accepted(tmp_path: Path) -> None:
+    write_atlas(tmp_path)
+    write_site(read_collections([tmp_path / "docs" / "atlas", DOCS / "catalogue"]), tmp_path, "0.1.0")
+    pages = (tmp_path / "docs" / "pages" / "robots").glob("*.md")
+    commands = {path.stem: re.findall("<code>(loopcheck [^<]*)", path.read_text(encoding="utf-8")) for path in pages}
+    assert commands.keys() >= {"3prr", "leg"}
+    for name, (command,) in commands.items():
+        assert command.endswith(f" {name}")
+        want_accepted(command)
 
 
 def test_a_patched_model_is_called_so(files: Path) -> None:

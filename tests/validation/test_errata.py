@@ -1,4 +1,4 @@
-"""`loopcheck errata`: every printed form measured, the corrected model beside it."""
+"""`loopcheck study errata`: every printed form measured, the corrected model beside it."""
 
 from pathlib import Path
 

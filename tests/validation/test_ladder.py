@@ -1,4 +1,4 @@
-"""`loopcheck ladder`: orders and verdicts, its advice, and its continuation after an interruption."""
+"""`loopcheck study refinement`: orders and verdicts, its advice, and its continuation after an interruption."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

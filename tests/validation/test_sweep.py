@@ -1,4 +1,4 @@
-"""`loopcheck sweep`: its variations, its findings, and no row lost or counted twice after a kill."""
+"""`loopcheck study sweep`: its variations, its findings, and no row lost or counted twice after a kill."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""`loopcheck versions`: results of several versions side by side, changes, and versions that cannot be made."""
+"""`loopcheck study versions`: results of several versions side by side, changes, and versions that cannot be made."""
 
 import importlib.metadata
 import re
