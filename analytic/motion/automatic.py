@@ -98,7 +98,11 @@ class _Search:
     def need_at_start(self, fraction: float) -> tuple[float, str]:
         """See `_largest_need`, at the first sample of a motion with a fraction of the largest swings [-]."""
         tracer, t = self._tracer(fraction * room(self.mechanism, self.start.q, self.start.drives))
-        return _largest_need(self.mechanism, assembled(tracer, self.start.q, t[:1], is_mobile=True))
+        try:
+            motion = assembled(tracer, self.start.q, t[:1], is_mobile=True)
+        except SingularityError:  # for which the attempts have a reason
+            return 0.0, ""
+        return _largest_need(self.mechanism, motion)
 
     def _tracer(self, amplitude: Array) -> tuple[Tracer, Times]:
         """The motion of a swing that is to be followed, and the times of its samples [s]."""

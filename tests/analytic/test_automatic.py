@@ -10,9 +10,9 @@ from loopcheck.analytic.motion import assembly, automatic
 from loopcheck.analytic.motion.automatic import remaining_conditioning
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.analytic.motion.unactuated import MovingState, integrate_unactuated
-from loopcheck.robots.arrays import Times
+from loopcheck.robots.arrays import JointPositions, Times
 from loopcheck.robots.catalogue import CATALOGUE
-from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.errors import MechanismError, SingularityError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Robot, load, make_case
 from loopcheck.validation.comparison.targets import case_of
@@ -185,36 +185,54 @@ def test_a_generated_motion_keeps_to_the_ranges_of_its_motors(
     assert part == 1 or f"{needs:.3g} times the forcerange of 'motor', this motion has 1/{part} of it" in kept.notes[-1]
 
 
+def swinging_wheel(folder: Path, *, gravity: float, limit: float) -> Motion:
+    """Generated motion of a wheel of 2 kg m² with an eccentric mass, and a swing of its own on it.
+
+    Args:
+        limit: Range of its motor [N m].
+    """
+    (folder / "wheel.xml").write_text(
+        f"""<mujoco><option gravity="0 {-gravity} 0"/><worldbody><body><joint name="wheel" axis="0 0 1"/>
+        <inertial pos="1 0 0" mass="1" diaginertia="1 1 1"/><body><joint name="swing" axis="0 0 1"/>
+        <inertial pos=".1 0 0" mass=".1" diaginertia=".1 .1 .1"/></body></body></worldbody>
+        <actuator><motor name="motor" joint="wheel" forcerange="{-limit} {limit}"/></actuator></mujoco>"""
+    )
+    robot = Robot(name="wheel", folder=folder, title="", mjcf="wheel.xml", source="test")
+    return prescribe(make_case(robot, variant="default", mode="home", configuration="horizontal"))
+
+
 @pytest.mark.parametrize(
     ("gravity", "part"), [pytest.param(0.0, 4, id="by its acceleration"), pytest.param(9.81, 1, id="by its weight")]
 )
 def test_unactuated_dofs_are_integrated_once_if_the_start_exceeds_a_range(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gravity: float, part: int
 ) -> None:
-    """A wheel of 2 kg m² with an eccentric mass, and a swing of its own on it."""
     ends: list[float] = []
 
     def integrated(tracer: Tracer, known: list[MovingState], t: Times) -> Motion:
         ends.append(t[-1])
         return integrate_unactuated(tracer, known, t)
 
-    def moved(limit: float) -> Motion:
-        (tmp_path / "wheel.xml").write_text(
-            f"""<mujoco><option gravity="0 {-gravity} 0"/><worldbody><body><joint name="wheel" axis="0 0 1"/>
-            <inertial pos="1 0 0" mass="1" diaginertia="1 1 1"/><body><joint name="swing" axis="0 0 1"/>
-            <inertial pos=".1 0 0" mass=".1" diaginertia=".1 .1 .1"/></body></body></worldbody>
-            <actuator><motor name="motor" joint="wheel" forcerange="{-limit} {limit}"/></actuator></mujoco>"""
-        )
-        robot = Robot(name="wheel", folder=tmp_path, title="", mjcf="wheel.xml", source="test")
-        ends.clear()
-        return prescribe(make_case(robot, variant="default", mode="home", configuration="horizontal"))
-
     monkeypatch.setattr(assembly, "integrate_unactuated", integrated)
-    free = moved(1e4)
-    kept = moved(np.abs(2 * free.qdd[0, 0]) / 2.5 if part > 1 else 1)
+    free = swinging_wheel(tmp_path, gravity=gravity, limit=1e4)
+    ends.clear()
+    kept = swinging_wheel(tmp_path, gravity=gravity, limit=np.abs(2 * free.qdd[0, 0]) / 2.5 if part > 1 else 1)
     assert sum(end > 0 for end in ends) == 1
     assert np.ptp(kept.q[:, 0]) == pytest.approx(np.ptp(free.q[:, 0]) / part, rel=1e-12)
     assert ("'motor' at its start, this motion has at most 1/4 of it" in "".join(kept.notes)) == (part > 1)
+
+
+def test_a_search_begins_with_the_full_stroke_if_its_start_has_no_efforts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def singular(tracer: Tracer, guess: JointPositions, t: Times, *, is_mobile: bool = False) -> Motion:
+        if len(t) == 1:
+            raise SingularityError("no mass moves", time=0.0, singular_value=0.0)
+        return assembly.assembled(tracer, guess, t, is_mobile=is_mobile)
+
+    monkeypatch.setattr(automatic, "assembled", singular)
+    motion = swinging_wheel(tmp_path, gravity=0.0, limit=0.1)
+    assert "at its start" not in "".join(motion.notes)
 
 
 def test_a_motion_is_kept_if_a_shorter_one_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
