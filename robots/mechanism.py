@@ -294,6 +294,17 @@ class Wrench:
             object.__setattr__(self, name, frozen(getattr(self, name), (3,), name=f"external wrench, {name}"))
 
 
+class Places(NamedTuple):
+    """Some joints, and their places in q and in qd."""
+
+    joints: list[int]
+    """Indices of the joints."""
+    entries: AnyArray
+    """Entries of q of each joint [-], shape (n,), (n, 3) for the position of a free joint, (n, 4) for a quaternion."""
+    dofs: AnyArray
+    """Dofs of each joint [-], shape (n,) or (n, 3)."""
+
+
 class Stacked(NamedTuple):
     """Constants of all bodies and joints in arrays: numpy takes as long for one as for some."""
 
@@ -307,8 +318,12 @@ class Stacked(NamedTuple):
     """Axis of each joint [-], shape (joints, 3, 1)."""
     anchors: Array
     """Anchor of each joint in its body, of a free joint zero [m], shape (joints, 3, 1)."""
-    scalars: dict[str, tuple[list[int], list[int]]]
-    """Indices of hinges and of slides, and their entries of q."""
+    hinges: Places
+    slides: Places
+    turns: Places
+    """Ball and free joints, with their quaternions and their last three dofs."""
+    shifts: Places
+    """Free joints, with their positions and their first three dofs."""
     rest: Array
     """Rest positions of q [m or rad], shape (nq,)."""
     damping: Array
@@ -317,8 +332,6 @@ class Stacked(NamedTuple):
     """Weight of each body less its gravity compensation, world axes [N], shape (nb, 3)."""
     rotors: Array
     """Inertia of the rotors of joints and tendons on the joint velocities [kg or kg m²], shape (nv, nv)."""
-    spatial: list[int]
-    """Indices of ball and free joints."""
     structure: tuple[tuple[int, ...], tuple[tuple[JointKind, int], ...]]
     """Parent of each body, and kind and body of each joint."""
     ends: tuple[AnyArray, Array, AnyArray]
@@ -507,10 +520,6 @@ def _stacked(mechanism: Mechanism) -> Stacked:
         if not any(joints[j].kind == "free" for j in mechanism.joints_of[b]):
             frames[b, :3, :3], frames[b, :3, 3] = body.rotation, body.position
         inertia[b, :3, :3], inertia[b, range(3, 6), range(3, 6)] = body.inertia, body.mass
-    scalars = {}
-    for kind in ("hinge", "slide"):
-        of_kind = [j for j, joint in enumerate(joints) if joint.kind == kind]
-        scalars[kind] = (of_kind, [mechanism.q_slices[j].start for j in of_kind])
     rigid = mechanism.rigid_closures
     ends = np.array([[closure.body1 for closure in rigid], [closure.body2 for closure in rigid]], dtype=int)
     points = [[closure.point1 for closure in rigid], [closure.point2 for closure in rigid]]
@@ -524,16 +533,33 @@ def _stacked(mechanism: Mechanism) -> Stacked:
         inertia=inertia,
         axes=np.array([joint.axis for joint in joints]).reshape(-1, 3, 1),
         anchors=np.array(anchors).reshape(-1, 3, 1),
-        scalars=scalars,
+        hinges=_places(mechanism, "hinge"),
+        slides=_places(mechanism, "slide"),
+        turns=_places(mechanism, "ball", "free", entries=range(-4, 0), dofs=range(-3, 0)),
+        shifts=_places(mechanism, "free", entries=range(3), dofs=range(3)),
         rest=mechanism.rest_position,
         damping=np.repeat([joint.damping for joint in joints], repeats),
         weights=weights.reshape(-1, 3),
         rotors=np.diag(np.repeat([joint.armature for joint in joints], repeats)) + _rotors_of_tendons(mechanism),
-        spatial=[j for j, joint in enumerate(joints) if joint.kind in ("ball", "free")],
         structure=(tuple(body.parent for body in bodies), tuple((joint.kind, joint.body) for joint in joints)),
         ends=(ends, np.array(points).reshape(2, -1, 3), (ends != WORLD).reshape(2, -1, 1)),
         longest_link=_longest_link(mechanism),
     )
+
+
+def _places(mechanism: Mechanism, *kinds: JointKind, entries: range | None = None, dofs: range | None = None) -> Places:
+    """Joints of some kinds.
+
+    Args:
+        entries: Which of the entries of each joint in q; by default its only one.
+        dofs: Which of its dofs.
+    """
+    joints = [j for j, joint in enumerate(mechanism.joints) if joint.kind in kinds]
+    places = []
+    for slices, some in ((mechanism.q_slices, entries), (mechanism.dof_slices, dofs)):
+        of_joints = [np.arange(slices[j].start, slices[j].stop)[some or 0] for j in joints]
+        places.append(np.array(of_joints, dtype=int).reshape(len(joints), *([len(some)] if some else [])))
+    return Places(joints, *places)
 
 
 def _rotors_of_tendons(mechanism: Mechanism) -> Array:

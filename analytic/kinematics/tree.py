@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, VelocitySeries
-from loopcheck.robots.mechanism import WORLD, Joint, JointKind, Mechanism
+from loopcheck.robots.mechanism import WORLD, Joint, JointKind, Mechanism, Stacked
 
 TURNS: Mapping[JointKind, tuple[bool, ...]] = {
     "slide": (False,),
@@ -117,13 +117,13 @@ def rotation_of(quaternion: AnyArray) -> AnyArray:
     """Rotation matrix of a quaternion (w, x, y, z) of any length.
 
     Args:
-        quaternion: Quaternions [-], shape (nt, 4).
+        quaternion: Quaternions [-], shape (..., 4).
 
     Returns:
-        Rotation matrices [-], shape (nt, 3, 3).
+        Rotation matrices [-], shape (..., 3, 3).
     """
     unit = quaternion / np.sqrt((quaternion**2).sum(-1, keepdims=True))  # not norm(): that is not holomorphic
-    w, X = unit[:, :1, None], skew(unit[:, 1:])
+    w, X = unit[..., :1, None], skew(unit[..., 1:])
     return np.eye(3) + 2 * w * X + 2 * X @ X
 
 
@@ -190,18 +190,24 @@ def _transforms_of_joints(mechanism: Mechanism, q: AnyArray) -> AnyArray:
     moved = np.empty((len(q), len(mechanism.joints), 4, 4), q.dtype)
     moved[:] = np.eye(4)
     R, p = moved[..., :3, :3], moved[..., :3, 3]  # parts of it
-    (hinges, angles), (slides, places) = constants.scalars["hinge"], constants.scalars["slide"]
-    if hinges:
-        R[:, hinges] = rotation_about(constants.axes[hinges, :, 0], q[:, angles] - constants.rest[angles])
-    for j in mechanism.stacked.spatial:
-        R[:, j] = rotation_of(q[:, mechanism.q_slices[j]][:, -4:])
+    hinges, slides, turns, shifts = constants.hinges, constants.slides, constants.turns, constants.shifts
+    if hinges.joints:
+        angle = q[:, hinges.entries] - constants.rest[hinges.entries]
+        R[:, hinges.joints] = rotation_about(constants.axes[hinges.joints, :, 0], angle)
+    if turns.joints:
+        R[:, turns.joints] = rotation_of(q[:, turns.entries])
     p[:] = (constants.anchors - R @ constants.anchors)[..., 0]
-    if slides:
-        p[:, slides] = constants.axes[slides, :, 0] * (q[:, places] - constants.rest[places])[..., None]
-    for j in mechanism.stacked.spatial:
-        if mechanism.joints[j].kind == "free":
-            p[:, j] = q[:, mechanism.q_slices[j]][:, :3]
+    if slides.joints:
+        p[:, slides.joints] = constants.axes[slides.joints, :, 0] * _slid(constants, q)
+    if shifts.joints:
+        p[:, shifts.joints] = q[:, shifts.entries]
     return moved
+
+
+def _slid(constants: Stacked, q: AnyArray) -> AnyArray:
+    """Displacement of each slide [m], shape (nt, slides, 1)."""
+    entries = constants.slides.entries
+    return (q[:, entries] - constants.rest[entries])[..., None]
 
 
 def _axes_and_anchors(mechanism: Mechanism, q: AnyArray, moved: AnyArray) -> tuple[AnyArray, AnyArray]:
@@ -212,15 +218,15 @@ def _axes_and_anchors(mechanism: Mechanism, q: AnyArray, moved: AnyArray) -> tup
     firsts = [dofs.start for dofs in mechanism.dof_slices]
     axes[:, firsts] = (R @ constants.axes)[..., 0]
     anchors[:, firsts] = p + (R @ constants.anchors)[..., 0]
-    slides, places = constants.scalars["slide"]
-    if slides:  # the anchor does not slide
-        dofs_of_slides = [firsts[j] for j in slides]
-        anchors[:, dofs_of_slides] -= axes[:, dofs_of_slides] * (q[:, places] - constants.rest[places])[..., None]
-    for j in mechanism.stacked.spatial:
-        dofs, turns = mechanism.dof_slices[j], mechanism.dof_slices[j].stop - 3
-        axes[:, dofs.start : turns] = np.eye(3)[: turns - dofs.start]
-        axes[:, turns : dofs.stop] = R[:, j].swapaxes(1, 2)
-        anchors[:, dofs] = anchors[:, dofs.start, None]
+    slides, turns, shifts = constants.slides, constants.turns, constants.shifts
+    if slides.joints:  # the anchor does not slide
+        anchors[:, slides.dofs] -= axes[:, slides.dofs] * _slid(constants, q)
+    if turns.joints:
+        axes[:, turns.dofs] = R[:, turns.joints].swapaxes(2, 3)
+        anchors[:, turns.dofs] = anchors[:, [firsts[j] for j in turns.joints], None]
+    if shifts.joints:
+        axes[:, shifts.dofs] = np.eye(3)
+        anchors[:, shifts.dofs] = anchors[:, shifts.dofs[:, :1]]
     return axes, anchors
 
 
@@ -384,27 +390,23 @@ def retract(mechanism: Mechanism, q: AnyArray, step: AnyArray) -> AnyArray:
     Returns:
         Joint positions, shape (nt, nq); quaternions are turned about the axes of the body.
     """
-    moved = np.zeros((len(step), mechanism.nq), np.result_type(q, step))
-    for joint, columns, dofs in zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True):
-        x, dx = q[:, columns], step[:, dofs]
-        if joint.kind in ("slide", "hinge"):
-            moved[:, columns] = x + dx
-        elif joint.kind == "ball":
-            moved[:, columns] = _turned(x, dx)
-        else:
-            moved[:, columns] = np.concatenate([x[:, :3] + dx[:, :3], _turned(x[:, 3:], dx[:, 3:])], axis=1)
+    moved, constants = np.zeros((len(step), mechanism.nq), np.result_type(q, step)), mechanism.stacked
+    for places in (constants.hinges, constants.slides, constants.shifts):
+        moved[:, places.entries] = q[:, places.entries] + step[:, places.dofs]
+    if (turns := constants.turns).joints:
+        moved[:, turns.entries] = _turned(q[:, turns.entries], step[:, turns.dofs])
     return moved
 
 
 def _turned(quaternion: AnyArray, angle: AnyArray) -> AnyArray:
-    """Quaternion times exp(angle/2), the angle a vector in body axes [rad]; both of shape (nt, 3 or 4)."""
+    """Quaternion times exp(angle/2), the angle a vector in body axes [rad]; both of shape (..., 3 or 4)."""
     half_squared = (angle**2).sum(-1, keepdims=True) / 4
     half = np.sqrt(half_squared)
     small = np.abs(half) < 1e-4
     safe = np.where(small, 1, half)
     sinc = np.where(small, 1 - half_squared / 6, np.sin(safe) / safe)
-    w1, x1, w2, x2 = quaternion[:, :1], quaternion[:, 1:], np.cos(half), angle / 2 * sinc
-    return np.concatenate([w1 * w2 - (x1 * x2).sum(-1, keepdims=True), w1 * x2 + w2 * x1 + cross(x1, x2)], axis=1)
+    w1, x1, w2, x2 = quaternion[..., :1], quaternion[..., 1:], np.cos(half), angle / 2 * sinc
+    return np.concatenate([w1 * w2 - (x1 * x2).sum(-1, keepdims=True), w1 * x2 + w2 * x1 + cross(x1, x2)], axis=-1)
 
 
 def position_rate(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> Array:
@@ -413,14 +415,12 @@ def position_rate(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -
     Returns:
         Rates [m/s, rad/s or 1/s], shape (nt, nq).
     """
-    rates = np.zeros(q.shape)
-    for joints, columns in mechanism.stacked.scalars.values():
-        rates[:, columns] = qd[:, [mechanism.dof_slices[j].start for j in joints]]
-    for j in mechanism.stacked.spatial:
-        entries, dofs = mechanism.q_slices[j], mechanism.dof_slices[j]
-        spin, quaternion = qd[:, dofs.stop - 3 : dofs.stop] / 2, q[:, entries.stop - 4 : entries.stop]
-        w, vector = quaternion[:, :1], quaternion[:, 1:]
-        rates[:, entries.stop - 4] = -(vector * spin).sum(-1)
-        rates[:, entries.stop - 3 : entries.stop] = w * spin + cross(vector, spin)
-        rates[:, entries.start : entries.stop - 4] = qd[:, dofs.start : dofs.stop - 3]
+    rates, constants = np.zeros(q.shape), mechanism.stacked
+    for places in (constants.hinges, constants.slides, constants.shifts):
+        rates[:, places.entries] = qd[:, places.dofs]
+    if (turns := constants.turns).joints:
+        spin, quaternion = qd[:, turns.dofs] / 2, q[:, turns.entries]
+        w, vector = quaternion[..., :1], quaternion[..., 1:]
+        rates[:, turns.entries[:, 0]] = -(vector * spin).sum(-1)
+        rates[:, turns.entries[:, 1:]] = w * spin + cross(vector, spin)
     return rates
