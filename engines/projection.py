@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from loopcheck.robots.arrays import AnyArray, Array, Efforts, JointAccelerations, JointVelocities, PositionSeries
+from loopcheck.robots.arrays import AnyArray, Array, Efforts, JointAccelerations, JointVelocities, PositionSeries, svd
 
 RANK_TOLERANCE = 1e-5
 """Singular values of normalized rows below this count as zero [-]: CAD models never close below 1e-7 m."""
@@ -135,7 +135,7 @@ class _Rows:
         self.W, self.closures = W, J.shape[-2]
         self.factors = np.concatenate([_factors(J), of_drives], axis=-1)
         self.H = self.factors[..., None] * np.concatenate([J, np.broadcast_to(W, (*J.shape[:-2], *W.shape))], axis=-2)
-        self.U, self.values, self.V_T = np.linalg.svd(self.H)
+        self.U, self.values, self.V_T = svd(self.H)
         self.rank = _rank(self.values)
 
     def motions(self, rank: int) -> LoopMotions:
@@ -236,7 +236,7 @@ def null_space(J: Array) -> Array:
     """
     if not J.size:
         return np.eye(J.shape[1])
-    _, values, V = np.linalg.svd(_factors(J)[:, None] * J)
+    _, values, V = svd(_factors(J)[:, None] * J)
     return V[int(_rank(values)) :].T
 
 

@@ -155,3 +155,32 @@ def root_mean_square(values: Array) -> float:
         values: Numbers [any unit], shape (...).
     """
     return float(np.sqrt(np.mean(values**2)))
+
+
+def svd(A: AnyArray, *, full_matrices: bool = True) -> tuple[Array, Array, Array]:
+    """Singular value decomposition of finite matrices.
+
+    numpy's method, divide and conquer, does not converge on some matrices with redundant rows, as Jacobians of planar
+    loops in space have. These are decomposed by QR iteration, which takes several times as long.
+
+    Args:
+        A: Matrices [any unit], shape (..., m, n).
+        full_matrices: Whether U and V are square.
+
+    Returns:
+        U [-], singular values [unit of A], and Vᵀ [-].
+
+    Raises:
+        numpy.linalg.LinAlgError: If a number is not finite.
+    """
+    try:
+        U, values, V_T = np.linalg.svd(A, full_matrices=full_matrices)
+    except np.linalg.LinAlgError:
+        if not np.isfinite(A).all():
+            raise
+        from scipy.linalg import svd as by_driver
+
+        each = A.reshape(-1, *A.shape[-2:])
+        parts = [by_driver(one, full_matrices=full_matrices, lapack_driver="gesvd") for one in each]
+        U, values, V_T = (np.array(x).reshape(*A.shape[:-2], *x[0].shape) for x in zip(*parts, strict=True))
+    return U, values, V_T

@@ -20,7 +20,7 @@ from loopcheck.analytic.kinematics.inertia import inertia_matrix, per_dof
 from loopcheck.analytic.kinematics.redundancy import independent_drives, undriven_dofs
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import Poses, point_of, retract, rotation_of, skew
-from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, VelocitySeries
+from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, VelocitySeries, svd
 from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.mechanism import Joint, Mechanism
 from loopcheck.robots.motion import Motion
@@ -157,7 +157,7 @@ def _held(mechanism: Mechanism, q: Array) -> _RateSolver:
         units=units,
         W=W,
         driven=len(independent_drives(mechanism, middle)),
-        Z_T=np.linalg.svd(factors * rows)[2][:, mechanism.nv - undriven :] * units,
+        Z_T=svd(factors * rows)[2][:, mechanism.nv - undriven :] * units,
     )
 
 
@@ -301,7 +301,7 @@ def _eliminate_multipliers(Phi: Array, mechanism: Mechanism, force: Array, drive
     P = np.eye(Phi.shape[2]) - pseudo_inverse(rows) @ rows
     A = P @ (S / gear[:, None]).T
     effort = np.linalg.pinv(A, rcond=RANK_TOLERANCE) @ (P @ force[..., None])
-    internal = np.linalg.svd(A)[2][:, driven:].swapaxes(1, 2)  # efforts that move nothing
+    internal = svd(A)[2][:, driven:].swapaxes(1, 2)  # efforts that move nothing
     weight = (gear * mechanism.effort_scales)[:, None]
     effort = effort - internal @ (np.linalg.pinv(internal / weight) @ (effort / weight))
     return effort[..., 0] / gear

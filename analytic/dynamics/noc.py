@@ -13,7 +13,7 @@ from loopcheck.analytic.kinematics.closures import RANK_TOLERANCE
 from loopcheck.analytic.kinematics.redundancy import independent_choices, minimum_norm, rates_of_drives, undriven_dofs
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import Poses, Twists, cross, joint_stretch, point_of, skew
-from loopcheck.robots.arrays import AccelerationSeries, AnyArray, Array
+from loopcheck.robots.arrays import AccelerationSeries, AnyArray, Array, svd
 from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.mechanism import WORLD, Mechanism
 from loopcheck.robots.motion import Motion
@@ -163,7 +163,7 @@ def _driving_and_coasting(A: Array, undriven: int) -> tuple[Array, Array]:
     if not undriven:
         n = A.shape[-1]
         return np.eye(n)[None], np.zeros((1, n, 0))
-    V = np.linalg.svd(A)[2].swapaxes(1, 2)
+    V = svd(A)[2].swapaxes(1, 2)
     driven = A.shape[-1] - undriven
     return V[..., :driven], V[..., driven:]
 

@@ -9,7 +9,7 @@ from typing import assert_never
 import numpy as np
 
 from loopcheck.analytic.kinematics.tree import Poses, Twists, cross, poses, skew, twist_matrices
-from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, VelocitySeries
+from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, VelocitySeries, svd
 from loopcheck.robots.mechanism import (
     WORLD,
     Closure,
@@ -311,7 +311,10 @@ def pseudo_inverse(rows: Array) -> Array:
     Returns:
         Their pseudo-inverses [1/unit], shape (..., columns, rows).
     """
-    inverse = np.linalg.pinv(rows, rcond=RANK_TOLERANCE)
+    U, values, V_T = svd(rows, full_matrices=False)
+    largest = values.max(axis=-1, keepdims=True, initial=0.0)
+    inverted = np.divide(1, values, out=np.zeros_like(values), where=values > RANK_TOLERANCE * largest)
+    inverse = V_T.swapaxes(-1, -2) @ (inverted[..., None] * U.swapaxes(-1, -2))
     return inverse - inverse @ (rows @ inverse - np.eye(rows.shape[-2]))
 
 
@@ -336,7 +339,7 @@ def null_space(Phi: Array) -> Array:
     """
     if not Phi.size:
         return np.eye(Phi.shape[1])
-    _, values, V_T = np.linalg.svd(row_factors(Phi) * Phi)
+    _, values, V_T = svd(row_factors(Phi) * Phi)
     return V_T[int((values > RANK_TOLERANCE).sum()) :].T
 
 

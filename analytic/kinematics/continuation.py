@@ -19,7 +19,7 @@ from loopcheck.analytic.kinematics.closures import (
 )
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import retract
-from loopcheck.robots.arrays import AnyArray, Array, JointPositions, PositionSeries, Times
+from loopcheck.robots.arrays import AnyArray, Array, JointPositions, PositionSeries, Times, svd
 from loopcheck.robots.errors import LoopClosureError, SingularityError
 from loopcheck.robots.mechanism import Coordinate, CoordinateClosure, Mechanism
 from loopcheck.robots.motion import Drive, Law, Motion
@@ -188,7 +188,7 @@ class Tracer:
             return
         ratios = conditioning(Phi_u)[0]
         sound = np.flatnonzero(ratios > SOUND)
-        U = np.linalg.svd(Phi_u[sound], full_matrices=False)[0].swapaxes(1, 2)  # of the range of Φᵘ, turning slowly
+        U = svd(Phi_u[sound], full_matrices=False)[0].swapaxes(1, 2)  # of the range of Φᵘ, turning slowly
         before, after = np.linalg.det(U[:-1] @ Phi_u[sound[:-1]]), np.linalg.det(U[:-1] @ Phi_u[sound[1:]])
         turned = np.flatnonzero(before * after < 0)
         if turned.size:

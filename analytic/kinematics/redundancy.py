@@ -16,7 +16,7 @@ from loopcheck.analytic.kinematics.closures import (
     solve_dependent,
 )
 from loopcheck.analytic.kinematics.state import State
-from loopcheck.robots.arrays import AnyArray, Array, Efforts, EffortSeries, JointPositions, PositionSeries
+from loopcheck.robots.arrays import AnyArray, Array, Efforts, EffortSeries, JointPositions, PositionSeries, svd
 from loopcheck.robots.mechanism import Coordinate, Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.size import unit_rates
@@ -113,7 +113,7 @@ def actuator_motions(mechanism: Mechanism, Phi: Array, inertia: Callable[[], Arr
     A = np.broadcast_to(S @ P, (len(Phi), *S.shape))
     idle = np.linalg.norm(A[middle], axis=1) <= RANK_TOLERANCE  # moves nothing: of what is left, round-off is made
     A = np.where(idle[:, None], 0.0, A)
-    values, V_T = np.linalg.svd(A, full_matrices=False)[1:]
+    values, V_T = svd(A, full_matrices=False)[1:]
     driven = int((values[middle] > RANK_TOLERANCE).sum())
     V = V_T[:, :driven].swapaxes(1, 2)
     weights = np.ones(mechanism.na) if driven == mechanism.na else mechanism.effort_scales * gears
@@ -122,7 +122,7 @@ def actuator_motions(mechanism: Mechanism, Phi: Array, inertia: Callable[[], Arr
     if not undriven:
         return units[:, None] * D
     stacked = np.concatenate([J, np.broadcast_to(S, A.shape)], axis=1)
-    Z_T = np.linalg.svd(stacked)[2][:, mechanism.nv - undriven :]
+    Z_T = svd(stacked)[2][:, mechanism.nv - undriven :]
     Z, M = Z_T.swapaxes(1, 2), inertia() * units[:, None] * units
     return units[:, None] * (D - Z @ np.linalg.solve(Z_T @ M @ Z, Z_T @ M @ D))
 
@@ -146,7 +146,7 @@ def mixed_drives(mechanism: Mechanism, q: JointPositions) -> tuple[tuple[Coordin
     independent, drives = independent_drives(mechanism, q), mechanism.drives
     if len(independent) == len(drives):
         return independent, np.eye(len(drives))
-    U = np.linalg.svd(unit_rates_of_drives(mechanism) @ free_motions(mechanism, q))[0]
+    U = svd(unit_rates_of_drives(mechanism) @ free_motions(mechanism, q))[0]
     W = mechanism.rates_of(drives)
     weights = U[:, : len(independent)].T / np.linalg.norm(W * unit_rates(mechanism), axis=1)
     joints = [j for j, dofs in enumerate(mechanism.dof_slices) if W[:, dofs].any()]
@@ -212,7 +212,7 @@ def _conditioning(state: State, mask: AnyArray) -> Array:
     singular = ~dependent.is_regular  # there rates of least norm do not tell
     if singular.any():
         Phi = state.Phi[singular] * units
-        N = np.linalg.svd(row_factors(Phi) * Phi)[2][:, state.mechanism.nv - int(mask.sum()) :].swapaxes(1, 2)
+        N = svd(row_factors(Phi) * Phi)[2][:, state.mechanism.nv - int(mask.sum()) :].swapaxes(1, 2)
         worst[singular] = np.linalg.svd(N[:, mask], compute_uv=False)[:, -1]
     return worst
 

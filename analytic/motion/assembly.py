@@ -6,7 +6,7 @@ from loopcheck.analytic.kinematics.closures import RANK_TOLERANCE, closure_jacob
 from loopcheck.analytic.kinematics.continuation import Tracer, close, follow
 from loopcheck.analytic.kinematics.tree import position_rate, retract
 from loopcheck.analytic.motion.unactuated import at_rest, integrate_unactuated
-from loopcheck.robots.arrays import JointPositions, Times
+from loopcheck.robots.arrays import JointPositions, Times, svd
 from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.mechanism import Coordinate, Mechanism
 from loopcheck.robots.motion import Law, Motion
@@ -82,7 +82,7 @@ def want_mobile(tracer: Tracer, q: JointPositions) -> None:
     closed = np.concatenate([close(mechanism, pose[None], every_dof)[0] for pose in nudged])
     rates = position_rate(mechanism, np.repeat(q[None], len(closed), axis=0), N.T)
     kept = np.linalg.lstsq(rates.T, (closed - q).T / NUDGE)[0]  # [-], shape (dof, dof): 1 where free, 0 where locked
-    _, fractions, directions = np.linalg.svd(kept)
+    _, fractions, directions = svd(kept)
     locked = N @ directions[fractions < 0.5].T
     if locked.size:
         moved = np.abs(locked).max(axis=1) > RANK_TOLERANCE

@@ -23,7 +23,7 @@ from loopcheck.analytic.kinematics.closures import (
 from loopcheck.analytic.kinematics.continuation import CLOSED, Tracer, law_of_drives
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import position_rate, retract
-from loopcheck.robots.arrays import AccelerationSeries, Array, PositionSeries, Times, VelocitySeries
+from loopcheck.robots.arrays import AccelerationSeries, Array, PositionSeries, Times, VelocitySeries, svd
 from loopcheck.robots.errors import MechanismError, SingularityError
 from loopcheck.robots.motion import Motion
 
@@ -111,7 +111,7 @@ def accelerations(
     right = np.concatenate([-(state.Phi_dot @ qd[..., None])[..., 0], tracer.law(t).qdd], axis=1)
     constraints = _held(tracer, state.Phi)
     factors = row_factors(constraints)
-    U, values, V_T = np.linalg.svd(factors * constraints, full_matrices=True)
+    U, values, V_T = svd(factors * constraints, full_matrices=True)
     rank = _rank(tracer, t, values) if rank is None else rank
     inverse = (V_T[:, :rank].swapaxes(1, 2) / values[:, None, :rank]) @ U[..., :rank].swapaxes(1, 2)
     qdd = inverse @ (factors * right[..., None])

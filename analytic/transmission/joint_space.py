@@ -24,7 +24,15 @@ from loopcheck.analytic.kinematics.redundancy import WELL_CONDITIONED, free_moti
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import poses, retract
 from loopcheck.analytic.transmission.carrying import carried_masses
-from loopcheck.robots.arrays import AccelerationSeries, AnyArray, Array, JointPositions, PositionSeries, VelocitySeries
+from loopcheck.robots.arrays import (
+    AccelerationSeries,
+    AnyArray,
+    Array,
+    JointPositions,
+    PositionSeries,
+    VelocitySeries,
+    svd,
+)
 from loopcheck.robots.errors import LoopClosureError, MechanismError, NotFoundError
 from loopcheck.robots.mechanism import (
     WORLD,
@@ -183,7 +191,7 @@ def joint_space(
     N, units = free_motions(mechanism, start), unit_rates(mechanism)
     XN = space.selection * units @ N / units[space.dofs][:, None]
     where = str(mechanism.model.path)
-    values, tied = np.linalg.svd(XN.T)[1:]
+    values, tied = svd(XN.T)[1:]
     rank = int((values > RANK_TOLERANCE).sum())
     if rank < len(joints):
         largest = np.abs(tied[rank:]).max(axis=0)
@@ -209,7 +217,7 @@ def joint_motions(space: JointSpace, state: State) -> Array:
     if not space.spare:
         return D
     units = unit_rates(space.mechanism)
-    Z_T = np.linalg.svd(_constraints(space, state.Phi))[2][:, space.mechanism.nv - space.spare :]
+    Z_T = svd(_constraints(space, state.Phi))[2][:, space.mechanism.nv - space.spare :]
     Z_T = Z_T * units
     M = tree_inertia(state)
     return np.asarray(D - Z_T.swapaxes(1, 2) @ np.linalg.solve(Z_T @ M @ Z_T.swapaxes(1, 2), Z_T @ M @ D))

@@ -16,7 +16,7 @@ from scipy.optimize import LinearConstraint, minimize
 from loopcheck.analytic.kinematics.closures import RANK_TOLERANCE
 from loopcheck.analytic.transmission.joint_space import JointSpace
 from loopcheck.analytic.transmission.terms import joint_terms
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, svd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ def effort_facets(T: Array, limits: Box) -> Facets:
         return Facets(rows=np.asarray(np.linalg.inv(T).swapaxes(1, 2)), low=low, high=high)
     along = np.array(list(combinations(range(na), n - 1)), dtype=int)
     spanned = T[:, along]  # (nt, m, n - 1, n)
-    values, directions = np.linalg.svd(spanned)[1:]
+    values, directions = svd(spanned)[1:]
     scale = np.abs(T).max(axis=(1, 2))[:, None]
     is_facet = values[..., -1] > RANK_TOLERANCE * scale if n > 1 else np.ones((nt, 1), dtype=bool)
     rows = np.where(is_facet[..., None], directions[..., -1, :], 0.0)

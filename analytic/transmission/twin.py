@@ -22,7 +22,7 @@ from loopcheck.analytic.transmission.joint_space import (
 )
 from loopcheck.analytic.transmission.pairing import Pair, pair_joints
 from loopcheck.analytic.transmission.terms import JointTerms, joint_terms
-from loopcheck.robots.arrays import AnyArray, Array, JointPositions
+from loopcheck.robots.arrays import AnyArray, Array, JointPositions, svd
 from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.size import unit_rates
@@ -216,7 +216,7 @@ def want_driven(twin: Twin) -> None:
     """
     space, motors = twin.closed, list(twin.motors)
     T = joint_terms(space, space.start[None]).transmission[0, motors]
-    values, directions = np.linalg.svd(T)[1:] if motors else (np.zeros(0), np.eye(len(space.joints)))
+    values, directions = svd(T)[1:] if motors else (np.zeros(0), np.eye(len(space.joints)))
     rank = int((values > 1e-6 * values.max(initial=0.0)).sum())
     if rank < len(space.joints):
         idle = np.abs(directions[rank:]).max(axis=0) > 1e-6

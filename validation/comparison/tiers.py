@@ -14,7 +14,7 @@ from loopcheck.analytic.kinematics.closures import (
     solve_dependent,
 )
 from loopcheck.analytic.kinematics.redundancy import contradiction_of
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, svd
 from loopcheck.robots.inventory import Inventory, Matrices
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.size import size, unit_rates
@@ -243,7 +243,7 @@ def _beyond(rows: Array, others: Array) -> Array:
     """Part of some rows outside the space of other rows, relative to their largest entry, shape of the rows."""
     if not rows.size or not others.size:
         return rows / _largest(rows)
-    _, values, V = np.linalg.svd(others, full_matrices=False)
+    _, values, V = svd(others, full_matrices=False)
     V = V[values > ROUND_OFF * values[0]]
     return (rows - rows @ V.T @ V) / _largest(rows)
 

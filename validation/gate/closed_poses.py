@@ -9,7 +9,7 @@ from loopcheck.analytic.kinematics.closures import closure_of_rows
 from loopcheck.analytic.kinematics.continuation import close_batch
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import retract
-from loopcheck.robots.arrays import AnyArray, Array, JointPositions, PositionSeries
+from loopcheck.robots.arrays import AnyArray, Array, JointPositions, PositionSeries, svd
 from loopcheck.robots.mechanism import CoordinateClosure, Mechanism, WeldClosure
 from loopcheck.robots.size import size, unit_rates
 
@@ -123,7 +123,7 @@ def _freedom(Phi: Array, S: Array) -> Freedom:
     nv = S.shape[1]
     if not Phi.size:
         return Freedom(N=np.eye(nv), rank=0, is_certain=True, drives=np.linalg.norm(S, axis=1))
-    _, values, V_T = np.linalg.svd(Phi)
+    _, values, V_T = svd(Phi)
     rank = int((values > ZERO * values.max(initial=0.0)).sum())
     kept, dropped = (values[rank - 1] if rank else 1.0), (values[rank] if rank < len(values) else ZERO * values[0])
     is_certain = rank == 0 or bool(kept >= GAP * dropped)

@@ -7,7 +7,7 @@ import numpy as np
 from loopcheck.analytic.kinematics.inertia import inertia_matrix
 from loopcheck.analytic.kinematics.mobility import radians_as_degrees
 from loopcheck.analytic.kinematics.state import State
-from loopcheck.robots.arrays import Array, JointPositions
+from loopcheck.robots.arrays import Array, JointPositions, svd
 from loopcheck.robots.mechanism import WORLD, Mechanism
 from loopcheck.robots.mjcf import Description
 from loopcheck.robots.size import size
@@ -140,7 +140,7 @@ def _servo_steps(description: Description, q: JointPositions) -> Iterator[Findin
 
 def _inverse_inertia(M: Array, Phi: Array, S: Array) -> Array:
     """Acceleration of each actuator by its unit effort, the loops closed [1/kg or 1/(kg m²)], shape (na,)."""
-    _, values, V_T = np.linalg.svd(Phi) if Phi.size else (None, np.zeros(0), np.eye(len(M)))
+    _, values, V_T = svd(Phi) if Phi.size else (None, np.zeros(0), np.eye(len(M)))
     N = V_T[int((values > 1e-5 * values.max(initial=0.0)).sum()) :].T
     if not N.size:
         return np.zeros(len(S))
