@@ -669,12 +669,19 @@ def _chain_rows(arm: Array, near: Array, far: Array, *, moving: float) -> tuple[
 
 def _u(angle: Array) -> Array:
     """Unit vectors (cos, sin), on a new last axis."""
-    return np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+    return _pairs(np.cos(angle), np.sin(angle))
 
 
 def _perpendicular(vectors: Array) -> Array:
     """Vectors turned by a quarter to the left."""
-    return np.stack([-vectors[..., 1], vectors[..., 0]], axis=-1)
+    return _pairs(-vectors[..., 1], vectors[..., 0])
+
+
+def _pairs(x: Array, y: Array) -> Array:
+    """Vectors (x, y), on a new last axis; numpy's `stack` takes several times as long on a few vectors."""
+    pairs = np.empty((*x.shape, 2), x.dtype)
+    pairs[..., 0], pairs[..., 1] = x, y
+    return pairs
 
 
 def _dot(a: Array, b: Array) -> Array:
