@@ -1,6 +1,6 @@
 """Errors of derivatives against 50-digit differences, on the catalogue and on random closed chains, as a table.
 
-python -m tests.derivative_errors            # all robots and 100 chains: 11 minutes of CPU
+python -m tests.derivative_errors            # all robots and 100 chains: takes minutes
 python -m tests.derivative_errors 3prr       # some robots
 python -m tests.derivative_errors --chains 5 # the first chains
 """
