@@ -71,6 +71,13 @@ def test_the_key_of_a_mechanism_is_the_same_in_every_process(robot: str) -> None
     assert digest_of(pickle.loads(pickle.dumps(mechanism))) == digest_of(mechanism)
 
 
+@pytest.mark.parametrize("shape", [(0,), (0, 4), (3, 0)])
+def test_the_key_of_an_empty_array_is_the_same_in_every_process(shape: tuple[int, ...]) -> None:
+    empty = np.zeros(shape)
+    assert digest_of(pickle.loads(pickle.dumps(empty))) == digest_of(empty)
+    assert digest_of(np.zeros((0, 5))) != digest_of(empty)
+
+
 class Collecting(NamedTuple):
     """Stands in for worker processes: collects tasks without computing them."""
 
