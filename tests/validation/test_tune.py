@@ -196,6 +196,23 @@ def test_a_motion_that_motors_are_too_weak_for_is_seen_at_once(tmp_path: Path) -
     assert len(result.tables["tune"]) < 5
 
 
+def test_residuals_of_a_run_that_leaves_its_motion_are_not_evaluated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tmp_path / "weak.xml"
+    text = FOUR_BAR.read_text(encoding="utf-8")
+    model.write_text(text.replace("<motor ", '<motor forcelimited="true" forcerange="-.3 .3" '))
+    case = case_of(model, motion=motion_file(tmp_path / "m.csv", 6.0))
+    own = purpose_of(case, "mujoco", OWN)
+    assert isinstance(own, Purpose)
+    monkeypatch.setattr(judged_run, "settled", None)
+    given = tuning_of("mujoco").given(case.mechanism)
+    (tried,) = judged_run.judge_settings(case, "mujoco", given, [own], {}, judged_run.Extent(50))
+    assert tried.reason.startswith("not followed: ")
+    assert tried.ended
+    assert tried.too_weak
+
+
 def test_euler_and_implicitfast_are_one_where_only_joints_are_damped(tmp_path: Path) -> None:
     """Then they are not both tried; a servo with a velocity gain distinguishes them."""
     damped = FOUR_BAR.read_text(encoding="utf-8").replace('type="hinge"', 'type="hinge" damping="0.3"')

@@ -162,13 +162,13 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None, start
         again = closed_log(mechanism, as_is.restarted, as_is.restarted.q[0], alike=closed)
         second = evaluate(again, kernels, evenly(kernels.bases(len(again.log.t)), most))
     except HarnessError as error:
-        reasons = [_not_followed(as_is), f"its log cannot be judged: {error}"]
+        reasons = [not_followed(as_is), f"its log cannot be judged: {error}"]
         return _nothing(mechanism.na, "; ".join(reason for reason in reasons if reason))
     beside = _beside(closed, kernels, whole, second.t)
     window, lasts = start_window(beside, second.t, second.residual)
     window = max(window, start - whole.t[0])
     judged = whole.t >= whole.t[0] + window
-    reasons = [_not_followed(as_is), "" if judged.sum() >= FEWEST_SETTLED else _not_settled(as_is)]
+    reasons = [not_followed(as_is), "" if judged.sum() >= FEWEST_SETTLED else _not_settled(as_is)]
     if judged.sum() < FEWEST_SETTLED:
         judged[:] = True
     residual, before = whole.residual[judged], whole.residual[~judged]
@@ -321,7 +321,8 @@ def _start_window(t: Array, difference: Array, error: Array, noise: float, part:
     return float(t[over[0]] - t[0])
 
 
-def _not_followed(as_is: AsIs) -> str:
+def not_followed(as_is: AsIs) -> str:
+    """Reason of a run whose drives leave the motion, in words; empty if they follow it."""
     if follows(as_is):
         return ""
     worst = float(as_is.following.max())
@@ -362,7 +363,7 @@ def _note(as_is: AsIs, series: Series, window: float, start_peak: Array, lasting
         parts.append(
             f"contacts, limits and dry friction are taken from the engine unchecked, up to {size:.2g} of the scale"
         )
-    if as_is.at_limits and not _not_followed(as_is):  # which says so itself
+    if as_is.at_limits and not not_followed(as_is):  # which says so itself
         parts.append(_at_limits(as_is))
     return "; ".join(parts)
 

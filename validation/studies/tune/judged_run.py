@@ -15,7 +15,7 @@ from loopcheck.robots.efforts import AsIs
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.robot import Case
 from loopcheck.validation.comparison.accuracy import Requirement
-from loopcheck.validation.comparison.as_is import Settled, follows, settled
+from loopcheck.validation.comparison.as_is import Settled, not_followed, settled
 from loopcheck.validation.studies.tune.engine import tuning_of
 from loopcheck.validation.studies.tune.purposes import PERTURBED, Purpose
 
@@ -128,8 +128,11 @@ class _Simulation:
             whole, as_is = self._run(purpose)
         except HarnessError as error:
             return result(reason=str(error))
-        too_weak = bool(as_is.at_limits) and not follows(as_is)
+        lost = not_followed(as_is)
+        too_weak = bool(as_is.at_limits and lost)
         result = partial(result, ended=True, too_weak=too_weak, by_servos=whole.holds_itself)
+        if lost:  # no residual changes this
+            return result(reason=lost)
         start = -np.inf if purpose.pose is None or whole.holds_itself else _caught_up(whole)
         left = settled(self.case.mechanism, as_is, most=most, start=start)
         if left.reason:
