@@ -78,6 +78,29 @@ def test_the_key_of_an_empty_array_is_the_same_in_every_process(shape: tuple[int
     assert digest_of(np.zeros((0, 5))) != digest_of(empty)
 
 
+def test_a_case_is_hashed_once_in_a_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Though each task of a search has a tuple of its own around it; what can change is hashed again."""
+    hashed: list[Any] = []
+
+    def counted(argument: Any) -> str:
+        hashed.append(argument)
+        return digest_of(argument)
+
+    case, other = (case_of(CATALOGUE / f"{name}/{name}.xml") for name in ("four_bar", "slider_crank"))
+    settings = {"dt": 1e-3}
+    with journal_in(tmp_path):
+        monkeypatch.setattr("loopcheck.validation.execution.journal.digest_of", counted)
+        first, second = (keys([Task(prescribe_or_error, ((case,), settings))])[0] for _ in range(2))
+        assert first == second
+        assert [argument is case for argument in hashed].count(True) == 1
+        settings["dt"] = 2e-3
+        assert keys([Task(prescribe_or_error, ((case,), settings))])[0] != first
+        assert keys([Task(prescribe_or_error, ((other,), settings))])[0] != first
+    with journal_in(tmp_path):
+        keys([Task(prescribe_or_error, ((case,), settings))])
+    assert [argument is case for argument in hashed].count(True) == 2
+
+
 class Collecting(NamedTuple):
     """Stands in for worker processes: collects tasks without computing them."""
 

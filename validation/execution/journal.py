@@ -16,7 +16,7 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, NamedTuple
@@ -129,6 +129,7 @@ def _secret() -> bytes:
 @contextmanager
 def journal_in(folder: Path) -> Iterator[Journal]:
     """The journal of a folder of results, made smaller than `SIZE_LIMIT` at the end."""
+    _digest_of_constant.cache_clear()  # files may have changed since another command
     place = folder / JOURNAL
     entries = Cache(str(place), disk=NoPickles, eviction_policy="least-recently-used", size_limit=2**62)
     try:
@@ -145,7 +146,7 @@ def journal_in(folder: Path) -> Iterator[Journal]:
 def keys(tasks: Sequence[Task]) -> list[str]:
     """Keys of the results of tasks."""
     arguments = {id(argument): argument for task in tasks for argument in task.args}  # many share the same motion
-    digests = {identity: digest_of(argument) for identity, argument in arguments.items()}
+    digests = {identity: _digest_of(argument) for identity, argument in arguments.items()}
     packages = {engine: _packages_of(engine) for engine in {task.engine for task in tasks}}
     return [
         str(
@@ -174,6 +175,32 @@ class _WithContents(NumpyHasher):  # type: ignore[misc]
         elif isinstance(obj, np.ndarray) and not obj.size:  # its strides are others after a transfer
             obj = (str(obj.dtype), obj.shape)
         super().save(obj)
+
+
+class _Itself:
+    """An object that equals no other, even with the same content."""
+
+    def __init__(self, content: Any) -> None:
+        self.content = content
+
+    def __hash__(self) -> int:
+        return id(self.content)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Itself) and self.content is other.content
+
+
+@lru_cache(maxsize=64)
+def _digest_of_constant(constant: _Itself) -> str:
+    return digest_of(constant.content)
+
+
+def _digest_of(argument: Any) -> str:
+    """As `digest_of`, once for a constant: a search asks for a task at a time, each with the same case and motions."""
+    if type(argument) is tuple:
+        return str(joblib.hash([_digest_of(part) for part in argument]))
+    is_constant = getattr(getattr(type(argument), "__dataclass_params__", None), "frozen", False)
+    return _digest_of_constant(_Itself(argument)) if is_constant else digest_of(argument)
 
 
 def digest_of(argument: Any) -> str:
