@@ -96,7 +96,7 @@ class _Search:
                 yield self._attempt(scale * amplitude, ignored)
 
     def need_at_start(self, fraction: float) -> tuple[float, str]:
-        """See `_largest_need`, at the first sample of a motion with a fraction of the largest swings [-]."""
+        """See `_largest_need`, at the first sample of a fraction of the largest swings [-], if negative to the other side."""
         tracer, t = self._tracer(fraction * room(self.mechanism, self.start.q, self.start.drives))
         try:
             motion = assembled(tracer, self.start.q, t[:1], is_mobile=True)
@@ -224,7 +224,7 @@ def _first_scale(search: _Search) -> tuple[float, tuple[str, ...]]:
         return 1.0, ()
     need, words = search.need_at_start(1.0)
     for fraction in SHORTER if need > 1 else ():
-        if search.need_at_start(fraction)[0] <= PERMITTED:
+        if max(search.need_at_start(side * fraction)[0] for side in (1, -1)) <= PERMITTED:  # it must brake, too
             return fraction, (_shorter(f"{words} at its start", f"at most 1/{1 / fraction:g}"),)
     return 1.0, ()
 

@@ -185,28 +185,35 @@ def test_a_generated_motion_keeps_to_the_ranges_of_its_motors(
     assert part == 1 or f"{needs:.3g} times the forcerange of 'motor', this motion has 1/{part} of it" in kept.notes[-1]
 
 
-def swinging_wheel(folder: Path, *, gravity: float, limit: float) -> Motion:
+def swinging_wheel(folder: Path, *, gravity: float, low: float, high: float) -> Motion:
     """Generated motion of a wheel of 2 kg m² with an eccentric mass, and a swing of its own on it.
 
     Args:
-        limit: Range of its motor [N m].
+        low: Lowest effort of its motor [N m].
+        high: Its highest effort [N m].
     """
     (folder / "wheel.xml").write_text(
         f"""<mujoco><option gravity="0 {-gravity} 0"/><worldbody><body><joint name="wheel" axis="0 0 1"/>
         <inertial pos="1 0 0" mass="1" diaginertia="1 1 1"/><body><joint name="swing" axis="0 0 1"/>
         <inertial pos=".1 0 0" mass=".1" diaginertia=".1 .1 .1"/></body></body></worldbody>
-        <actuator><motor name="motor" joint="wheel" forcerange="{-limit} {limit}"/></actuator></mujoco>"""
+        <actuator><motor name="motor" joint="wheel" forcerange="{low} {high}"/></actuator></mujoco>"""
     )
     robot = Robot(name="wheel", folder=folder, title="", mjcf="wheel.xml", source="test")
     return prescribe(make_case(robot, variant="default", mode="home", configuration="horizontal"))
 
 
 @pytest.mark.parametrize(
-    ("gravity", "part"), [pytest.param(0.0, 4, id="by its acceleration"), pytest.param(9.81, 1, id="by its weight")]
+    ("gravity", "low", "part"),
+    [
+        pytest.param(0.0, -1, 4, id="by its acceleration"),
+        pytest.param(0.0, 0, 1, id="by any braking"),
+        pytest.param(9.81, -1, 1, id="by its weight"),
+    ],
 )
 def test_unactuated_dofs_are_integrated_once_if_the_start_exceeds_a_range(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gravity: float, part: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gravity: float, low: int, part: int
 ) -> None:
+    """The lowest effort is a multiple of the highest."""
     ends: list[float] = []
 
     def integrated(tracer: Tracer, known: list[MovingState], t: Times) -> Motion:
@@ -214,9 +221,10 @@ def test_unactuated_dofs_are_integrated_once_if_the_start_exceeds_a_range(
         return integrate_unactuated(tracer, known, t)
 
     monkeypatch.setattr(assembly, "integrate_unactuated", integrated)
-    free = swinging_wheel(tmp_path, gravity=gravity, limit=1e4)
+    free = swinging_wheel(tmp_path, gravity=gravity, low=-1e4, high=1e4)
     ends.clear()
-    kept = swinging_wheel(tmp_path, gravity=gravity, limit=np.abs(2 * free.qdd[0, 0]) / 2.5 if part > 1 else 1)
+    high = np.abs(2 * free.qdd[0, 0]) / 2.5 if not gravity else 1.0
+    kept = swinging_wheel(tmp_path, gravity=gravity, low=low * high, high=high)
     assert sum(end > 0 for end in ends) == 1
     assert np.ptp(kept.q[:, 0]) == pytest.approx(np.ptp(free.q[:, 0]) / part, rel=1e-12)
     assert ("'motor' at its start, this motion has at most 1/4 of it" in "".join(kept.notes)) == (part > 1)
@@ -231,7 +239,7 @@ def test_a_search_begins_with_the_full_stroke_if_its_start_has_no_efforts(
         return assembly.assembled(tracer, guess, t, is_mobile=is_mobile)
 
     monkeypatch.setattr(automatic, "assembled", singular)
-    motion = swinging_wheel(tmp_path, gravity=0.0, limit=0.1)
+    motion = swinging_wheel(tmp_path, gravity=0.0, low=-0.1, high=0.1)
     assert "at its start" not in "".join(motion.notes)
 
 
