@@ -28,12 +28,12 @@ MOST_ITERATIONS = 20
 """Newton steps on a closure that does not settle."""
 EXACT = 1e-14
 """Closure residual that is not improved any more [m or rad]."""
+ROUND_OFF = 2 * float(np.finfo(float).eps)
+"""The same over the longest link [-], if that is less, for poses that are closed one by one."""
 CLOSED = 1e-6
 """Largest closure residual of an assembled pose [m or rad]; models that close exactly reach 1e-15."""
 SOUND = 10 * RANK_TOLERANCE
 """Smallest relative singular value of Φᵘ above which a pose is certainly on its own branch [-]."""
-ROUND_OFF = 2 * float(np.finfo(float).eps)
-"""The same of a single pose, over the longest link [-]; `EXACT` at most. Another iteration changes the last digit."""
 FINEST_STEP = 2.0**-14
 """Finest step of the continuation, relative to a step of the grid [-]."""
 
@@ -243,7 +243,7 @@ class Tracer:
         """
         dt = t - state.t
         begin = Drive(*(x[:1] for x in drive))
-        qd, qdd = self._rates(state.state, begin) if state.state else self.rates(state.q, begin)
+        qd, qdd = self._rates(state.state, begin) if state.state is not None else self.rates(state.q, begin)
         move = qd * dt + qdd * dt**2 / 2
         predicted = retract(self.mechanism, state.q, move)
         closed, residual = self._closed(predicted, t, drive.q[1:])

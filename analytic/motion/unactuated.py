@@ -111,7 +111,7 @@ def accelerations(
     right = np.concatenate([-(state.Phi_dot @ qd[..., None])[..., 0], tracer.law(t).qdd], axis=1)
     constraints = _held(tracer, state.Phi)
     factors = row_factors(constraints)
-    U, values, V_T = svd(factors * constraints, full_matrices=True)
+    U, values, V_T = svd(factors * constraints)
     rank = _rank(tracer, t, values) if rank is None else rank
     inverse = (V_T[:, :rank].swapaxes(1, 2) / values[:, None, :rank]) @ U[..., :rank].swapaxes(1, 2)
     qdd = inverse @ (factors * right[..., None])

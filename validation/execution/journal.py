@@ -178,7 +178,7 @@ class _WithContents(NumpyHasher):  # type: ignore[misc]
 
 
 class _Itself:
-    """An object that equals no other, even with the same content."""
+    """A content that equals itself alone, not another with the same values."""
 
     def __init__(self, content: Any) -> None:
         self.content = content
