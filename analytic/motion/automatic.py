@@ -96,7 +96,7 @@ class _Search:
                 yield self._attempt(scale * amplitude, ignored)
 
     def need_at_start(self, fraction: float) -> tuple[float, str]:
-        """See `_largest_need`, at the first sample of a fraction of the largest swings [-], if negative to the other side."""
+        """See `_largest_need`, at the start of a fraction of the largest swings [-], negative to the other side."""
         tracer, t = self._tracer(fraction * room(self.mechanism, self.start.q, self.start.drives))
         try:
             motion = assembled(tracer, self.start.q, t[:1], is_mobile=True)
