@@ -21,10 +21,8 @@ from loopcheck.engines.mujoco.actuators import Actuators, actuators
 from loopcheck.engines.mujoco.equations import MujocoEquations
 from loopcheck.engines.mujoco.model import (
     DISCRETE,
-    EQUALITY_ROW,
     apply_wrenches,
     constraint_jacobian,
-    equality_rows,
     guarded,
     inertia_matrix,
     transmission,
@@ -246,13 +244,11 @@ class _Run:
     def _leave_out(self, k: int) -> None:
         """Note the effects of contacts, limits and dry friction in a step."""
         model, data = self.model, self.data
-        others = np.flatnonzero(data.efc_type[: data.nefc] != EQUALITY_ROW)
-        if not data.efc_force[others].any():
+        force = data.efc_force[data.ne : data.nefc]  # the rows of equalities come first
+        if not force.any():
             return
-        J, closing = constraint_jacobian(model, data), equality_rows(data)
-        pose = Pose(
-            J[closing], inertia_matrix(model, data), J[others].T @ data.efc_force[others], transmission(model, data)
-        )
+        J, M = constraint_jacobian(model, data), inertia_matrix(model, data)
+        pose = Pose(J[: data.ne], M, J[data.ne :].T @ force, transmission(model, data))
         if len(self.left_out) == AT_ONCE or (
             self.left_out and len(next(iter(self.left_out.values())).J) != len(pose.J)
         ):

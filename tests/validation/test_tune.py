@@ -385,17 +385,21 @@ def test_what_is_no_number_is_never_reached(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("missed", "lowered"), [(2e-2, 0.45e-2), (1.0, 0.4e-2)])
 def test_a_target_is_lowered_only_where_the_search_has_seen_the_motion(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    missed: float, lowered: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A motion missed for the first time takes part in the next search, which needs no margin for it."""
+    """A motion missed for the first time takes part in the next search, which needs no margin for it.
+
+    A large excess, as of contacts in these settings alone, would ask for settings that are far more exact than wanted.
+    """
     targets: list[float] = []
     seen: set[str] = set()
     fine = JudgedRun(purpose="", settings={}, error=1e-9, rms=0, start=0, floor=0, window=0, gap=0, cost=1)
 
     def judged(runs: TuningRuns, phase: str, purposes: Sequence[Purpose], settings: dict[str, str]) -> list[JudgedRun]:
         names = [purpose.name for purpose in purposes]
-        errors = [2e-2 if name.startswith(RANDOM) and name not in seen else 1e-9 for name in names]
+        errors = [missed if name.startswith(RANDOM) and name not in seen else 1e-9 for name in names]
         return [replace(fine, purpose=name, error=error) for name, error in zip(names, errors, strict=True)]
 
     def found(_: TuningRuns, purposes: Sequence[Purpose], target: float, __: Any) -> list[Scored]:
@@ -408,7 +412,7 @@ def test_a_target_is_lowered_only_where_the_search_has_seen_the_motion(
     monkeypatch.setattr(TuningRuns, "search", found)
     run_study(Tune(case=case_of(FOUR_BAR), accuracy=1e-2), tmp_path, workers=ALONE)
     assert targets[:2] == [1e-2, 1e-2]
-    assert targets[2] == pytest.approx(0.45e-2)
+    assert targets[2] == pytest.approx(lowered)
 
 
 def test_results_of_a_proof_replace_those_of_the_search(monkeypatch: pytest.MonkeyPatch) -> None:

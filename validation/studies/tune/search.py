@@ -185,7 +185,7 @@ def cheapest(families: Sequence[Family], reach: Reach, target: float, ask: Ask) 
         for method, scored in zip(turn, ask(leads, NEAR * target), strict=True):
             at_step = [scored]
             if target < scored.error <= NEAR * target:
-                others = ask(method.others(scored, method.softer), scored.error)
+                others = ask(method.others(scored, method.softer), max(BETTER * scored.error, target))
                 method.softer = [one.candidate.family for one in others if one.error < BETTER * scored.error]
                 at_step += others
             if good := choice(at_step, target):

@@ -48,6 +48,8 @@ class TuningRuns:
     """Largest CPU time of all runs, after which no search or proof begins [s]."""
     cpu: float = 0.0
     """CPU time of the runs so far, stored results included [s]."""
+    _hardest: list[str] = field(default_factory=list)
+    """Motions by the error of the last settings that were tried on all, the largest first."""
     _known: dict[tuple[str, str], JudgedRun] = field(default_factory=dict)
     """TuningRuns of the search, by settings and motion."""
 
@@ -78,7 +80,7 @@ class TuningRuns:
         """Worst results of candidates over some motions; results of earlier runs are reused.
 
         Args:
-            purposes: The motions; after a failure on the first, the others are not tried.
+            purposes: The motions, of which the hardest is tried first; after a failure no further motion is tried.
             candidates: Candidates to try.
             limit: Error on a motion above which the other motions are not tried [-].
         """
@@ -92,14 +94,24 @@ class TuningRuns:
                 runs = next(results)
                 self._note("search", runs, candidate.family.method)
                 self._known.update({(in_text(one.settings), one.purpose): one for one in runs})
+            self._order(purposes, candidate)
         return [self._worst(purposes, candidate) for candidate in candidates]
+
+    def _order(self, purposes: Sequence[Purpose], candidate: Candidate) -> None:
+        """Note which motions are the hardest for a candidate that was tried on all."""
+        errors = {
+            name: run.bound(start=self.include_start) for name, run in self._results_of(purposes, candidate).items()
+        }
+        if len(errors) == len(purposes) and np.isfinite(list(errors.values())).all():
+            self._hardest = sorted(errors, key=lambda name: -errors[name])
 
     def _left(self, purposes: Sequence[Purpose], candidate: Candidate, limit: float) -> list[Purpose]:
         """Motions on which a candidate is still to be tried; empty if it already exceeds a limit."""
         known = self._results_of(purposes, candidate)
         if any(one.bound(start=self.include_start) > limit or one.reason for one in known.values()):
             return []
-        return [one for one in purposes if one.name not in known]
+        left = [one for one in purposes if one.name not in known]
+        return sorted(left, key=lambda one: self._hardest.index(one.name) if one.name in self._hardest else -1)
 
     def _worst(self, purposes: Sequence[Purpose], candidate: Candidate) -> Scored:
         runs = self._results_of(purposes, candidate).values()
