@@ -40,7 +40,7 @@ AT_ONCE = 16
 """Number of models with histories in memory at the same time."""
 CAP = 60.0
 """Default limit of the CPU time of a task [s]: a loaded machine decides no row."""
-TUNING = 2.0
+TUNING = 3.0
 """Limit of the CPU time of a tuning, over that of other tasks [-]: it has many simulations."""
 
 
