@@ -112,7 +112,7 @@ def test_steps_that_are_leapt_over_are_looked_at(target: float) -> None:
 
 
 def test_a_candidate_that_is_above_a_limit_on_a_motion_is_tried_on_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And on no motion twice: motions that are added are tried alone."""
+    """And on no motion twice: motions that are added are tried alone, and next time the hardest first."""
     case = case_of(FOUR_BAR)
     given = tuning_of("mujoco").given(case.mechanism)
     own = purpose_of(case, "mujoco", OWN)
@@ -137,7 +137,23 @@ def test_a_candidate_that_is_above_a_limit_on_a_motion_is_tried_on_no_other(monk
     candidate = [Candidate(family=FAMILIES[0], step=1e-3)]
     assert [runs.scored(motions[:2], candidate, limit)[0].error for limit in (1e-3, 1e-3, np.inf)] == [2e-3] * 3
     assert runs.scored(motions, candidate)[0].error == 3e-3
-    assert asked == [["a", "b"], ["b"], ["c"]]
+    runs.scored(motions, [Candidate(family=FAMILIES[0], step=2e-3)])
+    assert asked == [["a", "b"], ["b"], ["c"], ["c", "a", "b"]]
+
+
+def test_softer_loops_run_on_as_far_as_they_can_be_better() -> None:
+    """Or as far as they reach the accuracy, beside an error just above it."""
+    target, limits = 2.5e-3, list[tuple[float, float]]()
+
+    def ask(candidates: Sequence[Candidate], limit: float) -> list[Scored]:
+        softer = [one for one in candidates if one.family.timeconst > 2]
+        limits.extend((stalled(FAMILIES[0], one.step), limit) for one in softer if one.family.method == "first")
+        return [Scored(candidate=one, error=stalled(one.family, one.step), cost=one.price) for one in candidates]
+
+    list(cheapest(FAMILIES, Reach(1.0), target, ask))
+    beside = [(error, limit) for error, limit in limits if error > target]
+    assert beside
+    assert all(limit == max(0.95 * error, target) for error, limit in beside)
 
 
 def test_the_search_ends_where_no_step_helps() -> None:
