@@ -108,6 +108,15 @@ class _Method:
         """Look at steps that were leapt over: an error falls faster than a leap goes by near the end of stability."""
         self.steps, self.leapt = self.leapt, []
 
+    def go_back_from(self, most: float) -> None:
+        """Look at steps that were leapt over, if finer steps cost more than settings that are known to be good.
+
+        Args:
+            most: Cost of the cheapest good settings [1/s].
+        """
+        if self.leapt and most <= self.price < np.inf:
+            self.go_back()
+
     def go_on(self, scored: Scored, target: float, own: float) -> None:
         """Exclude steps that are too coarse after the result at one step; exclude all if the error has another cause.
 
@@ -198,6 +207,8 @@ def cheapest(families: Sequence[Family], reach: Reach, target: float, ask: Ask) 
                 method.go_back()
             else:
                 method.go_on(scored, target, reach.own)
+        for method in methods:
+            method.go_back_from(best)
 
 
 def choice(tried: Sequence[Scored], target: float) -> Scored | None:
