@@ -1,7 +1,10 @@
 """The user's own file in `mj_step`: its actuators, options and softness, driven along a motion and written down."""
 
+import copy
+import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import mujoco
@@ -55,9 +58,19 @@ class Plan:
 
 def compiled(mechanism: Mechanism) -> Any:
     """The user's unmodified model, in the gravity of the case."""
-    model = compile_model(mechanism.model)
+    model = copy.copy(_compiled(pickle.dumps(mechanism.model)))
     model.opt.gravity[:] = mechanism.gravity
     return model
+
+
+@lru_cache(maxsize=1)
+def _compiled(model: bytes) -> Any:
+    """A model, compiled once for all its runs, because meshes take as long as a run.
+
+    Args:
+        model: Pickle of the `ModelFile`, with the hashes of all its files.
+    """
+    return compile_model(pickle.loads(model))
 
 
 def stages(model: Any) -> int:

@@ -22,7 +22,7 @@ from loopcheck.engines.mujoco.stepper import MujocoStepper
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.log import UNMODELLED
-from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.mjcf import compile_model, read_mechanism
 from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.motion import Drive, Motion
 from loopcheck.robots.robot import Case, load, representative_case
@@ -305,3 +305,18 @@ def test_a_law_that_may_close_loops_is_asked_at_the_samples_alone() -> None:
     short = replace(motion, law=law)
     record = as_is.simulate(as_is.plan(case.mechanism, short), MujocoStepper(model), 20.0, start=len(motion.t) - 3)
     assert len(record.q) > 5
+
+
+def test_a_file_is_compiled_once_as_long_as_it_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run changes the options of a copy; a file that is written anew is compiled again."""
+    path, compilations = tmp_path / "robot.xml", list[ModelFile]()
+    monkeypatch.setattr(as_is, "compile_model", lambda model: [compilations.append(model), compile_model(model)][1])
+    text = (MODELS / "four_bar.xml").read_text(encoding="utf-8")
+    steps = []
+    for step in ("0.001", "0.001", "0.003"):
+        path.write_text(text.replace("<option ", f'<option timestep="{step}" ', 1), encoding="utf-8")
+        model = as_is.compiled(read_mechanism(ModelFile(path=path)))
+        steps.append(model.opt.timestep)
+        model.opt.timestep = 1.0
+    assert steps == [0.001, 0.001, 0.003]
+    assert len(compilations) == 2
