@@ -1,8 +1,10 @@
 """The atlas: models are read as they compile, copies count once, and no model delays another."""
 
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from distributed import LocalCluster
@@ -10,11 +12,13 @@ from distributed import LocalCluster
 from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.model_file import ModelFile
+from loopcheck.robots.robot import load, representative_case
 from loopcheck.validation.execution.workers import ALONE
 from loopcheck.validation.studies.atlas.manifest import AtlasModel, Entry, Repository, entries
 from loopcheck.validation.studies.atlas.model_pages import Page, let_one_stand_for_copies
 from loopcheck.validation.studies.atlas.reading import ReadModel, read_model
 from loopcheck.validation.studies.atlas.study import Atlas, sources_of
+from loopcheck.validation.studies.atlas.tuning import tuned_cost
 from loopcheck.validation.studies.study import run_study
 from tests.validation.atlas_repository import TEXTS, make_repository, write_manifest
 from tests.validation.conftest import Command
@@ -193,3 +197,10 @@ def _read(tmp_path: Path, text: str) -> ReadModel:
     path = tmp_path / "repository/model.xml"
     path.write_text(text, encoding="utf-8")
     return read_model(AtlasModel(id="model", path="model.xml"), path)
+
+
+@pytest.mark.slow
+def test_a_tuning_without_time_names_the_best_settings_so_far() -> None:
+    cost = tuned_cost(representative_case(load("four_bar")), cpu_limit=1e-3)
+    assert np.isnan(cost.ratio)
+    assert re.search(r"unproven: .*the limit is 0.001 s; the best settings so far have an error of \S+", cost.reason)

@@ -195,7 +195,7 @@ def test_a_servo_gain_that_only_an_engine_reads_is_part_of_every_key(name: str, 
 
 def test_tuned_costs_of_the_atlas_depend_on_the_model(tmp_path: Path) -> None:
     (before,), (same,), (after,) = (
-        keys([Task(tuned_cost, (case_of(with_servo(tmp_path, gain)),))]) for gain in (200, 200, 1e-6)
+        keys([Task(tuned_cost, (case_of(with_servo(tmp_path, gain)), 1.0))]) for gain in (200, 200, 1e-6)
     )
     assert before == same != after
 
@@ -271,7 +271,9 @@ def motion_file(path: Path, speed: float) -> Path:
 
 def test_the_content_of_a_recorded_motion_is_part_of_a_case(tmp_path: Path) -> None:
     (before,), (same,), (after,) = (
-        keys([Task(tuned_cost, (case_of(FOUR_BAR / "four_bar.xml", motion=motion_file(tmp_path / "m.csv", speed)),))])
+        keys(
+            [Task(tuned_cost, (case_of(FOUR_BAR / "four_bar.xml", motion=motion_file(tmp_path / "m.csv", speed)), 1.0))]
+        )
         for speed in (3.0, 3.0, 3.1)
     )
     assert before == same != after

@@ -42,6 +42,8 @@ CAP = 60.0
 """Default limit of the CPU time of a task [s]: a loaded machine decides no row."""
 TUNING = 3.0
 """Limit of the CPU time of a tuning, over that of other tasks [-]: it has many simulations."""
+RUNS = 0.8
+"""Limit of the CPU time of its runs, over that of the tuning [-]; motions, and the end of the last run, come on top."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +120,7 @@ class Atlas(Study):
                 tables.append({name: computed.tables[name] for name in ("summary", "audit")})
                 record = _merged(record, computed.record)
         if self.tunes:  # last, as it takes the most time and decides no verdict
-            _tune(pages, pool.with_cpu_limit(TUNING * self.cap))
+            _tune(pages, pool.with_cpu_limit(TUNING * self.cap), RUNS * TUNING * self.cap)
         return tables, record
 
     def _run(self, pages: Sequence[Page], motions: Mapping[Key, Motion], pool: WorkerPool, folder: Path) -> Computed:
@@ -174,11 +176,15 @@ def _motions(pages: Sequence[Page], pool: WorkerPool) -> dict[Key, Motion]:
     return motions
 
 
-def _tune(pages: Sequence[Page], pool: WorkerPool) -> None:
-    """Store the cost of tuned settings in the pages of models that agree, small models first."""
+def _tune(pages: Sequence[Page], pool: WorkerPool, cpu_limit: float) -> None:
+    """Store the cost of tuned settings in the pages of models that agree, small models first.
+
+    Args:
+        cpu_limit: Limit of the CPU time of the runs of each model [s].
+    """
     agreeing = [(page, page.case) for page in pages if page.case is not None and page.verdict == "agree"]
     agreeing.sort(key=lambda one: len(one[1].mechanism.bodies))
-    tasks = [Task(tuned_cost, (case,), lambda reason: Cost(reason=reason)) for _, case in agreeing]
+    tasks = [Task(tuned_cost, (case, cpu_limit), lambda reason: Cost(reason=reason)) for _, case in agreeing]
     for (page, _), cost in zip(agreeing, pool.results(tasks, "tuned settings"), strict=True):
         page.cost = cost
         if cost.reason:

@@ -34,15 +34,16 @@ class _Here(NamedTuple):
         return ((k, task.function(*task.args)) for k, task in enumerate(tasks))
 
 
-def tuned_cost(case: Case) -> Cost:
+def tuned_cost(case: Case, cpu_limit: float) -> Cost:
     """The cost of the cheapest settings that reach the accuracy and are proven to; runs in a worker process.
 
     Args:
         case: A case that moves.
+        cpu_limit: Largest CPU time of the runs, after which the reason has the best settings so far [s].
     """
     pool = WorkerPool(executor=_Here(), progress=NoDisplay(), time_limit=float("inf"))
     with tempfile.TemporaryDirectory() as folder:
-        tables, record, _ = Tune(case=case, accuracy=ACCURACY).compute(pool, Path(folder))
+        tables, record, _ = Tune(case=case, accuracy=ACCURACY, cpu_limit=cpu_limit).compute(pool, Path(folder))
     rows = tables[TABLE]
     if record["verdict"] != "agree":
         return Cost(reason=str(record["answer"]))
