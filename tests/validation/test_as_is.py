@@ -394,6 +394,35 @@ def test_a_run_is_judged_by_what_is_left_if_an_accuracy_is_asked_for(four_bar: t
     lost = replace(outcomes[1], settled=replace(left, reason="not followed"))
     assert row([outcomes[0], lost], 2 * error)["verdict"] == "not comparable"
     assert np.isnan(row([outcomes[0], lost], None)["max_error"])
+    lasting = [outcomes[0], replace(outcomes[1], settled=replace(left, reason="not settled", bounds=True))]
+    read = [row(lasting, limit) for limit in (None, 2 * error, error / 2)]
+    assert [one["verdict"] for one in read] == ["informational", "agree", "not comparable"]
+    assert [one["max_error"] == left.largest[0] for one in read] == [False, True, False]
+
+
+def test_a_run_that_does_not_settle_is_judged_by_its_second_half(four_bar: tuple[Case, Motion]) -> None:
+    """A transient is still there, so its size and that of the error bound each other; before, it may be much larger."""
+    case, motion = four_bar
+    route = run(case, motion)
+    usual = settled(case.mechanism, route)
+    steps, half = len(route.log.t), len(route.log.t) // 2
+    start = np.where(np.arange(steps) < half - 10, 1.0, 0.0)[:, None] * 20 * usual.largest
+    apart = np.cos(np.arange(len(route.restarted.t)))[:, None] * 5 * usual.largest
+    lasting = replace(
+        route,
+        log=replace(route.log, effort=route.log.effort + start),
+        restarted=replace(route.restarted, effort=route.restarted.effort + apart),
+    )
+    left = settled(case.mechanism, lasting)
+    assert left.bounds
+    assert left.reason.startswith("not settled")
+    assert left.window == pytest.approx(route.restarted.t[0] - route.log.t[0], abs=2 * route.log.dt)
+    series = residual_series(case.mechanism, route.log, route.log.q[0])
+    late = np.abs(series.residual[series.t >= route.restarted.t[0]]).max(axis=0)
+    np.testing.assert_allclose(left.largest, late, rtol=1e-6)
+    assert (left.start_peak > 10 * usual.largest).all()
+    assert not settled(case.mechanism, replace(lasting, following=np.array([0.06]))).bounds
+    assert not settled(case.mechanism, lasting, start=np.inf).bounds
 
 
 def test_a_robot_that_does_not_follow_reads_so(four_bar: tuple[Case, Motion]) -> None:

@@ -497,6 +497,23 @@ def test_where_nothing_acts_nothing_is_reached(tmp_path: Path) -> None:
     assert (tried.reason, tried.bound(start=False)) == (judged_run.NOTHING_ACTS, np.inf)
 
 
+@pytest.mark.parametrize(("accuracy", "is_judged"), [(0.0, False), (0.009, False), (0.011, True)])
+def test_a_run_that_does_not_settle_counts_if_its_bound_is_within_the_accuracy(
+    accuracy: float, is_judged: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A larger bound would mislead the search: it says nothing about the error."""
+    case, tuning = case_of(FOUR_BAR), tuning_of("mujoco")
+    own = purpose_of(case, "mujoco", OWN)
+    assert isinstance(own, Purpose)
+    figures: dict[str, Any] = {name: np.zeros(1) for name in SETTLED} | {"largest": 0.01 * own.required.divisor}
+    left = Settled(**figures, window=0.1, reason="not settled", bounds=True)
+    monkeypatch.setattr(judged_run, "settled", lambda *_, **__: left)
+    extent = judged_run.Extent(50, accuracy=accuracy)
+    (tried,) = judged_run.judge_settings(case, "mujoco", tuning.given(case.mechanism), [own], {}, extent)
+    assert (tried.reason == "", tried.ended, np.isfinite(tried.cost)) == (is_judged, True, True)
+    assert tried.bound(start=False) == (pytest.approx(0.01) if is_judged else np.inf)
+
+
 def test_a_model_is_compiled_once_for_all_runs_with_its_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """And a motion of redundant drives is assembled once for all that is as far and as fast."""
     case = case_of(FOUR_BAR)

@@ -76,7 +76,7 @@ class Settled:
     """Root mean square of each actuator's residual effort [N or N m], shape (na,)."""
     largest: Array
     """The largest [N or N m], shape (na,); after the shortest transient where the transient is not separable, and of a
-    redundant robot for the drives that hold the motion worst."""
+    redundant robot for the drives that hold the motion worst. See `bounds`."""
     floor: Array
     """Noise floor of the root mean square [N or N m], shape (na,)."""
     floor_of_largest: Array
@@ -89,9 +89,13 @@ class Settled:
     start_peak: Array
     """Largest residual effort before the window [N or N m], shape (na,)."""
     window: float
-    """Duration of the visible initial transient [s]; infinite if it lasts to the end."""
+    """Time from which the run is judged: duration of the visible initial transient, half of the motion if `bounds`, and
+    infinite if no part is judged [s]."""
     reason: str = ""
     """Reason of a missing verdict: not followed or not settled; empty with a verdict."""
+    bounds: bool = False
+    """Whether a run that follows its motion does not settle: `largest` is then that of its second half, with the rest
+    of the transient. It bounds the error: an agreement holds, a larger error shows nothing."""
     note: str = ""
     """Remark for the reader of the numbers."""
 
@@ -166,22 +170,24 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None, start
         return _nothing(mechanism.na, "; ".join(reason for reason in reasons if reason))
     beside = _beside(closed, kernels, whole, second.t)
     window, lasts = start_window(beside, second.t, second.residual)
-    window = max(window, start - whole.t[0])
-    judged = whole.t >= whole.t[0] + window
-    reasons = [not_followed(as_is), "" if judged.sum() >= FEWEST_SETTLED else _not_settled(as_is)]
-    if judged.sum() < FEWEST_SETTLED:
-        judged[:] = True
+    begin, lost = max(whole.t[0], start), not_followed(as_is)
+    since, middle = max(whole.t[0] + window, begin), max(second.t[0], begin)
+    settles, is_long = ((whole.t >= time).sum() >= FEWEST_SETTLED for time in (since, middle))
+    bounds = bool(is_long and not settles and not lost)
+    judged = whole.t >= (since if settles else middle if bounds else whole.t[0])
+    window = (middle if bounds else since) - whole.t[0]
     residual, before = whole.residual[judged], whole.residual[~judged]
     # the initial transient has other floors
     later = whole if judged.all() else _series(closed, FEWEST_SCALED, whole.t[judged][0])[0]
     start_peak = np.abs(before).max(axis=0, initial=0.0)
     lasting = [actuator.name for actuator, is_seen in zip(mechanism.actuators, lasts, strict=True) if is_seen]
     apart, early, late = _errors_of_windows(whole, beside, second.t, second.residual, later.floor_of_largest)
+    apart &= settles
     largest = np.where(apart, early, np.abs(residual).max(axis=0))
     by_drives = {", ".join(as_is.drives): largest, **_held_otherwise(mechanism, as_is, whole.t[judged][0], most)}
     least, greatest = np.min([*by_drives.values()], axis=0), np.max([*by_drives.values()], axis=0)
     notes = (
-        _note(as_is, later, window, start_peak, lasting),
+        _note(as_is, later, window, start_peak, lasting, bounds=bounds),
         _not_separable(mechanism, later, apart, early, late),
         _by_drives(mechanism, later, by_drives),
         _other_readings(as_is.log, later.scale),
@@ -195,7 +201,8 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None, start
         internal=np.abs(whole.internal[judged]).max(axis=0),
         start_peak=start_peak,
         window=window,
-        reason="; ".join(reason for reason in reasons if reason),
+        reason="; ".join(reason for reason in (lost, "" if settles else _not_settled(as_is)) if reason),
+        bounds=bounds,
         note="; ".join(part for part in notes if part),
     )
 
@@ -348,9 +355,13 @@ def _not_settled(as_is: AsIs) -> str:
     return f"not settled: the initial transient is still visible after half of the motion ({half:.3g} s{times})"
 
 
-def _note(as_is: AsIs, series: Series, window: float, start_peak: Array, lasting: Sequence[str]) -> str:
+def _note(
+    as_is: AsIs, series: Series, window: float, start_peak: Array, lasting: Sequence[str], *, bounds: bool
+) -> str:
     parts = []
-    if np.isfinite(window):
+    if bounds:
+        parts.append("its second half, with the rest of the transient, bounds the error")
+    elif np.isfinite(window):
         times = f" ({window / as_is.timeconst:.3g} time constants of its loops)" if np.isfinite(as_is.timeconst) else ""
         before = float(series.relative(start_peak).max())
         parts.append(

@@ -194,6 +194,8 @@ def verdict_rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> li
         numbers = {**peaks[k], **_errors(outcome, reference, k)}
         numbers["peak_error"] = numbers["max_error"] / numbers["peak"] if numbers["peak"] > 0 else np.nan
         verdict, reason = _verdict(outcome, reference, k, doubt, evidence, numbers)
+        if outcome.settled is not None and outcome.settled.bounds and verdict != "agree":
+            numbers |= dict.fromkeys(("max_error", "rms_error", "relative_error", "peak_error"), np.nan)
         if verdict == "disagree" and _is_undetermined(outcome, tolerance, numbers):
             verdict, reason = "not comparable", _undetermined(outcome, numbers)
         history = outcome.history
@@ -245,14 +247,15 @@ def _peaks(reference: Outcome, units: Sequence[str]) -> list[dict[str, float]]:
 def _errors(outcome: Outcome, reference: Outcome, actuator: int) -> dict[str, float]:
     """Largest, root mean square and relative error of one actuator; NaN without a comparison."""
     errors = dict.fromkeys(("max_error", "rms_error", "relative_error"), np.nan)
-    if outcome.settled is not None and not outcome.settled.reason and reference.scale is not None:
-        largest, rms = (float(values[actuator]) for values in (outcome.settled.largest, outcome.settled.rms))
+    left = outcome.settled
+    if left is not None and (left.bounds or not left.reason) and reference.scale is not None:
+        largest, rms = (float(values[actuator]) for values in (left.largest, left.rms))
         return _with_relative({"max_error": largest, "rms_error": rms}, float(reference.scale[actuator]))
     name, expected = outcome.case.mechanism.actuators[actuator].name, reference.history
     candidate = None if outcome is reference else outcome.compared
     if candidate is None or expected is None or reference.scale is None or not _comparable(candidate, expected, name):
         return errors
-    if outcome.settled is not None:
+    if left is not None:
         return errors
     error = candidate.effort[:, candidate.actuators.index(name)] - expected.effort[:, expected.actuators.index(name)]
     largest, rms = float(np.abs(error).max()), float(np.sqrt(np.mean(error**2)))
@@ -307,11 +310,13 @@ def _verdict(
 
 def _by_accuracy(left: Settled, required: Requirement, actuator: int, accuracy: float) -> tuple[str, str]:
     """Verdict on the remaining error of an unmodified simulation, by the accuracy of the user."""
-    if left.reason:
+    if left.reason and not left.bounds:
         return "not comparable", ""  # the note has it
     load = required.internal_load(actuator, float(left.internal[actuator]), accuracy, INTERNAL_LOAD)
     error, floor = float(left.largest[actuator]), float(left.floor_of_largest[actuator])
     verdict, note = required.judged(actuator, error, floor, accuracy)
+    if left.bounds and verdict != "agree":
+        return "not comparable", ""
     return load.verdict or verdict, "; ".join(filter(None, (load.note, note)))
 
 

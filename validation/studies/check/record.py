@@ -161,7 +161,7 @@ def _floors(output: RunOutput) -> Iterator[Mapping[str, Any]]:
         resolution = output.resolutions.get((outcome.case.key, outcome.source))
         for k, actuator in enumerate(outcome.case.mechanism.actuators):
             floor = resolution.effort.get(actuator.name, math.nan) if resolution else math.nan
-            if outcome.settled is not None and not outcome.settled.reason:
+            if outcome.settled is not None and (outcome.settled.bounds or not outcome.settled.reason):
                 floor = float(outcome.settled.floor_of_largest[k])
             if math.isfinite(floor):
                 yield {**case_and_source(outcome), "actuator": actuator.name, "floor": floor}

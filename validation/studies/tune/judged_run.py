@@ -82,6 +82,8 @@ class Extent(NamedTuple):
     """Error on a motion above which the remaining motions are not tried [-]."""
     start: bool = False
     """Whether the initial transient counts too."""
+    accuracy: float = 0.0
+    """Error below which a run that does not settle is judged [-]."""
 
 
 def judge_settings(
@@ -100,7 +102,9 @@ def judge_settings(
         prepared = tuning_of(engine).prepared(case.mechanism, settings)
     except HarnessError as error:
         return [JudgedRun(purpose=purposes[0].name, settings=settings, reason=str(error))]
-    simulation = _Simulation(case=case, engine=engine, given=given, settings=settings, prepared=prepared)
+    simulation = _Simulation(
+        case=case, engine=engine, given=given, settings=settings, prepared=prepared, accuracy=extent.accuracy
+    )
     for purpose in purposes:
         run = simulation.tried(purpose, extent.most)
         begin, before = time.process_time(), begin
@@ -120,6 +124,7 @@ class _Simulation:
     settings: Settings
     prepared: Any
     """Tuned model of the engine, computed once for all motions."""
+    accuracy: float
 
     def tried(self, purpose: Purpose, most: int) -> JudgedRun:
         """Result of the settings on a motion, judged on at most so many samples."""
@@ -130,17 +135,19 @@ class _Simulation:
             return result(reason=str(error))
         lost = not_followed(as_is)
         too_weak = bool(as_is.at_limits and lost)
-        result = partial(result, ended=True, too_weak=too_weak, by_servos=whole.holds_itself)
+        cost = _cost(self.settings, self.given, whole.iterations)
+        result = partial(result, ended=True, too_weak=too_weak, by_servos=whole.holds_itself, cost=cost)
         if lost:  # no residual changes this
             return result(reason=lost)
         start = -np.inf if purpose.pose is None or whole.holds_itself else _caught_up(whole)
         left = settled(self.case.mechanism, as_is, most=most, start=start)
-        if left.reason:
+        if left.reason and not left.bounds:
             return result(reason=left.reason, window=left.window)
         if not (purpose.required.divisor > 0).any():
             return result(reason=NOTHING_ACTS)
-        cost = _cost(self.settings, self.given, whole.iterations)
-        return result(cost=cost, window=left.window, gap=whole.drift.largest, **_figures(purpose.required, left))
+        judged = result(window=left.window, gap=whole.drift.largest, **_figures(purpose.required, left))
+        is_bound = judged.bound(start=False) <= self.accuracy
+        return judged if is_bound or not left.bounds else result(reason=left.reason, window=np.inf)
 
     def _run(self, purpose: Purpose) -> tuple[Record, AsIs]:
         """A run along a motion, and its judged part with that of a run from the middle."""

@@ -172,6 +172,7 @@ class Tune(Study):
             given=given,
             pool=pool,
             include_start=self.include_start,
+            accuracy=self.accuracy,
             rows=rows,
             kept=self.kept,
             cpu_limit=self.cpu_limit or CPU_PER_BODY * max(len(self.case.mechanism.bodies), FEWEST_BODIES),

@@ -38,6 +38,8 @@ class TuningRuns:
     pool: WorkerPool
     include_start: bool
     """Whether the initial transient counts too."""
+    accuracy: float = 0.0
+    """Error below which a run that does not settle is judged [-]."""
     rows: list[dict[str, Any]] = field(default_factory=list)
     """Rows of all runs."""
     families: Sequence[Family] = ()
@@ -65,11 +67,9 @@ class TuningRuns:
             phase: Name of the phase in the rows.
             settings: Settings to try.
         """
-        runs = [
-            run
-            for of_one in self._results([([purpose], settings) for purpose in purposes], Extent(PROVEN), phase)
-            for run in of_one
-        ]
+        extent = Extent(PROVEN, accuracy=self.accuracy)
+        results = self._results([([purpose], settings) for purpose in purposes], extent, phase)
+        runs = [run for of_one in results for run in of_one]
         self._note(phase, runs)
         self._known.update({(in_text(settings), one.purpose): one for one in runs})  # finer than those of a search
         return runs
@@ -88,7 +88,7 @@ class TuningRuns:
         asked = [
             (of_one, one.family.settings(one.step)) for of_one, one in zip(left, candidates, strict=True) if of_one
         ]
-        results = iter(self._results(asked, Extent(SEARCHED, limit, self.include_start), "settings"))
+        results = iter(self._results(asked, Extent(SEARCHED, limit, self.include_start, self.accuracy), "settings"))
         for candidate, is_asked in zip(candidates, left, strict=True):
             if is_asked:
                 runs = next(results)

@@ -143,7 +143,12 @@ class VerifiedCertificate(Study):
         others = random_purposes(case, certificate.engine, pool, required[0].motion, seeds)[0] if required else []
         by_name: dict[str, Purpose] = {purpose.name: purpose for purpose in (*required, *others)}
         runs = TuningRuns(
-            case=case, engine=certificate.engine, given=given, pool=pool, include_start=certificate.includes_start
+            case=case,
+            engine=certificate.engine,
+            given=given,
+            pool=pool,
+            include_start=certificate.includes_start,
+            accuracy=certificate.accuracy,
         )
         known = [by_name[claim.purpose] for claim in certificate.claims if claim.purpose in by_name]
         by_purpose = {run.purpose: run for run in runs.on("proof", known, left)}
