@@ -421,6 +421,7 @@ def test_a_run_that_does_not_settle_is_judged_by_its_second_half(four_bar: tuple
     late = np.abs(series.residual[series.t >= route.restarted.t[0]]).max(axis=0)
     np.testing.assert_allclose(left.largest, late, rtol=1e-6)
     assert (left.start_peak > 10 * usual.largest).all()
+    assert "its second half, with the rest of the transient, bounds the error to " in left.note
     assert not settled(case.mechanism, replace(lasting, following=np.array([0.06]))).bounds
     assert not settled(case.mechanism, lasting, start=np.inf).bounds
 

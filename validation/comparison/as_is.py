@@ -187,7 +187,8 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None, start
     by_drives = {", ".join(as_is.drives): largest, **_held_otherwise(mechanism, as_is, whole.t[judged][0], most)}
     least, greatest = np.min([*by_drives.values()], axis=0), np.max([*by_drives.values()], axis=0)
     notes = (
-        _note(as_is, later, window, start_peak, lasting, bounds=bounds),
+        _bound(later, greatest) if bounds else "",
+        _note(as_is, later, np.inf if bounds else window, start_peak, lasting),
         _not_separable(mechanism, later, apart, early, late),
         _by_drives(mechanism, later, by_drives),
         _other_readings(as_is.log, later.scale),
@@ -355,13 +356,14 @@ def _not_settled(as_is: AsIs) -> str:
     return f"not settled: the initial transient is still visible after half of the motion ({half:.3g} s{times})"
 
 
-def _note(
-    as_is: AsIs, series: Series, window: float, start_peak: Array, lasting: Sequence[str], *, bounds: bool
-) -> str:
+def _bound(series: Series, largest: Efforts) -> str:
+    worst = float(series.relative(largest).max())
+    return f"its second half, with the rest of the transient, bounds the error to {worst:.2g} of the scale"
+
+
+def _note(as_is: AsIs, series: Series, window: float, start_peak: Array, lasting: Sequence[str]) -> str:
     parts = []
-    if bounds:
-        parts.append("its second half, with the rest of the transient, bounds the error")
-    elif np.isfinite(window):
+    if np.isfinite(window):
         times = f" ({window / as_is.timeconst:.3g} time constants of its loops)" if np.isfinite(as_is.timeconst) else ""
         before = float(series.relative(start_peak).max())
         parts.append(
