@@ -310,7 +310,12 @@ def test_a_law_that_may_close_loops_is_asked_at_the_samples_alone() -> None:
 def test_a_file_is_compiled_once_as_long_as_it_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each run changes the options of a copy; a file that is written anew is compiled again."""
     path, compilations = tmp_path / "robot.xml", list[ModelFile]()
-    monkeypatch.setattr(as_is, "compile_model", lambda model: [compilations.append(model), compile_model(model)][1])
+
+    def compile_counted(model: ModelFile) -> Any:
+        compilations.append(model)
+        return compile_model(model)
+
+    monkeypatch.setattr(as_is, "compile_model", compile_counted)
     text = (MODELS / "four_bar.xml").read_text(encoding="utf-8")
     steps = []
     for step in ("0.001", "0.001", "0.003"):
