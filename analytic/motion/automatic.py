@@ -16,6 +16,7 @@ from loopcheck.analytic.kinematics.continuation import Tracer, conditioning, pos
 from loopcheck.analytic.kinematics.redundancy import drive_motions, undriven_dofs
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.assembly import assemble, assembled, want_mobile
+from loopcheck.analytic.motion.height import raised
 from loopcheck.analytic.motion.limits import TOUCHED, joints_moved, left_limits, limits_in_words
 from loopcheck.analytic.motion.start import Start, regular_start
 from loopcheck.robots.arrays import Array, JointPositions, Times
@@ -114,7 +115,7 @@ class _Search:
     def _attempt(self, amplitude: Array, ignored: Set[int]) -> _Attempt:
         drives, (tracer, t) = self.start.drives, self._tracer(amplitude)
         if self.undriven:  # their motion takes long, and decides no limit
-            beyond = self._left_by_drives(tracer, t)
+            beyond = left_by_drives(tracer, self.start.q, t)
             if not ignored >= set(beyond):
                 return _Attempt(beyond=beyond)
         try:
@@ -125,17 +126,6 @@ class _Search:
             return _Attempt(reason="the motion comes near a singularity")
         return _Attempt(motion=motion, beyond=left_limits(self.mechanism, drives, motion.q))
 
-    def _left_by_drives(self, tracer: Tracer, t: Times) -> tuple[int, ...]:
-        """The joints that leave their limits, with unactuated dofs that move as little as possible.
-
-        None of them if the drives cannot be followed that way.
-        """
-        try:
-            q = poses_along(tracer, tracer.start(self.start.q, float(t[0])), t)
-        except SingularityError:
-            return ()
-        return left_limits(self.mechanism, tracer.drives, q)
-
     def _span(self, amplitude: Array) -> tuple[float, float]:
         """First and last time [s]: small swings are fast, so that not only weights and springs act."""
         if self.undriven:
@@ -145,6 +135,24 @@ class _Search:
         largest = float((np.abs(amplitude) / np.abs(full)).max())
         last = next(last for least, last in SPANS if largest >= least)
         return (0.0, last) if self.dt is None else SPAN
+
+
+def left_by_drives(tracer: Tracer, q: JointPositions, t: Times) -> tuple[int, ...]:
+    """The joints that leave their limits, with unactuated dofs that move as little as possible.
+
+    None of them if the drives cannot be followed that way.
+
+    Args:
+        tracer: Mechanism and law.
+        q: Initial pose [m or rad], shape (nq,).
+    """
+    if all(joint.limits is None for joint in tracer.mechanism.joints):
+        return ()
+    try:
+        poses = poses_along(tracer, tracer.start(q, float(t[0])), t)
+    except SingularityError:
+        return ()
+    return left_limits(tracer.mechanism, tracer.drives, poses)
 
 
 def automatic_motion(mechanism: Mechanism, guess: JointPositions, dt: float | None, where: str) -> Motion:
@@ -167,6 +175,9 @@ def automatic_motion(mechanism: Mechanism, guess: JointPositions, dt: float | No
     want_mobile(free, start.q)
     undriven = undriven_dofs(mechanism, start.q)
     _want_certain_rank(replace(free, drives=start.drives), start.q, undriven)
+    if undriven:
+        q, notes = raised(mechanism, start.q, SHORT_SPAN[1])
+        start = replace(start, q=q, notes=(*start.notes, *notes))
     search = _Search(mechanism=mechanism, start=start, where=where, dt=dt, undriven=undriven > 0)
     return _within_ranges(mechanism, _largest(search))
 

@@ -1,12 +1,14 @@
 """A motion that nobody chose: harmonics of random size and phase, as far and as fast as a motion that is given."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from loopcheck.analytic.kinematics.continuation import Tracer
 from loopcheck.analytic.motion.assembly import assemble
-from loopcheck.analytic.motion.automatic import WELL_AWAY, remaining_conditioning
+from loopcheck.analytic.motion.automatic import WELL_AWAY, left_by_drives, remaining_conditioning
+from loopcheck.analytic.motion.limits import left_limits
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import SingularityError
 from loopcheck.robots.mechanism import Mechanism
@@ -22,8 +24,9 @@ def random_motion(mechanism: Mechanism, motion: Motion, *, seed: int = 0) -> Mot
     """A random motion from the first pose of another, on its grid.
 
     No drive goes farther from its first position than in the other motion, or accelerates more. If the loops do not let
-    it, or it comes nearer to a singularity than a motion made by loopcheck or the other motion, all displacements are
-    halved, and halved again.
+    it, or it comes nearer to a singularity than a motion made by loopcheck or the other motion, or leaves a joint limit
+    that the other motion keeps, all displacements are halved, and halved again. If even the smallest leaves a limit,
+    the limits are ignored.
 
     Args:
         motion: The other motion.
@@ -45,13 +48,18 @@ def random_motion(mechanism: Mechanism, motion: Motion, *, seed: int = 0) -> Mot
     where = str(mechanism.model.path)
     tracer = Tracer(mechanism=mechanism, law=motion.law, drives=mechanism.drives, where=where)
     enough = min(WELL_AWAY, remaining_conditioning(tracer, motion))
-    for halving in range(HALVINGS):
-        try:
-            made = assemble(mechanism, partial(law, size / 2**halving), motion.q[0], motion.t)
-        except SingularityError:
-            continue
-        if remaining_conditioning(tracer, made) >= enough:
-            return made
+    left = set(left_limits(mechanism, mechanism.drives, motion.q))
+    for allowed in (left, set(range(len(mechanism.joints)))):
+        for halving in range(HALVINGS):
+            halved = partial(law, size / 2**halving)
+            if not allowed.issuperset(left_by_drives(replace(tracer, law=halved), motion.q[0], motion.t)):
+                continue
+            try:
+                made = assemble(mechanism, halved, motion.q[0], motion.t)
+            except SingularityError:
+                continue
+            if remaining_conditioning(tracer, made) >= enough:
+                return made
     return assemble(mechanism, partial(law, size / 2**HALVINGS), motion.q[0], motion.t)
 
 

@@ -1,5 +1,7 @@
 """A random motion closes the loops, and is no more than the motion it stands beside."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -48,3 +50,44 @@ def test_a_random_motion_stays_away_from_singularities(least: float, monkeypatch
     made = random_motion(case.mechanism, motion)
     tracer = Tracer(mechanism=case.mechanism, law=motion.law, drives=case.mechanism.drives, where="")
     assert least <= remaining_conditioning(tracer, made) < 0.9
+
+
+LEG = """<mujoco><compiler angle="radian"/><worldbody><body name="base">BASE<geom size=".05" mass="3"/>
+  <body name="crank"><joint name="crank" axis="0 1 0" range="RANGE"/><geom size=".02" pos="0 0 -.2" mass=".3"/>
+    <body name="coupler" pos="0 0 -.2"><joint name="coupler" axis="0 1 0"/><geom size=".02" pos=".1 0 0" mass=".3"/>
+      <site name="end" pos=".2 0 0"/></body></body>
+  <body name="rocker" pos=".2 0 0"><joint name="rocker" axis="0 1 0"/><geom size=".02" pos="0 0 -.2" mass=".3"/>
+    <site name="tip" pos="0 0 -.2"/></body></body></worldbody>
+  <equality><connect site1="end" site2="tip"/></equality><actuator><motor joint="crank"/></actuator></mujoco>"""
+
+
+SEED = 10
+"""Of a random motion to both sides."""
+
+
+def swung(folder: Path, base: str, limits: str) -> tuple[float, float]:
+    """Lowest and highest position of a crank from 0 in a random motion [rad]."""
+    (folder / "leg.xml").write_text(LEG.replace("BASE", base).replace("RANGE", limits))
+    case = case_of(folder / "leg.xml")
+    crank = next(j for j, joint in enumerate(case.mechanism.joints) if joint.name == "crank")
+    q = random_motion(case.mechanism, prescribe(case, dt=0.02), seed=SEED).q[:, case.mechanism.q_slices[crank]]
+    assert np.abs(q[0]).max() < 1e-9
+    return float(q.min()), float(q.max())
+
+
+@pytest.mark.parametrize("base", ["", '<freejoint name="base"/>'], ids=["fixed", "floating"])
+def test_a_random_motion_keeps_the_joint_limits_that_the_other_motion_keeps(tmp_path: Path, base: str) -> None:
+    low, high = swung(tmp_path, base, "-1.5 1.5")
+    room = min(-low, high) / 2
+    assert room > 0.01
+    for limits in (f"-1.5 {room}", f"{-room} 1.5"):
+        low, high = swung(tmp_path, base, limits)
+        assert high <= float(limits.split()[1])
+        assert low >= float(limits.split()[0])
+        assert high - low > 0.01
+
+
+def test_limits_are_ignored_if_each_random_motion_leaves_them(tmp_path: Path) -> None:
+    low, high = swung(tmp_path, "", "0 1.5")
+    assert (low, high) == swung(tmp_path, "", "-1.5 1.5")
+    assert low < -0.01
