@@ -40,7 +40,7 @@ AT_ONCE = 16
 """Number of models with histories in memory at the same time."""
 CAP = 60.0
 """Default limit of the CPU time of a task [s]: a loaded machine decides no row."""
-TUNING = 3.0
+TUNING = 4.0
 """Limit of the CPU time of a tuning, over that of other tasks [-]: it has many simulations."""
 RUNS = 0.8
 """Limit of the CPU time of its runs, over that of the tuning [-]; motions, and the end of the last run, come on top."""
