@@ -29,7 +29,7 @@ from loopcheck.validation.studies.tune.bandwidths import bandwidths
 from loopcheck.validation.studies.tune.engine import AskedTuning, tuning_of
 from loopcheck.validation.studies.tune.judged_run import JudgedRun
 from loopcheck.validation.studies.tune.obstacle import refined
-from loopcheck.validation.studies.tune.purposes import OWN, RANDOM, Purpose, given_purposes, purpose_of
+from loopcheck.validation.studies.tune.purposes import OWN, RANDOM, Purpose, given_purposes, purpose_of, variations
 from loopcheck.validation.studies.tune.search import Candidate, Reach, Scored, cheapest, choice
 from loopcheck.validation.studies.tune.study import PROOF, Tune, tuned_case
 from loopcheck.validation.studies.tune.tuning_runs import TuningRuns
@@ -714,3 +714,23 @@ def test_bad_input_is_one_line(loopcheck: Command, tmp_path: Path, options: tupl
     assert status == 2
     assert message in err
     assert err.count("\n") == 1
+
+
+ARM = """<body><joint name="arm{k}" axis="0 1 0"/><geom size=".02" pos=".3 0 0" mass=".1"/></body>"""
+FALLING = f"""<mujoco><worldbody><body name="base"><freejoint name="base"/><geom size=".1" mass="3"/>
+  {"".join(ARM.format(k=k) for k in range(6))}</body></worldbody>
+  <actuator>{"".join(f'<motor joint="arm{k}"/>' for k in range(6))}</actuator></mujoco>"""
+
+
+def test_a_perturbed_start_is_a_pose_before_the_robot_has_fallen(tmp_path: Path) -> None:
+    """The swings return to their starts: a pose near the end is nearer to 5 % of the stroke, but low."""
+    (tmp_path / "falling.xml").write_text(FALLING)
+    purpose = purpose_of(case_of(tmp_path / "falling.xml"), "mujoco", OWN)
+    assert isinstance(purpose, Purpose)
+    start = variations(purpose)[0].pose
+    assert start is not None
+    q, arms = purpose.motion.q, np.arange(7, 13)
+    assert q[0, 2] - q[-1, 2] > 1.0
+    assert q[0, 2] - start[2] < (q[0, 2] - q[-1, 2]) / 3
+    away = np.abs(start[arms] - q[0, arms]) / np.ptp(q[:, arms], axis=0)
+    assert 0.02 < away.max() < 0.08

@@ -117,7 +117,8 @@ def variations(purpose: Purpose) -> list[Purpose]:
     drives = motion.law(motion.t).q
     stroke = np.ptp(drives, axis=0)
     away = (np.abs(drives - drives[0]) / np.where(stroke > 0, stroke, np.inf)).max(axis=1)
-    sample = int(np.argmin(np.abs(away - PERTURBED)[1:])) + 1
+    early = away[1 : len(away) // 2 + 1]  # at the end of the motion a floating base has fallen
+    sample = int(np.argmin(np.abs(early - PERTURBED))) + 1
     start = replace(purpose, name=f"{purpose.name}, {PERTURBED:.0%} of the stroke off at its start")
     return [
         replace(start, pose=motion.q[sample]),
