@@ -13,6 +13,7 @@ import pytest
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.dynamics.powers import effort_scale
 from loopcheck.analytic.logs.closed_log import closed_log
+from loopcheck.analytic.logs.filters import step_filter
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.analytic.motion.random_motion import random_motion
 from loopcheck.engines.as_is import history
@@ -361,7 +362,11 @@ def test_a_few_samples_see_a_start_as_long_as_all_do(monkeypatch: pytest.MonkeyP
     np.testing.assert_allclose(few.largest, every.largest, rtol=0.05)
     assert (few.rms != every.rms).all()  # of other samples
     closed = closed_log(case.mechanism, as_it_is.log, as_it_is.log.q[0])
-    (sparse, kernels), (whole, _) = judging._series(closed, 20), judging._series(closed)
+    kernels = step_filter(closed.log.dt, uses_velocities=True)
+    sparse, whole = judging._series(closed, 20), judging._series(closed)
+    bare = judging._without_floors(closed, kernels, 20)
+    for name in ("t", "residual", "needed", "scale", "internal"):
+        np.testing.assert_array_equal(getattr(bare, name), getattr(sparse, name))
     beside = judging._beside(closed, kernels, sparse, np.array([0.3334, 0.5001]))
     at = np.searchsorted(whole.t, [0.3334, 0.5001])
     np.testing.assert_allclose(beside.t, np.sort(np.concatenate([whole.t[at - 1], whole.t[at]])), atol=1e-12)
@@ -523,8 +528,6 @@ def test_dry_friction_is_taken_as_the_engine_reports_it(four_bar: tuple[Case, Mo
 
 def test_a_log_of_loops_that_are_open_by_a_millimetre_keeps_its_dofs() -> None:
     """A redundant row of closed loops is not redundant beside it."""
-    from loopcheck.analytic.logs.closed_log import closed_log
-
     case = representative_case(load("2t1r"))
     motion = prescribe(case, dt=0.05)
     log = run(case, motion).log

@@ -7,6 +7,7 @@ from math import comb
 
 import numpy as np
 
+from loopcheck.analytic.dynamics.powers import scale_of
 from loopcheck.analytic.logs.closed_log import ClosedLog, closed_log
 from loopcheck.analytic.logs.evaluation import evaluate
 from loopcheck.analytic.logs.filters import Filter, step_filter
@@ -53,11 +54,11 @@ class Series:
     scale: Array
     """Scale of the errors of each actuator [N or N m], shape (na,)."""
     floor: Array
-    """Noise floor of the root mean square [N or N m], shape (na,)."""
+    """Noise floor of the root mean square [N or N m], shape (na,); NaN if the floors are not estimated."""
     floor_of_largest: Array
-    """Noise floor of the largest value [N or N m], shape (na,)."""
+    """Noise floor of the largest value [N or N m], shape (na,); NaN likewise."""
     chatter: Array
-    """Largest contribution of oscillation from step to step [N or N m], shape (na,)."""
+    """Largest contribution of oscillation from step to step [N or N m], shape (na,); NaN likewise."""
     internal: Array
     """Internal load of redundant actuators [N or N m], shape (n, na)."""
     left_out: Array
@@ -109,7 +110,7 @@ def residual_series(mechanism: Mechanism, log: Log, guess: JointPositions) -> Se
     Raises:
         HarnessError: If the log does not fit the robot, or is too short.
     """
-    return _series(closed_log(mechanism, log, guess))[0]
+    return _series(closed_log(mechanism, log, guess))
 
 
 def step_residuals(mechanism: Mechanism, log: Log, guess: JointPositions) -> EffortSeries:
@@ -130,13 +131,13 @@ def step_residuals(mechanism: Mechanism, log: Log, guess: JointPositions) -> Eff
     return np.concatenate([evaluate(closed, kernels, part).residual for part in parts])
 
 
-def _series(closed: ClosedLog, most: int | None = None, start: float = -np.inf) -> tuple[Series, Filter]:
-    """Residual efforts of the steps from a start time on, at most so many, and their filter."""
+def _series(closed: ClosedLog, most: int | None = None, start: float = -np.inf) -> Series:
+    """Residual efforts of the steps from a start time on, at most so many."""
     log = closed.log
     effort_time = log.effort_time if isinstance(log.effort_time, Held) else Held(log.dt)
     judged = residual_efforts(closed, effort_time, start=start, noiseless=True, most=most)
     forces = np.nan_to_num(log.readings.get(UNMODELLED, np.zeros_like(log.effort)))
-    series = Series(
+    return Series(
         t=judged.motion.t,
         residual=judged.residual,
         needed=judged.needed,
@@ -147,7 +148,23 @@ def _series(closed: ClosedLog, most: int | None = None, start: float = -np.inf) 
         internal=judged.internal,
         left_out=np.abs(forces).max(axis=0),
     )
-    return series, judged.filter
+
+
+def _without_floors(closed: ClosedLog, kernels: Filter, most: int | None) -> Series:
+    """Residual efforts of the steps, at most so many, without the floors, whose derivatives take most of the time."""
+    judged = evaluate(closed, kernels, evenly(kernels.bases(len(closed.log.t)), most))
+    none = np.full(judged.needed.shape[1], np.nan)
+    return Series(
+        t=judged.t,
+        residual=judged.residual,
+        needed=judged.needed,
+        scale=scale_of(judged.states.kinematics_of(closed.mechanism), judged.states.qdd).scale,
+        floor=none,
+        floor_of_largest=none,
+        chatter=none,
+        internal=judged.internal,
+        left_out=none,
+    )
 
 
 def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None, start: float = -np.inf) -> Settled:
@@ -162,9 +179,10 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None, start
     """
     try:
         closed = closed_log(mechanism, as_is.log, as_is.log.q[0])
-        whole, kernels = _series(closed, most)
+        kernels = step_filter(closed.log.dt, uses_velocities=closed.qd is not None)
         again = closed_log(mechanism, as_is.restarted, as_is.restarted.q[0], alike=closed)
         second = evaluate(again, kernels, evenly(kernels.bases(len(again.log.t)), most))
+        whole = _series(closed, most) if _has_few(second.t) else _without_floors(closed, kernels, most)
     except HarnessError as error:
         reasons = [not_followed(as_is), f"its log cannot be judged: {error}"]
         return _nothing(mechanism.na, "; ".join(reason for reason in reasons if reason))
@@ -178,7 +196,7 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None, start
     window = (middle if bounds else since) - whole.t[0]
     residual, before = whole.residual[judged], whole.residual[~judged]
     # the initial transient has other floors
-    later = whole if judged.all() else _series(closed, FEWEST_SCALED, whole.t[judged][0])[0]
+    later = _series(closed, most if judged.all() else FEWEST_SCALED, whole.t[judged][0])
     start_peak = np.abs(before).max(axis=0, initial=0.0)
     lasting = [actuator.name for actuator, is_seen in zip(mechanism.actuators, lasts, strict=True) if is_seen]
     apart, early, late = _errors_of_windows(whole, beside, second.t, second.residual, later.floor_of_largest)
@@ -213,7 +231,8 @@ def _held_otherwise(mechanism: Mechanism, as_is: AsIs, begin: float, most: int |
     largest = {}
     for drives, log in as_is.others.items():
         with suppress(HarnessError):  # drives that lose the motion do not hold it
-            run = _series(closed_log(mechanism, log, log.q[0]), most)[0]
+            closed = closed_log(mechanism, log, log.q[0])
+            run = _without_floors(closed, step_filter(log.dt, uses_velocities=closed.qd is not None), most)
             largest[drives] = np.abs(run.residual[run.t >= begin]).max(axis=0)
     return largest
 
@@ -291,8 +310,7 @@ def start_window(
 
     along = np.stack([np.interp(t, whole.t, column) for column in whole.residual.T], axis=1)
     difference, error = whole.relative(residual - along), np.abs(whole.relative(along))
-    few = len(difference) // 4 < FEWEST_ROUND_OFF
-    noise = np.sqrt(2) * whole.relative(whole.chatter) if few else _round_off(difference)
+    noise = np.sqrt(2) * whole.relative(whole.chatter) if _has_few(t) else _round_off(difference)
     # its edge repeats the first sample, so that a transient of one step stays: forces of loops build up in one step
     difference = median_filter(np.abs(difference), (median, 1), mode="nearest")
     worst = _start_window(t, difference.max(axis=1), error.max(axis=1), float(noise.max(initial=0.0)), part)
@@ -300,6 +318,11 @@ def start_window(
     own = np.array([_start_window(t, *column, part) for column in columns])
     over = np.isfinite(own)
     return max(worst, *own[over], 0.0), ~over
+
+
+def _has_few(t: Times) -> bool:
+    """Whether samples are too few to estimate round-off from them."""
+    return len(t) // 4 < FEWEST_ROUND_OFF
 
 
 def _round_off(difference: Array) -> Array:
