@@ -5,56 +5,53 @@ from collections.abc import Iterator
 import numpy as np
 
 from loopcheck.analytic.kinematics.state import State
-from loopcheck.robots.arrays import Array, JointPositions
+from loopcheck.robots.arrays import JointPositions
 from loopcheck.robots.mechanism import WORLD, Mechanism
 
-STEEP = 0.7
-"""Smallest rise of a slide that raises a robot, over the distance along it [-]."""
+UP = np.array([0.0, 0.0, 1.0])
+"""Normal of the ground that model files have, world axes [-]."""
+SHIFTED = 1e-9
+"""Least displacement of a base over that of all bases [-]."""
 
 
 def raised(mechanism: Mechanism, q: JointPositions, duration: float) -> tuple[JointPositions, tuple[str, ...]]:
     """The pose with floating bases so high that nothing of their robots is on the ground after a fall.
 
-    Uniform gravity does the same at each height, so that the required efforts are those at the ground, but a
-    simulation with a ground would need its contact forces, too.
+    Uniform gravity does the same at each place, so that the required efforts are those at the ground, but a simulation
+    with a ground would need its contact forces, too.
 
     Args:
         q: Initial pose [m or rad], shape (nq,).
         duration: Duration of the motion [s].
 
     Returns:
-        The pose [m or rad], shape (nq,), and a note for each base; the same pose without a floating base, or if
-        anything but the ground depends on its height.
+        The pose [m or rad], shape (nq,), and a note for each displaced base; the same pose without a floating base, or
+        if anything but the ground depends on its place.
     """
-    strength = float(np.linalg.norm(mechanism.gravity))
-    if not strength:
-        return q, ()
-    raised_q, notes = q.copy(), []
-    for j, rise, bodies in _bases(mechanism, q, -mechanism.gravity / strength):
-        poses = State.at_rest(mechanism, q[None]).poses
+    raised_q, notes, poses = q.copy(), [], State.at_rest(mechanism, q[None]).poses
+    for j, bodies in _bases(mechanism):
         points = np.concatenate([poses.p[0, bodies], poses.c[0, bodies]])
         reach = 2 * float(np.linalg.norm(points - points.mean(axis=0), axis=1).max())
-        height = reach + strength * duration**2 / 2
-        first = mechanism.q_slices[j].start
-        raised_q[first : first + len(rise)] += height * rise
-        notes.append(
-            f"the motion starts with '{mechanism.joints[j].name}' {height:.2g} m above the pose of the file, so that "
-            "the robot does not fall to the ground, which is not part of the equations"
-        )
+        displacement = reach * UP - mechanism.gravity * duration**2 / 2
+        first, axis = mechanism.q_slices[j].start, poses.axes[0, mechanism.dof_slices[j].start]
+        shift = displacement if mechanism.joints[j].kind == "free" else np.array([axis @ displacement])
+        if (size := float(np.linalg.norm(shift))) > SHIFTED * np.linalg.norm(displacement):
+            raised_q[first : first + len(shift)] += shift
+            notes.append(
+                f"the motion starts with '{mechanism.joints[j].name}' {size:.2g} m from the pose of the file, so that "
+                "the robot does not fall to the ground, which is not part of the equations"
+            )
     return raised_q, tuple(notes)
 
 
-def _bases(mechanism: Mechanism, q: JointPositions, up: Array) -> Iterator[tuple[int, Array, list[int]]]:
-    """Joints that raise a whole robot with actuators, the displacement per height, and the bodies that it moves."""
-    axes = State.at_rest(mechanism, q[None]).poses.axes[0]
+def _bases(mechanism: Mechanism) -> Iterator[tuple[int, list[int]]]:
+    """Joints that displace a whole robot with actuators, and the bodies that they move."""
     actuated = {mechanism.joints[j].body for j in mechanism.actuated_joints}
     for j, joint in enumerate(mechanism.joints):
-        slope = float(axes[mechanism.dof_slices[j].start] @ up)
-        is_steep = joint.kind == "free" or (joint.kind == "slide" and abs(slope) > STEEP)
-        if is_steep and all(mechanism.joints[k].kind == "slide" for k in _before(mechanism, j)):
+        if joint.kind in ("free", "slide") and all(mechanism.joints[k].kind == "slide" for k in _before(mechanism, j)):
             bodies = _carried(mechanism, joint.body)
-            if actuated & set(bodies) and not _depends_on_height(mechanism, j, set(bodies)):
-                yield j, up if joint.kind == "free" else np.array([1 / slope]), bodies
+            if actuated & set(bodies) and not _depends_on_place(mechanism, j, set(bodies)):
+                yield j, bodies
 
 
 def _before(mechanism: Mechanism, j: int) -> list[int]:
@@ -75,8 +72,8 @@ def _carried(mechanism: Mechanism, body: int) -> list[int]:
     return carried
 
 
-def _depends_on_height(mechanism: Mechanism, j: int, bodies: set[int]) -> bool:
-    """Whether a limit, spring, loop, tendon or actuator depends on the height of these bodies above all others."""
+def _depends_on_place(mechanism: Mechanism, j: int, bodies: set[int]) -> bool:
+    """Whether a limit, spring, loop, tendon or actuator depends on the place of these bodies among all others."""
     joint, closures = mechanism.joints[j], mechanism.coordinate_closures
     ends = [(each.body1, each.body2) for each in (*mechanism.rigid_closures, *mechanism.point_springs)]
     coordinates = [

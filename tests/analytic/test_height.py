@@ -1,5 +1,6 @@
 """A floating base starts above the ground, where the same efforts are required; MuJoCo's contacts say so."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -64,10 +65,9 @@ def contacts(mechanism: Mechanism, motion: Motion) -> int:
 def test_a_falling_robot_starts_above_the_ground_with_the_same_efforts(tmp_path: Path, base: str, tilt: str) -> None:
     case = walker(tmp_path, base, TILT=tilt)
     motion = prescribe(case)
-    start = case.guess.copy()
-    base_of = next(j for j, joint in enumerate(case.mechanism.joints) if joint.name == "base")
-    start[case.mechanism.q_slices[base_of]] = motion.q[0, case.mechanism.q_slices[base_of]]
-    np.testing.assert_allclose(motion.q[0], start, atol=1e-12)  # the ball, the slide x and all else are where they were
+    place, start = slice(0, 3) if base == FREE else slice(0, 2), case.guess.copy()
+    start[place] = motion.q[0, place]
+    np.testing.assert_allclose(motion.q[0], start, atol=1e-12)  # the ball and all else are where they were
     below = assemble(case.mechanism, motion.law, case.guess, motion.t)
     assert contacts(case.mechanism, below) > 100
     assert contacts(case.mechanism, motion) == 0
@@ -76,7 +76,7 @@ def test_a_falling_robot_starts_above_the_ground_with_the_same_efforts(tmp_path:
     as_is = load("mujoco/as_is").compute_efforts(case, motion).as_is
     assert as_is is not None
     assert not not_followed(as_is)
-    assert [note for note in motion.notes if "above the pose of the file" in note and "'base'" in note]
+    assert [note for note in motion.notes if "m from the pose of the file" in note and "'base'" in note]
 
 
 @pytest.mark.parametrize(
@@ -100,6 +100,10 @@ def test_a_base_whose_height_has_an_effect_stays_where_it_is(tmp_path: Path, bas
     np.testing.assert_array_equal(q, case.guess)
 
 
-def test_nothing_falls_without_gravity(tmp_path: Path) -> None:
-    mechanism = walker(tmp_path, FREE).mechanism
-    assert raised(mechanism.with_gravity(np.zeros(3)), mechanism.rest_position, 0.5)[1] == ()
+@pytest.mark.parametrize("gravity", [(0, 0, 0), (9.81, 0, 0)], ids=["none", "along the ground"])
+def test_a_start_is_off_the_ground_whatever_gravity_is(tmp_path: Path, gravity: tuple[float, float, float]) -> None:
+    case = walker(tmp_path, FREE)
+    case = replace(case, mechanism=case.mechanism.with_gravity(np.array(gravity, dtype=float)))
+    motion = prescribe(case)
+    assert contacts(case.mechanism, assemble(case.mechanism, motion.law, case.guess, motion.t)) > 100
+    assert contacts(case.mechanism, motion) == 0
