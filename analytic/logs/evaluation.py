@@ -22,6 +22,8 @@ from loopcheck.robots.mechanism import Mechanism
 ORDERS = ("q", "qd", "qdd")
 NUDGE = 1e-5
 """By how much joints are moved to differentiate the equations [m or rad, per s]."""
+LARGEST = 2**17
+"""States at once, times bodies and dofs: their arrays fit the cache of a core [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,10 +142,17 @@ def _by_differences(closed: ClosedLog, states: States) -> Array:
         qd=np.concatenate([s.qd for s in near]),
         qdd=np.concatenate([s.qdd for s in near]),
     )
-    moved = closed_states(mechanism, closed.drives, drive_of(mechanism, closed.drives, every), every)
-    needed = efforts_of_states(mechanism, moved)
+    at_once = max(1, LARGEST // (len(mechanism.bodies) * mechanism.nv))
+    parts = np.array_split(np.arange(len(every.q)), -(-len(every.q) // at_once))
+    needed = np.concatenate([_needed_when_closed(closed, every.rows(part)) for part in parts])
     by_nudge = needed.reshape(len(directions), 3, 2, m, mechanism.na)
     return np.asarray(((by_nudge[:, :, 0] - by_nudge[:, :, 1]) / (2 * NUDGE)).transpose(2, 3, 1, 0))
+
+
+def _needed_when_closed(closed: ClosedLog, near: States) -> EffortSeries:
+    """Required efforts in the closed states nearest to given states."""
+    drive = drive_of(closed.mechanism, closed.drives, near)
+    return efforts_of_states(closed.mechanism, closed_states(closed.mechanism, closed.drives, drive, near))
 
 
 def noise_rms(closed: ClosedLog, derivatives: Slopes, kernels: Array, *, uses_velocities: bool) -> Efforts:

@@ -166,7 +166,9 @@ def plain(residual: Residual) -> bool:
 
 
 @pytest.mark.parametrize("drives_only", [False, True])
-def test_derivatives_along_columns_equal_differences(prr: Case, prr_motion: Motion, drives_only: bool) -> None:
+def test_derivatives_along_columns_equal_differences(
+    prr: Case, prr_motion: Motion, drives_only: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each column of a log moves the drives, also those of passive joints, whose positions the loops determine."""
     rows, W = slice(0, 60), prr.mechanism.rates_of(prr.mechanism.drives)
     names = prr.mechanism.drives if drives_only else prr.mechanism.joints
@@ -190,5 +192,7 @@ def test_derivatives_along_columns_equal_differences(prr: Case, prr_motion: Moti
             exact[:, :, order], differences[:, :, order], rtol=0, atol=1e-6 * np.abs(exact[:, :, order]).max()
         )
     np.testing.assert_array_equal(slopes(closed, states).motion, differences)
+    monkeypatch.setattr(evaluation, "LARGEST", 5 * len(prr.mechanism.bodies) * prr.mechanism.nv)  # parts of five states
+    np.testing.assert_allclose(evaluation._by_differences(closed, states), differences, rtol=1e-12, atol=1e-9)
     many = states.rows(np.repeat(np.arange(4), 16))
     np.testing.assert_array_equal(slopes(closed, many).motion, np.repeat(exact, 16, axis=0))
