@@ -48,7 +48,7 @@ LEAST_SWING = 2.0**-9
 """Fraction of the first swing at which the search ends [-]."""
 LEAST_FOR_LIMITS = 2.0**-5
 """The same for the sake of a joint limit alone; below it, the limit is ignored [-]."""
-SHORTER = (2.0**-2, 2.0**-4, 2.0**-6)
+SHORTER = tuple(2.0**-k for k in range(1, 7))
 """Fractions of the displacement that are tried if the efforts leave the ranges of the actuators [-]."""
 PERMITTED = 0.8
 """Largest effort then, over its range [-]: the controller of an unmodified simulation takes the rest."""
@@ -245,11 +245,15 @@ def _within_ranges(mechanism: Mechanism, motion: Motion) -> Motion:
     need, words = _largest_need(mechanism, motion)
     if need <= 1:
         return motion
-    for fraction in (one for one in SHORTER if need * one**2 <= PERMITTED):  # no term of the efforts decreases faster
+    tried, left, order = 1.0, need, 2  # no term of the efforts decreases faster than with the square
+    for fraction in SHORTER:
+        if left * (fraction / tried) ** order > PERMITTED:
+            continue
         try:
             for t in (motion.t[:1], motion.t):  # the start takes no time, and shows what weights and springs need
                 shorter = _with_fraction(mechanism, motion, fraction, t)
-                if _largest_need(mechanism, shorter)[0] > PERMITTED:
+                if (needed := _largest_need(mechanism, shorter)[0]) > PERMITTED:
+                    tried, left, order = fraction, needed, 1  # of the small efforts, those of accelerations are left
                     break
             else:
                 return replace(shorter, notes=(*motion.notes, _shorter(words, f"1/{1 / fraction:g}")))
