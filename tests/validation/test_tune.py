@@ -468,15 +468,18 @@ def test_results_of_a_proof_replace_those_of_the_search(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(("first", "wanted"), [(0.05, 0.3), (0.004, 0.0), (np.nan, np.inf)])
-def test_a_run_beside_its_motion_is_judged_once_it_follows(first: float, wanted: float) -> None:
-    """The second drive is off by a part of its stroke of 2 for 0.3 s; by as much to the end if no number is given."""
+def test_a_perturbed_run_is_judged_once_it_moves_as_the_usual_run(first: float, wanted: float) -> None:
+    """The second drive is off by a part of its stroke of 2 for 0.3 s; by as much to the end if no number is given.
+
+    Friction keeps the first drive off the motion in both runs.
+    """
     t = 0.1 * np.arange(11)
     aim = np.stack([t, 2 * t], axis=1)
     off = np.where(t < 0.25, 2 * np.nan_to_num(first, nan=0.05), 2 * 0.05 * np.isnan(first))
-    record: Any = SimpleNamespace(
-        controller=SimpleNamespace(q=aim, t=t), positions=aim + np.stack([0 * t, off], axis=1)
-    )
-    assert judged_run._caught_up(record) == pytest.approx(wanted)
+    controller = SimpleNamespace(q=aim, t=t)
+    usual: Any = SimpleNamespace(controller=controller, positions=aim + np.array([0.03, 0.0]))
+    perturbed: Any = SimpleNamespace(controller=controller, positions=usual.positions + np.stack([0 * t, off], axis=1))
+    assert judged_run._caught_up(perturbed, usual) == pytest.approx(wanted)
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import numpy as np
 
 from loopcheck.engines.as_is import Record, as_is_of
 from loopcheck.engines.tuning import Given, Settings
+from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import AsIs
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.robot import Case
@@ -20,7 +21,7 @@ from loopcheck.validation.studies.tune.engine import tuning_of
 from loopcheck.validation.studies.tune.purposes import PERTURBED, Purpose
 
 CAUGHT_UP = PERTURBED / 10
-"""Largest distance of a drive from its motion once a run from a perturbed start is judged, over the stroke [-]."""
+"""Largest distance of a drive from its place without a perturbed start once the run is judged, over the stroke [-]."""
 NOTHING_ACTS = "no load: no effort to judge"
 
 
@@ -131,6 +132,8 @@ class _Simulation:
         result = partial(JudgedRun, purpose=purpose.name, settings=self.settings)
         try:
             whole, as_is = self._run(purpose)
+            is_free = purpose.pose is not None and not whole.holds_itself
+            start = _caught_up(whole, self._simulated(purpose, 0)) if is_free else -np.inf
         except HarnessError as error:
             return result(reason=str(error))
         lost = not_followed(as_is)
@@ -139,7 +142,6 @@ class _Simulation:
         result = partial(result, ended=True, too_weak=too_weak, by_servos=whole.holds_itself, cost=cost)
         if lost:  # no residual changes this
             return result(reason=lost)
-        start = -np.inf if purpose.pose is None or whole.holds_itself else _caught_up(whole)
         left = settled(self.case.mechanism, as_is, most=most, start=start)
         if left.reason and not left.bounds:
             return result(reason=left.reason, window=left.window)
@@ -151,13 +153,17 @@ class _Simulation:
 
     def _run(self, purpose: Purpose) -> tuple[Record, AsIs]:
         """A run along a motion, and its judged part with that of a run from the middle."""
-        width = self.given.bandwidth * purpose.bandwidth
-        run = partial(tuning_of(self.engine).run, pickle.loads(purpose.plan), self.prepared, width)
-        runs = run(start=0 if purpose.pose is None else purpose.pose), run(start=len(purpose.motion.t) // 2)
+        first = 0 if purpose.pose is None else purpose.pose
+        runs = self._simulated(purpose, first), self._simulated(purpose, len(purpose.motion.t) // 2)
         as_is = as_is_of(f"{self.engine}/as_is", self.case, runs)
         if purpose.pose is not None:  # the start is behind by itself
             as_is = replace(as_is, following=0 * as_is.following)
         return runs[0], as_is
+
+    def _simulated(self, purpose: Purpose, start: int | Array) -> Record:
+        """A run along a motion from a sample of it, or from joint positions at rest [m or rad], shape (nq,)."""
+        width = self.given.bandwidth * purpose.bandwidth
+        return tuning_of(self.engine).run(pickle.loads(purpose.plan), self.prepared, width, start=start)
 
 
 def _figures(required: Requirement, left: Settled) -> dict[str, Any]:
@@ -169,14 +175,14 @@ def _figures(required: Requirement, left: Settled) -> dict[str, Any]:
     return {**{name: float(value.max()) for name, value in relative.items()}, "actuator": worst}
 
 
-def _caught_up(record: Record) -> float:
-    """Time from which a run with a perturbed start follows its motion [s]; infinite if it never does.
+def _caught_up(perturbed: Record, usual: Record) -> float:
+    """Time from which a run with a perturbed start moves as the run without it [s]; infinite if it never does.
 
-    Until then the controller needs far more effort than the motion requires, and the error belongs to that effort.
+    Until then the controller needs far more effort than the motion requires, and the error belongs to that effort. The
+    motion itself is no measure: dry friction and soft loops keep both runs off it.
     """
-    aim, t = record.controller.q, record.controller.t
-    stroke = np.maximum(np.ptp(aim, axis=0), np.finfo(float).tiny)
-    behind = np.flatnonzero((np.abs(record.positions - aim) > CAUGHT_UP * stroke).any(axis=1))
+    t, stroke = usual.controller.t, np.maximum(np.ptp(usual.controller.q, axis=0), np.finfo(float).tiny)
+    behind = np.flatnonzero((np.abs(perturbed.positions - usual.positions) > CAUGHT_UP * stroke).any(axis=1))
     last = int(behind[-1]) if behind.size else -1
     return float(t[last + 1]) if last + 1 < len(t) else np.inf
 
