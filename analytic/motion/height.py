@@ -11,7 +11,7 @@ from loopcheck.robots.mechanism import WORLD, Mechanism
 UP = np.array([0.0, 0.0, 1.0])
 """Normal of the ground that model files have, world axes [-]."""
 SHIFTED = 1e-9
-"""Least displacement of a base over that of all bases [-]."""
+"""Least part of the displacement along a slide that is more than round-off of its axis [-]."""
 
 
 def raised(mechanism: Mechanism, q: JointPositions, duration: float) -> tuple[JointPositions, tuple[str, ...]]:

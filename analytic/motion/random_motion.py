@@ -1,5 +1,6 @@
 """A motion that nobody chose: harmonics of random size and phase, as far and as fast as a motion that is given."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -12,7 +13,7 @@ from loopcheck.analytic.motion.limits import left_limits
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import SingularityError
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.motion import Drive, Motion
+from loopcheck.robots.motion import Drive, Law, Motion
 
 HARMONICS = 5
 """Of the span of the motion."""
@@ -48,19 +49,25 @@ def random_motion(mechanism: Mechanism, motion: Motion, *, seed: int = 0) -> Mot
     where = str(mechanism.model.path)
     tracer = Tracer(mechanism=mechanism, law=motion.law, drives=mechanism.drives, where=where)
     enough = min(WELL_AWAY, remaining_conditioning(tracer, motion))
-    left = set(left_limits(mechanism, mechanism.drives, motion.q))
-    for allowed in (left, set(range(len(mechanism.joints)))):
-        for halving in range(HALVINGS):
-            halved = partial(law, size / 2**halving)
-            if not allowed.issuperset(left_by_drives(replace(tracer, law=halved), motion.q[0], motion.t)):
-                continue
-            try:
-                made = assemble(mechanism, halved, motion.q[0], motion.t)
-            except SingularityError:
-                continue
-            if remaining_conditioning(tracer, made) >= enough:
-                return made
+    for halved in _limits_first(tracer, motion, [partial(law, size / 2**halving) for halving in range(HALVINGS)]):
+        try:
+            made = assemble(mechanism, halved, motion.q[0], motion.t)
+        except SingularityError:
+            continue
+        if remaining_conditioning(tracer, made) >= enough:
+            return made
     return assemble(mechanism, partial(law, size / 2**HALVINGS), motion.q[0], motion.t)
+
+
+def _limits_first(tracer: Tracer, motion: Motion, laws: Sequence[Law]) -> Iterator[Law]:
+    """The laws that keep the joint limits that a motion from the same pose keeps, then the others."""
+    left, others = set(left_limits(tracer.mechanism, tracer.drives, motion.q)), []
+    for law in laws:
+        if left.issuperset(left_by_drives(replace(tracer, law=law), motion.q[0], motion.t)):
+            yield law
+        else:
+            others.append(law)
+    yield from others
 
 
 def _harmonics(begin: float, start: Array, rates: Array, phase: Array, size: Array, t: Array) -> Drive:

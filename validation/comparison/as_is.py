@@ -182,7 +182,8 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None, start
         kernels = step_filter(closed.log.dt, uses_velocities=closed.qd is not None)
         again = closed_log(mechanism, as_is.restarted, as_is.restarted.q[0], alike=closed)
         second = evaluate(again, kernels, evenly(kernels.bases(len(again.log.t)), most))
-        whole = _series(closed, most) if _has_few(second.t) else _without_floors(closed, kernels, most)
+        has_floors = _has_few(second.t)
+        whole = _series(closed, most) if has_floors else _without_floors(closed, kernels, most)
     except HarnessError as error:
         reasons = [not_followed(as_is), f"its log cannot be judged: {error}"]
         return _nothing(mechanism.na, "; ".join(reason for reason in reasons if reason))
@@ -196,7 +197,8 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None, start
     window = (middle if bounds else since) - whole.t[0]
     residual, before = whole.residual[judged], whole.residual[~judged]
     # the initial transient has other floors
-    later = _series(closed, most if judged.all() else FEWEST_SCALED, whole.t[judged][0])
+    is_all = bool(judged.all())
+    later = whole if has_floors and is_all else _series(closed, most if is_all else FEWEST_SCALED, whole.t[judged][0])
     start_peak = np.abs(before).max(axis=0, initial=0.0)
     lasting = [actuator.name for actuator, is_seen in zip(mechanism.actuators, lasts, strict=True) if is_seen]
     apart, early, late = _errors_of_windows(whole, beside, second.t, second.residual, later.floor_of_largest)

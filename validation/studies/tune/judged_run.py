@@ -2,7 +2,7 @@
 
 import pickle
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -11,7 +11,6 @@ import numpy as np
 
 from loopcheck.engines.as_is import Record, as_is_of
 from loopcheck.engines.tuning import Given, Settings
-from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import AsIs
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.robot import Case
@@ -131,9 +130,10 @@ class _Simulation:
         """Result of the settings on a motion, judged on at most so many samples."""
         result = partial(JudgedRun, purpose=purpose.name, settings=self.settings)
         try:
-            whole, as_is = self._run(purpose)
+            run = self._run_of(purpose)
+            whole, as_is = self._judged_part(purpose, run)
             is_free = purpose.pose is not None and not whole.holds_itself
-            start = _caught_up(whole, self._simulated(purpose, 0)) if is_free else -np.inf
+            start = _caught_up(whole, run(start=0)) if is_free else -np.inf
         except HarnessError as error:
             return result(reason=str(error))
         lost = not_followed(as_is)
@@ -151,19 +151,18 @@ class _Simulation:
         is_bound = judged.bound(start=False) <= self.accuracy
         return judged if is_bound or not left.bounds else result(reason=left.reason, window=np.inf)
 
-    def _run(self, purpose: Purpose) -> tuple[Record, AsIs]:
+    def _judged_part(self, purpose: Purpose, run: Callable[..., Record]) -> tuple[Record, AsIs]:
         """A run along a motion, and its judged part with that of a run from the middle."""
-        first = 0 if purpose.pose is None else purpose.pose
-        runs = self._simulated(purpose, first), self._simulated(purpose, len(purpose.motion.t) // 2)
+        runs = run(start=0 if purpose.pose is None else purpose.pose), run(start=len(purpose.motion.t) // 2)
         as_is = as_is_of(f"{self.engine}/as_is", self.case, runs)
         if purpose.pose is not None:  # the start is behind by itself
             as_is = replace(as_is, following=0 * as_is.following)
         return runs[0], as_is
 
-    def _simulated(self, purpose: Purpose, start: int | Array) -> Record:
-        """A run along a motion from a sample of it, or from joint positions at rest [m or rad], shape (nq,)."""
+    def _run_of(self, purpose: Purpose) -> Callable[..., Record]:
+        """Function that simulates a motion from `start`: a sample of it, or joint positions at rest."""
         width = self.given.bandwidth * purpose.bandwidth
-        return tuning_of(self.engine).run(pickle.loads(purpose.plan), self.prepared, width, start=start)
+        return partial(tuning_of(self.engine).run, pickle.loads(purpose.plan), self.prepared, width)
 
 
 def _figures(required: Requirement, left: Settled) -> dict[str, Any]:
