@@ -484,6 +484,17 @@ class Mechanism:
             values[:, column] = q[:, [self.q_slices[j].start for j in coordinate.joints]] @ coordinate.weights
         return values
 
+    def way(self, body: int) -> list[int]:
+        """A body and all that it hangs on, to the world.
+
+        Args:
+            body: Index of the body, or `WORLD`.
+        """
+        way = [body]
+        while way[-1] != WORLD:
+            way.append(self.bodies[way[-1]].parent)
+        return way
+
     def site(self, name: str) -> Site:
         """A site by its name.
 

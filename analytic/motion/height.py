@@ -48,28 +48,12 @@ def _bases(mechanism: Mechanism) -> Iterator[tuple[int, list[int]]]:
     """Joints that displace a whole robot with actuators, and the bodies that they move."""
     actuated = {mechanism.joints[j].body for j in mechanism.actuated_joints}
     for j, joint in enumerate(mechanism.joints):
-        if joint.kind in ("free", "slide") and all(mechanism.joints[k].kind == "slide" for k in _before(mechanism, j)):
-            bodies = _carried(mechanism, joint.body)
+        way = [b for b in mechanism.way(joint.body) if b != WORLD]
+        before = [mechanism.joints[k].kind for b in way for k in mechanism.joints_of[b] if k < j]
+        if joint.kind in ("free", "slide") and set(before) <= {"slide"}:
+            bodies = [b for b in range(len(mechanism.bodies)) if joint.body in mechanism.way(b)]
             if actuated & set(bodies) and not _depends_on_place(mechanism, j, set(bodies)):
                 yield j, bodies
-
-
-def _before(mechanism: Mechanism, j: int) -> list[int]:
-    """The joints between the world and a joint."""
-    body = mechanism.joints[j].body
-    before = [k for k in mechanism.joints_of[body] if k < j]
-    while (body := mechanism.bodies[body].parent) != WORLD:
-        before += mechanism.joints_of[body]
-    return before
-
-
-def _carried(mechanism: Mechanism, body: int) -> list[int]:
-    """A body and its descendants."""
-    carried = [body]
-    for b in range(body + 1, len(mechanism.bodies)):
-        if mechanism.bodies[b].parent in carried:
-            carried.append(b)
-    return carried
 
 
 def _depends_on_place(mechanism: Mechanism, j: int, bodies: set[int]) -> bool:

@@ -38,17 +38,9 @@ def _rods(mechanism: Mechanism) -> Iterator[tuple[int, float, int]]:
         closes = sum(end[0] == rod for end in ends)
         if WORLD in (rod, other) or rod in parents or closes > 1 or not mechanism.joints_of[rod]:
             continue
-        if mechanism.bodies[rod].parent in _way(mechanism, other):
+        if mechanism.bodies[rod].parent in mechanism.way(other):
             continue  # a rocker, as a foot that turns on what its crank turns on too
         start = mechanism.joints[mechanism.joints_of[rod][-1]].anchor
         along, center = tip - start, mechanism.bodies[rod].center - start
         length = float(along @ along)
         yield rod, float(np.clip(center @ along / length, 0, 1)) if length > 0 else 0.0, other
-
-
-def _way(mechanism: Mechanism, body: int) -> list[int]:
-    """A body and all that it hangs on."""
-    way = [body]
-    while way[-1] != WORLD:
-        way.append(mechanism.bodies[way[-1]].parent)
-    return way
