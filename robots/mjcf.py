@@ -34,7 +34,7 @@ from loopcheck.robots.mechanism import (
 )
 from loopcheck.robots.missing_files import MissingFile, compile_without, in_words, leave_out_meshes, missing_files
 from loopcheck.robots.model_file import ModelFile, Overrides, captured_warnings, file_hash, in_one_line
-from loopcheck.robots.mujoco_compat import CompatibleModel
+from loopcheck.robots.mujoco_compat import CompatibleModel, names_of_actuators
 from loopcheck.robots.spec_elements import add_motor
 
 KINDS: Mapping[int, JointKind] = {
@@ -162,7 +162,8 @@ def read_mechanism(model: ModelFile) -> Mechanism:
 
 def _mechanism(model: ModelFile, m: Any, missing: tuple[MissingFile, ...], *, is_partial: bool = False) -> Mechanism:
     """The mechanism of a compiled model; if partial, without elements that `Mechanism` cannot represent."""
-    closures, actuators, springs = list(range(m.neq)), list(range(_actuators(m))), list(range(m.ntendon))
+    names = names_of_actuators(m)
+    closures, actuators, springs = list(range(m.neq)), list(range(len(names))), list(range(m.ntendon))
     if is_partial:
         closures = [i for i in closures if _is_supported_closure(m, i)]
         on_spatial = [
@@ -175,7 +176,7 @@ def _mechanism(model: ModelFile, m: Any, missing: tuple[MissingFile, ...], *, is
         bodies=tuple(_body(m, i) for i in range(1, m.nbody)),
         joints=tuple(_joint(m, i) for i in range(m.njnt)),
         closures=tuple(_closure(m, i) for i in closures if m.eq_active0[i] and equalities_enabled(m)),
-        actuators=tuple(_actuator(m, i) for i in actuators),
+        actuators=tuple(_actuator(m, i, names[i]) for i in actuators),
         sites=tuple(_site(m, i) for i in range(m.nsite)),
         keyframes={m.key(i).name or f"key{i}": m.key_qpos[i] for i in range(m.nkey)},
         gravity=np.zeros(3) if m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY else m.opt.gravity,
@@ -440,14 +441,10 @@ def _closure(m: Any, i: int) -> Closure:
     return WeldClosure(name=name, body1=body1, point1=point1, body2=body2, point2=point2, rotation=rotation)
 
 
-def _actuators(m: Any) -> int:
-    return len(m.actuator_trntype)
-
-
-def _actuator(m: Any, i: int) -> Actuator:
+def _actuator(m: Any, i: int, name: str) -> Actuator:
     coordinate = _tendon_coordinate if m.actuator_trntype[i] == ON_TENDON else _joint_coordinate
     return Actuator(
-        name=m.actuator(i).name or f"actuator{i}",
+        name=name,
         coordinate=coordinate(m, int(m.actuator_trnid[i, 0])),
         gear=float(m.actuator_gear[m.actuator_outadr[i], 0]),
         limits=tuple(_effort_limits(m, i)),
@@ -459,8 +456,9 @@ def _effort_limits(m: Any, i: int) -> Iterator[EffortLimit]:
     if m.actuator_forcelimited[i]:
         yield _effort_limit("forcerange", m.actuator_forcerange[i])
     is_motor = (m.actuator_gaintype[i], m.actuator_biastype[i], m.actuator_dyntype[i]) == MOTOR
-    if m.actuator_ctrllimited[i] and is_motor:
-        yield _effort_limit("ctrlrange", m.actuator_ctrlrange[i] * m.actuator_gainprm[i, 0])
+    control = m.actuator_ctrladr[i]
+    if m.actuator_ctrllimited[control] and is_motor:
+        yield _effort_limit("ctrlrange", m.actuator_ctrlrange[control] * m.actuator_gainprm[i, 0])
     moved, gear = int(m.actuator_trnid[i, 0]), m.actuator_gear[m.actuator_outadr[i], 0]
     kind = "tendon" if m.actuator_trntype[i] == ON_TENDON else "jnt"
     if getattr(m, f"{kind}_actfrclimited")[moved]:
@@ -563,7 +561,9 @@ def _is_idle(m: Any, i: int) -> bool:
 
 def _is_driven(m: Any, i: int) -> bool:
     """Whether an actuator or an equality acts on a tendon."""
-    by_actuator = [m.actuator_trntype[k] == ON_TENDON and m.actuator_trnid[k, 0] == i for k in range(_actuators(m))]
+    by_actuator = [
+        m.actuator_trntype[k] == ON_TENDON and m.actuator_trnid[k, 0] == i for k in range(len(m.actuator_trntype))
+    ]
     by_equality = [m.eq_type[k] == TENDON and i in (m.eq_obj1id[k], m.eq_obj2id[k]) for k in range(m.neq)]
     return any(by_actuator + by_equality)
 
@@ -578,7 +578,7 @@ def _unsupported_joints(m: Any) -> Iterator[str]:
 
 
 def _unsupported_actuators(m: Any) -> Iterator[str]:
-    for i in range(_actuators(m)):
+    for i in range(len(m.actuator_trntype)):
         yield from _unsupported_actuator(m, i)
 
 

@@ -27,8 +27,10 @@ ABSENT: Mapping[str, Callable[[Any], AnyArray]] = {
     "dof_dampingpoly": _zero("nv"),
     "tendon_stiffnesspoly": _zero("ntendon"),
     "tendon_dampingpoly": _zero("ntendon"),
-    # before 3.12: no actuators with several outputs
+    # before 3.12: no actuators with several outputs or controls
     "actuator_outadr": lambda model: np.arange(model.nu),
+    "actuator_ctrladr": lambda model: np.arange(model.nu),
+    "actuator_ctrlnum": lambda model: np.ones(model.nu, dtype=int),
     # before 4.0: no springs that yield
     "jnt_plasticadr": _none("njnt"),
     "tendon_plasticadr": _none("ntendon"),
@@ -46,3 +48,8 @@ class CompatibleModel:
     def __getattr__(self, name: str) -> Any:
         absent = name in ABSENT and not hasattr(self._model, name)
         return ABSENT[name](self._model) if absent else getattr(self._model, name)
+
+
+def names_of_actuators(model: Any) -> tuple[str, ...]:
+    """Names of the actuators of an `MjModel`; its `nu` counts controls, of which an actuator may have several."""
+    return tuple(model.actuator(i).name or f"actuator{i}" for i in range(len(model.actuator_trntype)))

@@ -10,6 +10,7 @@ from loopcheck.engines.mujoco.audit import KINDS
 from loopcheck.robots.arrays import AnyArray, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.inventory import FREEDOM, Inventory, Matrices, off_axis
 from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.mujoco_compat import names_of_actuators
 
 _OFF = mujoco.mjtDisableBit
 
@@ -36,7 +37,7 @@ def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
             bodies=tuple(names.body(i).name or f"body{i}" for i in range(1, model.nbody)),
             joints=tuple(joints),
             dofs=tuple(joints[i] for i in model.dof_jntid),
-            actuators=tuple(names.actuator(i).name or f"actuator{i}" for i in range(model.nu)),
+            actuators=names_of_actuators(names),
             mass=mass,
             total_mass=float(mass.sum()),
             center=sample.center[1:],

@@ -13,7 +13,7 @@ import numpy as np
 
 from loopcheck.robots.arrays import AnyArray, Array, Efforts, EffortSeries
 from loopcheck.robots.errors import NotRepresentableError
-from loopcheck.robots.mujoco_compat import CompatibleModel
+from loopcheck.robots.mujoco_compat import CompatibleModel, names_of_actuators
 
 GAINS = {int(mujoco.mjtGain.mjGAIN_FIXED), int(mujoco.mjtGain.mjGAIN_AFFINE)}
 BIASES = {int(mujoco.mjtBias.mjBIAS_NONE), int(mujoco.mjtBias.mjBIAS_AFFINE)}
@@ -144,8 +144,7 @@ def actuators(model: Any) -> Actuators:
     Raises:
         NotRepresentableError: If a force is not affine, as a muscle's, or does not depend on the control at rest.
     """
-    fields, na = CompatibleModel(model), model.nu
-    names = tuple(model.actuator(i).name or f"actuator{i}" for i in range(na))
+    fields, names = CompatibleModel(model), names_of_actuators(model)
     electric = _electric(model)
     for i, name in enumerate(names):
         known = model.actuator_gaintype[i] in GAINS and model.actuator_biastype[i] in BIASES
@@ -187,11 +186,13 @@ def actuators(model: Any) -> Actuators:
 
 def _electric(model: Any) -> AnyArray:
     """Mask of the DC motors of a voltage alone, (na,)."""
+    fields = CompatibleModel(model)
     plain = [
-        kind == DC_MOTOR and place < 0 and not (gain[2:].any() or bias.any() or dynamics.any())
-        for kind, place, gain, bias, dynamics in zip(
+        kind == DC_MOTOR and controls == 1 and place < 0 and not (gain[2:].any() or bias.any() or dynamics.any())
+        for kind, controls, place, gain, bias, dynamics in zip(
             model.actuator_gaintype,
-            CompatibleModel(model).actuator_actadr,
+            fields.actuator_ctrlnum,
+            fields.actuator_actadr,
             model.actuator_gainprm,
             model.actuator_biasprm,
             model.actuator_dynprm,
@@ -218,7 +219,7 @@ def _affine(coefficients: Array, length: Array, velocity: Array) -> Array:
 def _ranges_on_joints(model: Any, names: Sequence[str]) -> Array:
     """Force range of each actuator from its joint, (na, 2), which no reading of it shows."""
     on_joint = np.isin(model.actuator_trntype, (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT)))
-    ranges = np.tile([-np.inf, np.inf], (model.nu, 1))
+    ranges = np.tile([-np.inf, np.inf], (len(names), 1))
     joints = np.where(on_joint, model.actuator_trnid[:, 0], -1)
     for i in np.flatnonzero(on_joint):
         if not model.jnt_actfrclimited[joints[i]]:

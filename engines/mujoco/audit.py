@@ -21,7 +21,7 @@ from loopcheck.engines.mujoco.model import (
 from loopcheck.robots.arrays import Array, JointForces, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.inventory import FREEDOM, Inventory, Matrices, off_axis
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mujoco_compat import CompatibleModel
+from loopcheck.robots.mujoco_compat import CompatibleModel, names_of_actuators
 
 _OFF = mujoco.mjtDisableBit
 KINDS = {int(getattr(mujoco.mjtJoint, f"mjJNT_{kind.upper()}")): kind for kind in FREEDOM}
@@ -59,7 +59,7 @@ def inventory(model: Any, data: Any, rest_force: JointForces) -> Inventory:
         bodies=tuple(model.body(i).name or f"body{i}" for i in range(1, model.nbody)),
         joints=tuple(joints),
         dofs=tuple(joints[i] for i in model.dof_jntid),
-        actuators=tuple(model.actuator(i).name or f"actuator{i}" for i in range(model.nu)),
+        actuators=names_of_actuators(model),
         mass=mass,
         total_mass=float(model.body_mass.sum()),
         center=data.xipos[1:],

@@ -26,6 +26,7 @@ from loopcheck.robots.mjcf import compile_model, read_mechanism
 from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.motion import Drive, Motion
 from loopcheck.robots.robot import Case, load, representative_case
+from loopcheck.validation.comparison.audit import audit, expected_terms
 from loopcheck.validation.comparison.targets import cases_of
 from tests.conftest import MODELS, CaseMaker
 
@@ -48,6 +49,13 @@ KINDS = {
 if hasattr(mujoco.mjtGain, "mjGAIN_DCMOTOR"):
     KINDS["dcmotor"] = '<dcmotor {on} motorconst="1 1" resistance="0.5" gear="2"/>'
 INTEGRATORS = ("Euler", "implicit", "implicitfast", "discrete", "RK4")
+TWO_CONTROLS = """<mujoco><worldbody>
+  <body name="servo"><joint name="servo" axis="0 0 1"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 0.4"/></body>
+  <body name="wheel"><joint name="wheel" axis="0 0 1"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 0.2"/></body>
+  </worldbody><actuator>
+  <dcmotor name="servo" joint="servo" motorconst="2" resistance="1" input="pos vel" controller="100 0 5"/>
+  <motor name="wheel" joint="wheel" ctrlrange="-7 3"/></actuator></mujoco>"""
+"""An actuator with two controls, a position and a velocity, before one with a single control."""
 
 
 def flywheels(folder: Path, kinds: Sequence[str], integrator: str = "Euler", step: float = 4e-3) -> Path:
@@ -325,3 +333,20 @@ def test_a_file_is_compiled_once_as_long_as_it_is_the_same(tmp_path: Path, monke
         model.opt.timestep = 1.0
     assert steps == [0.001, 0.001, 0.003]
     assert len(compilations) == 2
+
+
+@pytest.mark.skipif(not hasattr(mujoco.MjModel, "actuator_ctrlnum"), reason="each actuator has one control")
+def test_controls_are_not_counted_as_actuators(tmp_path: Path, model_case: CaseMaker) -> None:
+    """The limits are those of the second actuator, every exact quantity agrees, and a simulation refuses the first."""
+    path = tmp_path / "two_controls.xml"
+    path.write_text(TWO_CONTROLS, encoding="utf-8")
+    case = model_case(path, amplitude=0.5)
+    (limit,) = case.mechanism.actuators[1].limits
+    assert (limit.low, limit.high) == (-7, 3)
+    motion = prescribe(case)
+    assert {row["verdict"] for row in audit(case, expected_terms(case, motion), "mujoco")} == {"agree"}
+    for source in ("mujoco/kkt", "mujoco/inverse"):
+        effort = engines.load(source).compute_efforts(case, motion).effort
+        np.testing.assert_allclose(effort, motion.qdd * [0.4, 0.2], rtol=0, atol=1e-14)
+    with pytest.raises(NotRepresentableError, match="actuator 'servo': force must be affine"):
+        engines.load("mujoco/as_is").compute_efforts(case, motion)

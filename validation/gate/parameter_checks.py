@@ -10,6 +10,7 @@ from loopcheck.analytic.kinematics.state import State
 from loopcheck.robots.arrays import Array, JointPositions, svd
 from loopcheck.robots.mechanism import WORLD, Mechanism
 from loopcheck.robots.mjcf import Description
+from loopcheck.robots.mujoco_compat import names_of_actuators
 from loopcheck.robots.size import size
 from loopcheck.validation.gate.findings import Finding
 from loopcheck.validation.gate.softness import REFSAFE, equality_names
@@ -118,7 +119,7 @@ def _servo_steps(description: Description, q: JointPositions) -> Iterator[Findin
     """Position and velocity gains that an explicit integration of the step does not follow."""
     m, mechanism = description.compiled, description.mechanism
     h, integrator = float(m.opt.timestep), int(m.opt.integrator)
-    numbers = {(m.actuator(i).name or f"actuator{i}"): i for i in range(m.nu)}
+    numbers = {name: i for i, name in enumerate(names_of_actuators(m))}
     gains = np.array([-m.actuator_biasprm[numbers[actuator.name], 1:3] for actuator in mechanism.actuators])
     if not gains.size or not gains.any() or not mechanism.nv:
         return

@@ -30,7 +30,7 @@ class MujocoInverse(Source):
         model = build(case.mechanism)
         own_actuators_off(model)
         data = mujoco.MjData(model)
-        effort = np.zeros((len(motion.t), model.nu))
+        effort = np.zeros((len(motion.t), case.mechanism.na))
         with guarded(self.name):
             for k in range(len(motion.t)):
                 data.qpos[:], data.qvel[:], data.qacc[:] = motion.q[k], motion.qd[k], motion.qdd[k]

@@ -60,7 +60,7 @@ def read_model(model: AtlasModel, path: Path) -> ReadModel:
     facts = ReadModel(
         kind=_kind(compiled),
         bodies=int(compiled.nbody) - 1,  # MuJoCo counts the world as body 0
-        actuators=len(model.actuated) or int(compiled.nu),
+        actuators=len(model.actuated) or len(compiled.actuator_trntype),
         fingerprint=_fingerprint(compiled),
     )
     try:
