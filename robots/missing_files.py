@@ -4,8 +4,9 @@ Placeholders replace them if no inertia depends on them. MuJoCo's compiler decid
 two sizes, a body that depends on a mesh differs. Contacts and appearance also depend on them; no source uses these.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import mujoco
@@ -16,6 +17,8 @@ from loopcheck.robots.errors import MechanismError
 
 SMALL, LARGE = np.array([0.5, 0.7, 1.1]), np.array([2.1, 1.3, 1.7])
 """Half edges of the two boxes that replace a mesh [m]; the inertias of two uniform bodies always differ."""
+NAMED = 8
+"""Largest number of files listed in a message; further bodies are counted."""
 OF_BODIES = ("body_mass", "body_inertia", "body_ipos", "body_iquat", "body_pos", "body_quat")
 
 
@@ -83,13 +86,26 @@ def compile_without(spec: Any, missing: Sequence[MissingFile]) -> Any:
     Raises:
         MechanismError: If the inertia of a body depends on a missing file; the message names both.
     """
-    model = _with_stand_ins(spec, missing, ())
-    if _bodies_that_differ(model, _with_stand_ins(spec, missing, missing)):
+    small = _with_stand_ins(spec, missing)
+    model = small.copy().compile()  # a copy: the compiler discards meshes of its spec
+
+    def depend_on(files: Sequence[MissingFile]) -> list[str]:
+        """Names of the bodies whose inertia depends on some of the files."""
+        larger = small.copy()
+        meshes = larger.meshes
+        for file in files:
+            if file.kind == "mesh":
+                _stand_in_for_mesh(meshes[file.index], LARGE)
+        return _bodies_that_differ(model, larger.compile())
+
+    if differing := depend_on(missing):
+        pairs = ((body, file) for file in missing for body in depend_on([file]))
+        found = list(islice(pairs, NAMED))  # a compilation for each file: a clone without its meshes lacks hundreds
         reasons = [
-            f"inertia of body '{body}' depends on the file '{file.file}' ({file.reason})"
-            for file in missing
-            for body in _bodies_that_differ(model, _with_stand_ins(spec, missing, (file,)))
+            f"inertia of body '{body}' depends on the file '{file.file}' ({file.reason})" for body, file in found
         ]
+        if others := len(set(differing) - {body for body, _ in found}):
+            reasons.append(f"inertia of {others} more bodies depends on missing files")
         raise MechanismError(f"{'; '.join(reasons)}. Add the file, or write the inertia in <inertial>")
     return model
 
@@ -120,11 +136,13 @@ def _try_skin(alone: Any, skin: Any, file: str) -> None:
     alone.add_skin(name="tried", file=file)
 
 
-def _with_stand_ins(spec: Any, missing: Sequence[MissingFile], large: Iterable[MissingFile]) -> Any:
+def _with_stand_ins(spec: Any, missing: Sequence[MissingFile]) -> Any:
+    """A copy of a model with placeholders, small ones for meshes."""
     copy = spec.copy()
+    meshes = copy.meshes
     for file in missing:
         if file.kind == "mesh":
-            _stand_in_for_mesh(copy.meshes[file.index], LARGE if file in large else SMALL)
+            _stand_in_for_mesh(meshes[file.index], SMALL)
         elif file.kind == "hfield":
             hfield = copy.hfields[file.index]
             hfield.file, hfield.nrow, hfield.ncol, hfield.userdata = "", 2, 2, np.array([0.0, 0.0, 0.0, 1.0])
@@ -132,7 +150,7 @@ def _with_stand_ins(spec: Any, missing: Sequence[MissingFile], large: Iterable[M
             _stand_in_for_texture(copy.textures[file.index])
     for index in sorted((file.index for file in missing if file.kind == "skin"), reverse=True):
         copy.delete(copy.skins[index])
-    return copy.compile()
+    return copy
 
 
 def _stand_in_for_mesh(mesh: Any, half_edges: Array) -> None:

@@ -163,6 +163,19 @@ def test_what_a_scaled_total_mass_makes_of_a_mesh_is_refused_for_all(tmp_path: P
         read_mechanism(ModelFile(path=path))
 
 
+def test_hundreds_of_missing_meshes_are_a_message_of_eight(tmp_path: Path) -> None:
+    """As in a clone without its large files."""
+    assets = "".join(f'<mesh name="m{k}" file="m{k}.stl"/>' for k in range(100))
+    bodies = "".join(f'<body name="b{k}"><joint/><geom type="mesh" mesh="m{k}"/></body>' for k in range(100))
+    path = tmp_path / "clone.xml"
+    path.write_text(f"<mujoco><asset>{assets}</asset><worldbody>{bodies}</worldbody></mujoco>", encoding="utf-8")
+    with pytest.raises(MechanismError) as caught:
+        read_mechanism(ModelFile(path=path))
+    message = str(caught.value)
+    assert [f"'m{k}.stl'" in message for k in range(9)] == [True] * 8 + [False]
+    assert "; inertia of 92 more bodies depends on missing files. Add the file" in message
+
+
 def test_a_pointer_instead_of_a_mesh_is_missing_too(tmp_path: Path) -> None:
     path = _without_pictures(_write(tmp_path / "model.xml"))
     _add_meshes(tmp_path)
