@@ -214,7 +214,8 @@ def _add_mimics(document: XmlDocument, spec: Any, loops: Loops) -> None:
 def _add_motors(document: XmlDocument, spec: Any, loops: Loops) -> None:
     """Motors of the joints that the loop file, the transmissions or ros2_control name, in this order."""
     known = [joint.name for joint in spec.joints]
-    driven = dict(_driven(document))
+    fixed = {joint.get("name") for joint in document.root.findall("joint[@type='fixed']")}  # of a reduced model
+    driven = {joint: motor for joint, motor in _driven(document) if joint not in fixed}
     for joint in loops.actuated or driven:
         if joint not in known:
             raise NotFoundError(f"actuated joint of {document.path}", joint, known)

@@ -91,6 +91,16 @@ def test_a_name_of_an_actuator_that_two_transmissions_have_is_used_once(tmp_path
     assert [actuator.name for actuator in mechanism.actuators] == ["m", "rocker"]
 
 
+def test_a_transmission_of_a_fixed_joint_drives_nothing(tmp_path: Path) -> None:
+    """As in public URDFs of which some joints were fixed; one of a joint that is missing is an error."""
+    fixed = '<link name="pad"/><joint name="wrist" type="fixed"><parent link="coupler"/><child link="pad"/></joint>'
+    second = TRANSMISSION.replace('"crank"', '"wrist"').replace('name="t"', 'name="u"')
+    mechanism = read(write_urdf(tmp_path, fixed + TRANSMISSION + second))
+    assert [actuator.coordinate.name for actuator in mechanism.actuators] == ["crank"]
+    with pytest.raises(HarnessError, match=r"unknown actuated joint of .*: 'wrist'"):
+        read(write_urdf(tmp_path, TRANSMISSION + second))
+
+
 def test_a_tree_says_what_is_missing(tmp_path: Path) -> None:
     mechanism = read(write_urdf(tmp_path, TRANSMISSION))
     assert not mechanism.closures

@@ -364,6 +364,27 @@ def test_elements_that_are_not_checked_are_counted(tmp_path: Path) -> None:
     assert finding.message.endswith("; and 2 more")
 
 
+@pytest.mark.skipif(not hasattr(mujoco.MjModel, "actuator_ctrlnum"), reason="each actuator has one control")
+def test_an_actuator_with_several_controls_is_one(tmp_path: Path) -> None:
+    """The servo after it has the gains that the time step does not follow."""
+    ball = '<body name="head"><joint name="neck" type="ball"/><geom size=".1"/></body>'
+    text = FOUR_BAR.replace("</worldbody>", f"{ball}</worldbody>").replace(
+        '<motor name="motor" joint="crank" gear="50"/>',
+        '<orientation joint="neck" kp="1"/><position name="stiff" joint="crank" kp="1e9"/>',
+    )
+    assert _codes(_written(tmp_path, text))["LC207"] == "actuator 'stiff'"
+
+
+def test_a_urdf_with_an_unknown_joint_is_an_error_of_the_file(tmp_path: Path) -> None:
+    """And no end of the gate: other files follow."""
+    path = tmp_path / "robot.urdf"
+    inertia = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+    link = f'<link name="a"><inertial><mass value="1"/>{inertia}</inertial></link>'
+    transmission = '<transmission name="t"><joint name="none"/><actuator name="m"/></transmission>'
+    path.write_text(f'<robot name="r">{link}{transmission}</robot>', encoding="utf-8")
+    assert list(_codes(path)) == ["LC101"]
+
+
 def test_meshes_that_no_inertia_needs_are_not_read(tmp_path: Path) -> None:
     """The file of the mesh is missing, and masses stay; a body that takes its inertia from it does not compile."""
     inertial = '<inertial mass="2" pos="0 0 0" diaginertia="1 2 2"/>'

@@ -104,12 +104,13 @@ def freedom(mechanism: Mechanism, q: PositionSeries) -> list[Freedom]:
     if not len(q):
         return []
     units = unit_rates(mechanism)
-    Phi = State.at_rest(mechanism, q).Phi * units
-    factors = _row_factors(mechanism, Phi)
     S = mechanism.selection * units
     lengths = np.linalg.norm(S, axis=1)
     S = S / np.where(lengths, lengths, 1.0)[:, None]
-    return [_freedom(Phi_k, S) for Phi_k in factors * Phi]
+    if not mechanism.closures:  # alike in all poses; twist matrices of a thousand dofs take gigabytes
+        return [_freedom(np.zeros((0, mechanism.nv)), S)] * len(q)
+    Phi = State.at_rest(mechanism, q).Phi * units
+    return [_freedom(Phi_k, S) for Phi_k in _row_factors(mechanism, Phi) * Phi]
 
 
 def rank_without(mechanism: Mechanism, q: JointPositions, closure: int) -> int:

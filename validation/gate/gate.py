@@ -12,7 +12,7 @@ import numpy as np
 
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.catalogue import CATALOGUE, ROBOT_FILE, names, want_targets
-from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError
 from loopcheck.robots.mjcf import Description, describe
 from loopcheck.robots.model_file import xml_files
 from loopcheck.validation.gate.closed_poses import closed_near
@@ -75,7 +75,7 @@ def _gate(target: str) -> GateResult:
     texts, closed = {str(part): _text_lines(part) for part in xml_files(path)}, None
     try:
         description = describe(path)
-    except MechanismError as error:
+    except (MechanismError, NotFoundError) as error:  # the latter of a joint that the file names and lacks
         findings = [_not_compiled(path, error)]
     else:
         findings = [_placed(finding, description, texts) for finding in _findings(description)]
@@ -100,7 +100,7 @@ def _findings(description: Description) -> Iterator[Finding]:
     yield from softness_findings(description, poses.closed.q)
 
 
-def _not_compiled(path: Path, error: MechanismError) -> Finding:
+def _not_compiled(path: Path, error: HarnessError) -> Finding:
     message = str(error).removeprefix(f"{path}: ")
     number = re.search(r"\bline (\d+)", message)
     return Finding(code="LC101", message=message, file=str(path), line=int(number[1]) if number else 1)
