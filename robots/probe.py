@@ -11,7 +11,7 @@ from unittest.mock import patch
 from loopcheck.robots.errors import HarnessError, MechanismError
 from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.model_file import ModelFile
-from loopcheck.robots.processes import end_with_parent, exit_reason, main_left_out
+from loopcheck.robots.processes import end_with_parent, exit_reason, limit_resource, main_left_out
 
 SECONDS = 60.0
 """Time limit of a test reading [s]; a real robot with all its meshes takes a few seconds."""
@@ -60,20 +60,15 @@ def _read(path: Path, actuated: tuple[str, ...], sender: Connection) -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):  # what a crash prints is not for the user, and /dev/stdin is not a model
         os.dup2(nothing, stream)
-    _limit_memory()
+    limit = MEMORY
+    if sys.platform != "win32":
+        limit = limit_resource("RLIMIT_AS", MEMORY)
+        limit_resource("RLIMIT_CORE", 0)
     try:
         read_mechanism(ModelFile(path=path, actuated=actuated))
     except HarnessError as error:
         sender.send(error)
     except MemoryError:
-        sender.send(MechanismError(f"{path}: MuJoCo's compiler exceeded the memory limit of {MEMORY >> 30} GiB"))
+        sender.send(MechanismError(f"{path}: MuJoCo's compiler exceeded the memory limit of {limit / 2**30:.3g} GiB"))
     else:
         sender.send(None)
-
-
-def _limit_memory() -> None:
-    if sys.platform != "win32":
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

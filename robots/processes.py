@@ -59,6 +59,25 @@ def main_left_out() -> Iterator[None]:
             yield
 
 
+def limit_resource(name: str, largest: int) -> int:
+    """Limit a resource of this process, or keep the limit of the user if it is lower; not on Windows.
+
+    Args:
+        name: As in the module `resource`, for example "RLIMIT_AS".
+        largest: The limit [byte, s].
+
+    Returns:
+        The limit that holds.
+    """
+    import resource
+
+    kind = getattr(resource, name)
+    _, hard = resource.getrlimit(kind)  # a program cannot raise it, and batch systems set it
+    limit = largest if hard == resource.RLIM_INFINITY else min(largest, hard)
+    resource.setrlimit(kind, (limit, hard))
+    return limit
+
+
 def within_cpu_time(seconds: float, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """Result of a function; this process ends with SIGXCPU when the function has used its CPU time.
 
@@ -70,7 +89,7 @@ def within_cpu_time(seconds: float, function: Callable[..., Any], args: tuple[An
     import resource
 
     before = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + seconds), before[1]))
+    limit_resource("RLIMIT_CPU", math.ceil(time.process_time() + seconds))
     try:
         return function(*args)
     finally:

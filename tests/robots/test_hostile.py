@@ -148,6 +148,24 @@ def test_a_crash_of_a_process_started_from_nothing_is_one_line(tmp_path: Path) -
         want_readable(tmp_path / "model.xml")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of address space and CPU time hold on Linux")
+def test_limits_of_the_user_stay(tmp_path: Path) -> None:
+    """As `ulimit -v` and `ulimit -t` of a batch system: a process cannot raise them."""
+    (tmp_path / "model.xml").write_text(MODEL, encoding="utf-8")
+    program = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "from loopcheck.robots.probe import want_readable\n"
+        "from loopcheck.robots.processes import within_cpu_time\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))\n"
+        "resource.setrlimit(resource.RLIMIT_CPU, (100, 100))\n"
+        "want_readable(Path(sys.argv[1]))\n"
+        "print(within_cpu_time(1000.0, resource.getrlimit, (resource.RLIMIT_CPU,)))\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "model.xml")]
+    assert subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout == "(100, 100)\n"
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process that is held in C")
 @pytest.mark.parametrize("start", ["None", "worker_context(PRELOAD)"], ids=["from nothing", "forked"])
