@@ -18,7 +18,7 @@ from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import retract
 from loopcheck.analytic.motion.automatic import SPAN, swing
 from loopcheck.analytic.motion.start import regular_start
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, svd
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.robot import GIVEN, HORIZONTAL, TURNED, VERTICAL, Robot, modes, turned
@@ -101,7 +101,7 @@ def _normal_at(mechanism: Mechanism, q: Array) -> Array | None:
     w, v = (x / np.maximum(_largest(w) * extent + _largest(v), np.finfo(float).tiny) for x in (extent * w, v))
     turning = _largest(w).max(initial=0.0) > PLANAR
     directions = (w if turning else v).reshape(-1, 3)
-    values, axes = np.linalg.svd(np.concatenate([directions, np.zeros((2, 3))]))[1:]  # at least three rows
+    _, values, axes = svd(np.concatenate([directions, np.zeros((2, 3))]), full_matrices=False)  # at least three rows
     if turning:
         n = axes[0]
     elif values[1] > PLANAR * values[0] and values[2] <= PLANAR * values[0]:

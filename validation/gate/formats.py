@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
+from itertools import groupby
 from typing import Any
 
 from loopcheck.validation.gate.findings import PAGE, RULES, SEVERITIES, Finding
@@ -15,13 +16,11 @@ SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def as_text(results: Sequence[GateResult], status: int) -> str:
-    """A line per finding and its remedy, then the counts."""
+    """A line per finding, the remedy after the findings of a code, then the counts."""
     lines = []
-    for finding in _all(results):
-        lines += [
-            f"{finding.file}:{finding.line}: {finding.code} {finding.severity}: {finding.message}",
-            f"    {finding.remedy} See {finding.page}",
-        ]
+    for (remedy, page), findings in groupby(_all(results), key=lambda finding: (finding.remedy, finding.page)):
+        lines += [f"{each.file}:{each.line}: {each.code} {each.severity}: {each.message}" for each in findings]
+        lines.append(f"    {remedy} See {page}")
     seconds = sum(result.seconds for result in results)
     return "\n".join([*lines, f"{_counted(results)} ({seconds:.2f} s)"])
 
