@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from loopcheck.engines.projection import LoopMotions
-from loopcheck.robots.arrays import Array, Efforts, JointForces, Times, frozen
+from loopcheck.robots.arrays import Array, Efforts, Times, frozen
 from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Drive, Law, Motion
@@ -39,18 +39,18 @@ class Demand:
     """Efforts per acceleration of independent drives [kg, kg m or kg m²], shape (na, drives)."""
 
 
-def demand(loop: LoopMotions, M: Array, force: JointForces, S: Array, scale: Efforts) -> Demand:
-    """Demands of a motion at a sample.
+def demands(loop: LoopMotions, M: Array, force: Array, S: Array, scale: Efforts) -> list[Demand]:
+    """Demands of a motion at samples.
 
     Args:
         loop: Possible motions of the loops there.
-        M: Mass matrix [kg, kg m or kg m²], shape (nv, nv).
-        force: Generalized force of the motion on the joints [N or N m], shape (nv,).
-        S: Actuator velocities per joint velocity [-], shape (na, nv).
+        M: Mass matrix [kg, kg m or kg m²], shape (n, nv, nv).
+        force: Generalized force of the motion on the joints [N or N m], shape (n, nv).
+        S: Actuator velocities per joint velocity [-], shape (n, na, nv).
         scale: Reference effort of each actuator [N or N m], shape (na,).
     """
-    columns = [loop.efforts(M, M @ D, S, scale) for D in loop.D.T]
-    return Demand(effort=loop.efforts(M, force, S, scale), per_acceleration=np.stack(columns, axis=1))
+    efforts = loop.efforts(M, np.concatenate([force[..., None], M @ loop.D], axis=-1), S, scale)
+    return [Demand(effort=each[:, 0], per_acceleration=each[:, 1:]) for each in efforts]
 
 
 def bandwidth(step: float, timeconst: float = np.inf) -> float:

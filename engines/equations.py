@@ -8,17 +8,18 @@ from typing import NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from loopcheck.engines.boundary import silenced
-from loopcheck.engines.computed_torque import Demand, demand
+from loopcheck.engines.computed_torque import Demand, demands
 from loopcheck.engines.projection import (
     RANK_TOLERANCE,
     LoopMotions,
     drives_along,
-    loop_motions,
+    loop_motions_along,
     null_space,
     other_drives_along,
 )
 from loopcheck.robots.arrays import (
     AccelerationSeries,
+    AnyArray,
     Array,
     EffortSeries,
     JointAccelerations,
@@ -113,8 +114,10 @@ class Kkt(Source):
 def efforts_along(equations: Equations, states: States) -> EffortSeries:
     """Efforts by the engine's matrices at the exact positions, and rates of drives, of a motion."""
     mechanism = equations.mechanism
-    loops = _loops_along(equations, states, mechanism.rates_of(mechanism.drives))
-    return np.array([loop.efforts(M, force, S, mechanism.effort_scales) for loop, M, force, S in loops])
+    efforts = np.zeros((len(states[0]), mechanism.na))
+    for k, loop, M, force, S in _loops_along(equations, states, mechanism.rates_of(mechanism.drives)):
+        efforts[k] = loop.efforts(M, force[..., None], S, mechanism.effort_scales)[..., 0]
+    return efforts
 
 
 class Demands(NamedTuple):
@@ -133,16 +136,28 @@ def demands_along(equations: Equations, states: States) -> Demands:
     W = mechanism.rates_of(mechanism.drives)
     independent = drives_along(equations.jacobian, states[0], W)
     loops = _loops_along(equations, states, W[independent])
-    demands = [demand(loop, M, force, S, mechanism.effort_scales) for loop, M, force, S in loops]
-    return Demands(tuple(independent), demands, other_drives_along(equations.jacobian, states[0], W, independent))
+    by_sample: dict[int, Demand] = {}
+    for k, loop, M, force, S in loops:
+        by_sample.update(zip(k, demands(loop, M, force, S, mechanism.effort_scales), strict=True))
+    in_order = [by_sample[k] for k in range(len(states[0]))]
+    return Demands(tuple(independent), in_order, other_drives_along(equations.jacobian, states[0], W, independent))
 
 
-def _loops_along(equations: Equations, states: States, W: Array) -> Iterator[tuple[LoopMotions, Array, Array, Array]]:
-    """Possible motions of the loops at each state, and its requirements, with passive rates from J and J̇q̇."""
-    for q, qd, qdd in zip(*states, strict=True):
-        loop = loop_motions(equations.jacobian(q), W)
-        v = loop.velocities(qd)
-        yield loop, *equations.required(q, v, loop.accelerations(qdd, equations.closure_bias(q, v)))
+def _loops_along(
+    equations: Equations, states: States, W: Array
+) -> Iterator[tuple[AnyArray, LoopMotions, Array, Array, Array]]:
+    """Numbers of states, the possible motions of their loops, and their requirements.
+
+    Passive rates come from J and J̇q̇; the requirements are those of `Equations.required`, for each state.
+    """
+    q, qd, qdd = states
+    for k, loop in loop_motions_along(np.array([equations.jacobian(each) for each in q]), W):
+        v = loop.velocities(qd[k])
+        closure_bias = np.array([equations.closure_bias(*state) for state in zip(q[k], v, strict=True)])
+        a = loop.accelerations(qdd[k], closure_bias)
+        required = [equations.required(*state) for state in zip(q[k], v, a, strict=True)]
+        M, force, S = (np.array(terms) for terms in zip(*required, strict=True))
+        yield k, loop, M, force, S
 
 
 def held_drives(equations: Equations, motion: Motion) -> tuple[tuple[int, ...], int]:

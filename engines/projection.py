@@ -1,19 +1,22 @@
 """Linear algebra on the matrices of an engine, independent of any engine and model."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
-from loopcheck.robots.arrays import AnyArray, Array, Efforts, JointAccelerations, JointVelocities, PositionSeries, svd
+from loopcheck.robots.arrays import AnyArray, Array, Efforts, PositionSeries, svd
 
 RANK_TOLERANCE = 1e-5
 """Singular values of normalized rows below this count as zero [-]: CAD models never close below 1e-7 m."""
 
 SHORT = 0.01
 """Length relative to the longest row below which rows are no longer normalized [-]."""
+
+AT_ONCE = 256
+"""Largest number of poses whose matrices are decomposed at once [-]."""
 
 LOOKED_AT = 25
 """Samples for the choice among redundant drives, so that no chosen drive passes a dead centre [-]."""
@@ -43,43 +46,52 @@ class LoopMotions:
     Z: Array
     """Orthonormal basis of the motions that neither open a loop nor move a drive [-], shape (..., nv, undriven)."""
 
-    def velocities(self, qd: JointVelocities) -> JointVelocities:
-        """Velocities that keep the loops closed: of a motion only those of the drives and of undriven dofs are used."""
-        return self.D @ (self.W @ qd) + self.Z @ (self.Z.T @ qd)
+    def velocities(self, qd: Array) -> Array:
+        """Velocities that keep the loops closed: of a motion only those of the drives and of undriven dofs are used.
 
-    def accelerations(self, qdd: JointAccelerations, closure_bias: Array) -> JointAccelerations:
+        Args:
+            qd: Joint velocities [m/s or rad/s], shape (..., nv).
+
+        Returns:
+            Joint velocities [m/s or rad/s], shape (..., nv).
+        """
+        rates = qd[..., None]
+        return (self.D @ (self.W @ rates) + self.Z @ (self.Z.mT @ rates))[..., 0]
+
+    def accelerations(self, qdd: Array, closure_bias: Array) -> Array:
         """Accelerations that keep the loops closed: of a motion only those of the drives are used.
 
         Args:
-            closure_bias: J̇ q̇ [m/s² or rad/s²], shape (nc,).
+            qdd: Joint accelerations [m/s² or rad/s²], shape (..., nv).
+            closure_bias: J̇ q̇ [m/s² or rad/s²], shape (..., nc).
 
         Returns:
-            Joint accelerations, without the part of undriven dofs [m/s² or rad/s²], shape (nv,).
+            Joint accelerations, without the part of undriven dofs [m/s² or rad/s²], shape (..., nv).
         """
-        return self.D @ (self.W @ qdd) - self.J_inverse @ closure_bias
+        return (self.D @ (self.W @ qdd[..., None]) - self.J_inverse @ closure_bias[..., None])[..., 0]
 
-    def efforts(self, M: Array, force: Array, S: Array, scale: Efforts) -> Array:
-        """Efforts of least norm |effort / scale| that balance a generalized force on the motions of the loop.
+    def efforts(self, M: Array, forces: Array, S: Array, scale: Efforts) -> Array:
+        """Efforts of least norm |effort / scale| that balance generalized forces on the motions of the loop.
 
         Along the motions Z no force can be balanced: there q̈ is such that none remains.
 
         Args:
             M: Mass matrix [kg, kg m or kg m²], shape (..., nv, nv).
-            force: Generalized force M q̈ + b on the joints [N or N m], shape (..., nv).
+            forces: Generalized forces M q̈ + b on the joints [N or N m], shape (..., nv, forces).
             S: Actuator velocities per joint velocity [-], shape (..., na, nv).
             scale: Reference effort of each actuator [N or N m], shape (na,).
 
         Returns:
-            Efforts of the actuators [N or N m], shape (..., na).
+            Efforts of the actuators [N or N m], shape (..., na, forces).
         """
-        force, Z = force[..., None], self.Z
-        force = force - M @ Z @ np.linalg.solve(Z.mT @ M @ Z, Z.mT @ force)
+        Z = self.Z
+        forces = forces - M @ Z @ np.linalg.solve(Z.mT @ M @ Z, Z.mT @ forces)
         gear = np.linalg.norm(S, axis=-1, keepdims=True)  # taken off, lest one of 1e6 hides what the others do
-        A, on_drives = (S / gear) @ self.D, self.D.mT @ force
+        A, on_drives = (S / gear) @ self.D, self.D.mT @ forces
         if A.shape[-2] == A.shape[-1]:
-            return (np.linalg.solve(A.mT, on_drives) / gear)[..., 0]
+            return np.asarray(np.linalg.solve(A.mT, on_drives) / gear)
         Q, R = np.linalg.qr(scale[:, None] * gear * A)
-        return scale * (Q @ np.linalg.solve(R.mT, on_drives))[..., 0]
+        return np.asarray(scale[:, None] * (Q @ np.linalg.solve(R.mT, on_drives)))
 
 
 def loop_motions(J: Array, W: Array) -> LoopMotions:
@@ -90,9 +102,27 @@ def loop_motions(J: Array, W: Array) -> LoopMotions:
         W: Rates of the drives per joint velocity [-, or m per rad], shape (drives, nv); of redundant drives those are
             taken that determine the others best in this pose.
     """
-    W = W[independent_drives(J, W)]
-    rows = _Rows(J, W)
-    return rows.motions(int(rows.rank))
+    return _Rows(J, W[independent_drives(J, W)]).motions()
+
+
+def loop_motions_along(J: Array, W: Array) -> Iterator[tuple[AnyArray, LoopMotions]]:
+    """Possible motions of a closed loop in several poses, at once where rank and drives are alike.
+
+    Args:
+        J: Loop-closure Jacobians [m/rad or m/m], shape (poses, nc, nv).
+        W: Rates of the drives, as for `loop_motions`.
+
+    Yields:
+        Numbers of poses [-], shape (n,), and their motions, with arrays of shape (n, ...).
+    """
+    for begin in range(0, len(J), AT_ONCE):
+        some = J[begin : begin + AT_ONCE]
+        rows = _Rows(some, W)
+        alike = (rows.rank == rows.rank.max()) & _moves_alone(some, W)
+        if alike.any():
+            yield begin + np.flatnonzero(alike), (rows if alike.all() else _Rows(some[alike], W)).motions()
+        for k in np.flatnonzero(~alike):
+            yield np.array([begin + k]), _Rows(some[[k]], W[independent_drives(some[k], W)]).motions()
 
 
 class Pose(NamedTuple):
@@ -120,11 +150,10 @@ def balancing_efforts(poses: Sequence[Pose], W: Array, scale: Efforts) -> Array:
         Efforts of the actuators [N or N m], shape (poses, na).
     """
     J, M, force, S = (np.array(column) for column in zip(*poses, strict=True))
-    rows = _Rows(J, W)
-    rank = int(rows.rank.max())
-    if (rows.rank == rank).all():
-        return rows.motions(rank).efforts(M, force, S, scale)
-    return np.array([loop_motions(one.J, W).efforts(one.M, one.force, one.S, scale) for one in poses])
+    efforts = np.zeros(S.shape[:2])
+    for k, loop in loop_motions_along(J, W):
+        efforts[k] = loop.efforts(M[k], force[k, :, None], S[k], scale)[..., 0]
+    return efforts
 
 
 class _Rows:
@@ -138,9 +167,9 @@ class _Rows:
         self.U, self.values, self.V_T = svd(self.H)
         self.rank = _rank(self.values)
 
-    def motions(self, rank: int) -> LoopMotions:
-        """Possible motions of the loop for a given rank."""
-        factors, nc = self.factors[..., None, :], self.closures
+    def motions(self) -> LoopMotions:
+        """Possible motions of the loop; the rank must be the same in all poses."""
+        rank, factors, nc = int(self.rank.flat[0]), self.factors[..., None, :], self.closures
         inverse = (self.V_T[..., :rank, :].mT / self.values[..., None, :rank]) @ self.U[..., :rank].mT
         # Newton's step for an inverse: motions that have nothing to do with each other are mixed by the SVD at
         # round-off of the larger, which is much for the smaller; the step leaves the square of that.
@@ -171,6 +200,23 @@ def independent_drives(J: Array, W: Array) -> list[int]:
     unit_rows = W / np.linalg.norm(W, axis=1, keepdims=True)
     R, order = qr((unit_rows @ null_space(J)).T, pivoting=True, mode="r")
     return sorted(int(place) for place in order[: int(_rank(np.abs(np.diag(R))))])
+
+
+def _moves_alone(J: Array, W: Array) -> AnyArray:
+    """Whether each drive moves by itself, in several poses: then `independent_drives` chooses all of them, (poses,)."""
+    nv = J.shape[-1]
+    unit_rows = W / np.linalg.norm(W, axis=1, keepdims=True)
+    if not J.size:
+        N, usual = np.eye(nv)[None], np.ones(len(J), dtype=bool)
+    else:
+        _, values, V_T = svd(_factors(J)[..., None] * J)
+        rank = _rank(values)
+        N, usual = V_T[:, int(rank.max()) :].mT, rank == rank.max()
+    if len(W) > N.shape[-1]:
+        return np.zeros(len(J), dtype=bool)
+    # not below the diagonal of R, by which `independent_drives` decides
+    least = np.linalg.svd(unit_rows @ N, compute_uv=False).min(axis=-1, initial=1.0)
+    return usual & (least > RANK_TOLERANCE)
 
 
 def drives_along(jacobian: Callable[[Array], Array], q: PositionSeries, W: Array) -> list[int]:

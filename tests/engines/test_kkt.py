@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from loopcheck import engines
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.engines.projection import independent_drives, loop_motions, null_space
+from loopcheck.engines.projection import independent_drives, loop_motions, loop_motions_along, null_space
 from loopcheck.robots.efforts import Source
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, make_case
@@ -134,11 +134,28 @@ def test_redundant_rows_and_drives_drop_out() -> None:
     assert null_space(tripled).shape == (6, 3)
     M, force, scale = np.diag(random.uniform(1, 2, 6)), random.normal(size=6), np.array([1.0, 20.0, 0.3, 5.0])
     loop = loop_motions(tripled, W[independent_drives(tripled, W)])
-    effort = loop.efforts(M, force, W[:4], scale)
+    (effort,) = loop.efforts(M, force[:, None], W[:4], scale).T
     N = null_space(J)
     np.testing.assert_allclose(N.T @ W[:4].T @ effort, N.T @ force, atol=1e-13)
     (internal,) = null_space(N.T @ W[:4].T).T
     assert abs((internal / scale) @ (effort / scale)) < 1e-13  # of least norm
+
+
+@pytest.mark.parametrize("drives", [2, 3, 5], ids=["undriven dof", "all dofs", "redundant drives"])
+def test_motions_in_several_poses_are_those_of_each(drives: int) -> None:
+    """One pose has fewer independent rows; in another the first drive follows from the second."""
+    random = np.random.default_rng(4)
+    J, W = random.normal(size=(300, 3, 6)), np.eye(6)[:drives]
+    J[7, 2] = J[7, 0]
+    J[280, 1] = [1, -2, 0, 0, 0, 0]
+    seen: list[int] = []
+    for k, loop in loop_motions_along(J, W):
+        seen += list(k)
+        for i, pose in enumerate(k):
+            alone = loop_motions(J[pose], W)
+            np.testing.assert_allclose(loop.D[i], alone.D, rtol=0, atol=1e-11 * np.abs(alone.D).max())
+            np.testing.assert_allclose(loop.Z[i] @ loop.Z[i].T, alone.Z @ alone.Z.T, atol=1e-11)
+    assert sorted(seen) == list(range(300))
 
 
 def test_rates_that_nothing_drives_come_from_the_motion() -> None:
@@ -149,7 +166,7 @@ def test_rates_that_nothing_drives_come_from_the_motion() -> None:
     qd = null_space(J) @ random.normal(size=4)
     np.testing.assert_allclose(loop.velocities(qd), qd, atol=1e-14)
     M, force = np.diag(random.uniform(1, 2, 6)), random.normal(size=6)
-    effort = loop.efforts(M, force, W, np.ones(2))
+    (effort,) = loop.efforts(M, force[:, None], W, np.ones(2)).T
     left = force - M @ loop.Z @ np.linalg.solve(loop.Z.T @ M @ loop.Z, loop.Z.T @ force) - W.T @ effort
     np.testing.assert_allclose(null_space(J).T @ left, 0, atol=1e-13)
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from loopcheck.engines.mjx._model import compiled, guarded, opening, terms
 from loopcheck.engines.mujoco.model import actuator_names
-from loopcheck.engines.projection import RANK_TOLERANCE, loop_motions
+from loopcheck.engines.projection import RANK_TOLERANCE, loop_motions_along
 from loopcheck.robots.efforts import Deviation, EffortHistory, Source
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
@@ -25,15 +25,17 @@ class MjxKkt(Source):
         mechanism, model = case.mechanism, compiled(case.mechanism)
         W = mechanism.rates_of(mechanism.drives)
         with guarded(self.name, double=self.double):
-            J = terms(mechanism, model, motion.q, 0 * motion.qd).J
-            loops = [loop_motions(J_at_state, W) for J_at_state in J]
-            qd = np.array([loop.velocities(rates) for loop, rates in zip(loops, motion.qd, strict=True)])
+            loops = list(loop_motions_along(terms(mechanism, model, motion.q, 0 * motion.qd).J, W))
+            qd = np.zeros_like(motion.qd)
+            for k, loop in loops:
+                qd[k] = loop.velocities(motion.qd[k])
             engine_terms = terms(mechanism, model, motion.q, qd)
         effort = np.zeros((len(motion.t), mechanism.na))
-        for k, loop in enumerate(loops):
-            qdd = loop.accelerations(motion.qdd[k], engine_terms.closure_bias[k])
-            force = engine_terms.M[k] @ qdd + engine_terms.bias[k] - engine_terms.passive[k]
-            effort[k] = loop.efforts(engine_terms.M[k], force, engine_terms.transmission[k], mechanism.effort_scales)
+        for k, loop in loops:
+            M, S = engine_terms.M[k], engine_terms.transmission[k]
+            inertia_force = M @ loop.accelerations(motion.qdd[k], engine_terms.closure_bias[k])[..., None]
+            forces = inertia_force + (engine_terms.bias[k] - engine_terms.passive[k])[..., None]
+            effort[k] = loop.efforts(M, forces, S, mechanism.effort_scales)[..., 0]
         return EffortHistory(
             source=self.name,
             actuators=actuator_names(mechanism),
