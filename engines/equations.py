@@ -35,6 +35,8 @@ from loopcheck.robots.robot import Case
 
 STATE = "q and rates of independent drives; passive rates from J and J̇q̇ of the engine"
 RANK = f"{RANK_TOLERANCE:g} relative to rows of unit length"
+AT_ONCE = 256
+"""Largest number of states whose matrices are in memory at once [-]."""
 States: TypeAlias = tuple[PositionSeries, VelocitySeries, AccelerationSeries]
 """Joint positions [m or rad], shape (nt, nq), velocities and accelerations [per s, per s²], shape (nt, nv) each."""
 
@@ -150,14 +152,15 @@ def _loops_along(
 
     Passive rates come from J and J̇q̇; the requirements are those of `Equations.required`, for each state.
     """
-    q, qd, qdd = states
-    for k, loop in loop_motions_along(np.array([equations.jacobian(each) for each in q]), W):
-        v = loop.velocities(qd[k])
-        closure_bias = np.array([equations.closure_bias(*state) for state in zip(q[k], v, strict=True)])
-        a = loop.accelerations(qdd[k], closure_bias)
-        required = [equations.required(*state) for state in zip(q[k], v, a, strict=True)]
-        M, force, S = (np.array(terms) for terms in zip(*required, strict=True))
-        yield k, loop, M, force, S
+    for begin in range(0, len(states[0]), AT_ONCE):
+        q, qd, qdd = (values[begin : begin + AT_ONCE] for values in states)
+        for k, loop in loop_motions_along(np.array([equations.jacobian(each) for each in q]), W):
+            v = loop.velocities(qd[k])
+            closure_bias = np.array([equations.closure_bias(*state) for state in zip(q[k], v, strict=True)])
+            a = loop.accelerations(qdd[k], closure_bias)
+            required = [equations.required(*state) for state in zip(q[k], v, a, strict=True)]
+            M, force, S = (np.array(terms) for terms in zip(*required, strict=True))
+            yield begin + k, loop, M, force, S
 
 
 def held_drives(equations: Equations, motion: Motion) -> tuple[tuple[int, ...], int]:

@@ -15,9 +15,6 @@ RANK_TOLERANCE = 1e-5
 SHORT = 0.01
 """Length relative to the longest row below which rows are no longer normalized [-]."""
 
-AT_ONCE = 256
-"""Largest number of poses whose matrices are decomposed at once [-]."""
-
 LOOKED_AT = 25
 """Samples for the choice among redundant drives, so that no chosen drive passes a dead centre [-]."""
 
@@ -115,14 +112,12 @@ def loop_motions_along(J: Array, W: Array) -> Iterator[tuple[AnyArray, LoopMotio
     Yields:
         Numbers of poses [-], shape (n,), and their motions, with arrays of shape (n, ...).
     """
-    for begin in range(0, len(J), AT_ONCE):
-        some = J[begin : begin + AT_ONCE]
-        rows = _Rows(some, W)
-        alike = (rows.rank == rows.rank.max()) & _moves_alone(some, W)
-        if alike.any():
-            yield begin + np.flatnonzero(alike), (rows if alike.all() else _Rows(some[alike], W)).motions()
-        for k in np.flatnonzero(~alike):
-            yield np.array([begin + k]), _Rows(some[[k]], W[independent_drives(some[k], W)]).motions()
+    rows = _Rows(J, W)
+    alike = (rows.rank == rows.rank.max(initial=0)) & _moves_alone(J, W)
+    if alike.any():
+        yield np.flatnonzero(alike), (rows if alike.all() else _Rows(J[alike], W)).motions()
+    for k in np.flatnonzero(~alike):
+        yield np.array([k]), _Rows(J[[k]], W[independent_drives(J[k], W)]).motions()
 
 
 class Pose(NamedTuple):
