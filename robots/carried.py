@@ -61,7 +61,8 @@ def carried_by(features: Features, mechanism: Mechanism) -> Carried:
     lost["closures between joints that are not linear, or of tendons"] = _names(mechanism.closures, closures)
     losses += [f"{what}: {', '.join(names)}" for what, names in lost.items() if names]
     if not features.gravity and not np.array_equal(mechanism.gravity, STANDARD):
-        losses.append(f"gravity {mechanism.gravity} m/s²; {features.format} assume {STANDARD} m/s²")
+        stated, assumed = (" ".join(f"{value:g}" for value in g) for g in (mechanism.gravity, STANDARD))
+        losses.append(f"gravity {stated} m/s²; {features.format} assume {assumed} m/s²")
     if mechanism.wrenches:
         losses.append("constant external wrenches")
     if mechanism.keyframes:

@@ -366,3 +366,21 @@ def test_bad_outputs_get_one_line(out: str, message: str, loopcheck: Command, tm
     assert status == 2
     assert message in err
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("suffix", [".urdf", ".sdf", ".xml", ".usda"])
+def test_a_locked_robot_is_converted(suffix: str, tmp_path: Path, loopcheck: Command) -> None:
+    """A slide that a weld holds, as in a public test of force sensors: no motion is left to compare."""
+    path = tmp_path / "locked.xml"
+    path.write_text(
+        '<mujoco><option gravity="0 0 -1"/><worldbody><body name="base"><geom size=".1"/></body><body name="held">'
+        '<joint name="x" type="slide"/><geom size=".1"/></body></worldbody>'
+        '<equality><weld body1="base" body2="held"/></equality></mujoco>',
+        encoding="utf-8",
+    )
+    status, _, _ = loopcheck("convert", path, tmp_path / f"out{suffix}")
+    assert status == 0
+    proof_of = json.loads((tmp_path / "out.proof.json").read_text(encoding="utf-8"))
+    text = json.dumps(proof_of, ensure_ascii=False)
+    assert "the loops leave no motion to compare" in text
+    assert ("gravity 0 0 -1 m/s²; readers of URDF assume 0 0 -9.81 m/s²" in text) == (suffix == ".urdf")

@@ -99,6 +99,8 @@ def _dynamics(carried: Mechanism, converted: Mechanism, states: RandomStates, li
     before, open_by = (float(np.abs(state.gap).max(initial=0.0)) for state in (mine, State.at_rest(converted, moved.q)))
     q, after = close_batch(converted, moved.q, np.ones(converted.nv, dtype=bool))
     note = f"{before:.1e} in the input, {float(after.max(initial=0.0)):.1e} after closing again"
+    if not states.N.shape[2]:
+        note += "; the loops leave no motion to compare"
     allowed = max(GAP, limit) + before
     yield Row("loop gap", open_by, allowed, AGREE if open_by <= allowed else DISAGREE, note)
     theirs = State(mechanism=converted, q=q, qd=moved.qd)
@@ -122,7 +124,7 @@ def _row(name: str, left: Array, right: Array, scale: Array, limit: float = LIMI
 
 def _reduced_inertia(state: State, _: AccelerationSeries, N: Array) -> tuple[Array, Array]:
     M = N.swapaxes(1, 2) @ tree_inertia(state) @ N
-    return M, np.abs(M).max(axis=(1, 2), keepdims=True)
+    return M, np.abs(M).max(axis=(1, 2), keepdims=True, initial=0.0)
 
 
 def _gravity(state: State, qdd: AccelerationSeries, N: Array) -> tuple[Array, Array]:
@@ -137,7 +139,7 @@ def _bias(state: State, qdd: AccelerationSeries, N: Array) -> tuple[Array, Array
 def _force(state: State, qdd: Array, N: Array) -> tuple[Array, Array]:
     powers = powers_along(state, qdd, N)
     signed, magnitude = np.abs(powers.signed).sum(1), powers.magnitude.sum(1)
-    return powers.signed.sum(1), np.maximum(signed, 1e-3 * magnitude).max(axis=1, keepdims=True)
+    return powers.signed.sum(1), np.maximum(signed, 1e-3 * magnitude).max(axis=1, keepdims=True, initial=0.0)
 
 
 def _efforts(state: State, qdd: AccelerationSeries, _: Array) -> tuple[Array, Array]:
