@@ -107,7 +107,7 @@ def loop_motions_along(J: Array, W: Array) -> Iterator[tuple[AnyArray, LoopMotio
 
     Args:
         J: Loop-closure Jacobians [m/rad or m/m], shape (poses, nc, nv).
-        W: Rates of the drives, as for `loop_motions`.
+        W: Rates of the drives per joint velocity [-, or m per rad], shape (drives, nv); see `loop_motions`.
 
     Yields:
         Numbers of poses [-], shape (n,), and their motions, with arrays of shape (n, ...).

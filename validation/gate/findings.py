@@ -139,3 +139,8 @@ def _comments(lines: Sequence[str]) -> Iterator[tuple[int, bool, set[str]]]:
 def _is_ignored(finding: Finding, comments: Iterable[tuple[int, bool, set[str]]]) -> bool:
     near = (finding.line - 1, finding.line)
     return any(finding.code in codes and (of_file or number in near) for number, of_file, codes in comments)
+
+
+def number_of(count: int, noun: str) -> str:
+    """A number and its noun, for example "2 files"."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from itertools import groupby
 from typing import Any
 
-from loopcheck.validation.gate.findings import PAGE, RULES, SEVERITIES, Finding
+from loopcheck.validation.gate.findings import PAGE, RULES, SEVERITIES, Finding, number_of
 from loopcheck.validation.gate.gate import GateResult
 
 SCHEMA = "loopcheck.gate/1"
@@ -108,12 +108,8 @@ def _all(results: Sequence[GateResult]) -> Iterator[Finding]:
 def _counted(results: Sequence[GateResult]) -> str:
     """Number of files, and of findings by severity."""
     counts, known = Counter(finding.severity for finding in _all(results)), sum(result.known for result in results)
-    counted = ", ".join(_number(counts[severity], severity) for severity in SEVERITIES.values())
-    return f"{_number(len(results), 'file')}: {counted}{f', {known} in the baseline' if known else ''}"
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    counted = ", ".join(number_of(counts[severity], severity) for severity in SEVERITIES.values())
+    return f"{number_of(len(results), 'file')}: {counted}{f', {known} in the baseline' if known else ''}"
 
 
 def _row(finding: Finding) -> dict[str, Any]:

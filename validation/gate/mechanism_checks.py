@@ -23,7 +23,7 @@ from loopcheck.validation.gate.closed_poses import (
     rank_without,
     relative_gaps,
 )
-from loopcheck.validation.gate.findings import Finding
+from loopcheck.validation.gate.findings import Finding, number_of
 
 DEAD = 1e-6
 """Motion of an actuator along every motion of the loops, relative to that of its joint alone, that is none [-]."""
@@ -186,7 +186,7 @@ def _counts(poses: Poses) -> Iterator[Finding]:
             message=f"{total - generic.rank} of {total} closure rows are redundant (rank {generic.rank}){named}",
         )
     if mechanism.na and mechanism.na != dof:
-        yield Finding(code="LC302", message=f"{mechanism.na} drives for {dof} degrees of freedom")
+        yield Finding(code="LC302", message=f"{number_of(mechanism.na, 'drive')} for {number_of(dof, 'dof')}")
     N = generic.N * unit_rates(mechanism)[:, None]
     yield from _without_drive(list(unactuated(mechanism, N)) if mechanism.na else [])
 
