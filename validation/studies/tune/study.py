@@ -15,7 +15,6 @@ from loopcheck import engines
 from loopcheck.analytic.dynamics.powers import effort_scale
 from loopcheck.analytic.kinematics.mobility import open_start
 from loopcheck.analytic.motion.laws import AUTOMATIC, RECORDED
-from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.tuning import Settings
 from loopcheck.robots.errors import NotFoundError, ToleranceError
 from loopcheck.robots.model_file import ModelFile, files_of
@@ -329,7 +328,7 @@ class Tune(Study):
         main, lines = write_tuned(self.case, tuning.files(self.case.mechanism, settings), folder)
         model = self.case.mechanism.model.path
         tuned = tuned_case(self.case, main if main.suffix == ".xml" else model)
-        difference = inertial_difference(self.case, tuned)
+        difference = inertial_difference(self.case, tuned, made.motion)
         if motion_file := self.case.robot.motion_file:
             main.with_name(MOTION).write_bytes(motion_file.read_bytes())
         certified = tuned.mechanism.model.path
@@ -412,13 +411,13 @@ def tuned_case(case: Case, path: Path) -> Case:
     return replace(case, robot=robot, mechanism=replace(case.mechanism, model=model))
 
 
-def inertial_difference(case: Case, tuned: Case) -> float:
+def inertial_difference(case: Case, tuned: Case, motion: Motion) -> float:
     """Difference of the inertial efforts of tuned files from those of the original, over their scale [-].
 
     Args:
         tuned: The case with the tuned files.
+        motion: A motion of both.
     """
-    motion = prescribe(case)
     first, second = (sources.load("mujoco/kkt").compute_efforts(one, motion).effort for one in (case, tuned))
     scale = effort_scale(case.mechanism, motion).scale
     return float((np.abs(first - second).max(axis=0) / np.maximum(scale, np.finfo(float).tiny)).max())
