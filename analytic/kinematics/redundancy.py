@@ -119,12 +119,14 @@ def actuator_motions(mechanism: Mechanism, Phi: Array, inertia: Callable[[], Arr
     weights = np.ones(mechanism.na) if driven == mechanism.na else mechanism.effort_scales * gears
     D = V @ np.linalg.pinv(weights[:, None] * (A @ V)) * (weights / gears)
     undriven = dof - driven
-    if not undriven:
-        return units[:, None] * D
-    stacked = np.concatenate([J, np.broadcast_to(S, A.shape)], axis=1)
-    Z_T = svd(stacked)[2][:, mechanism.nv - undriven :]
-    Z, M = Z_T.swapaxes(1, 2), inertia() * units[:, None] * units
-    return units[:, None] * (D - Z @ np.linalg.solve(Z_T @ M @ Z, Z_T @ M @ D))
+    if undriven:
+        stacked = np.concatenate([J, np.broadcast_to(S, A.shape)], axis=1)
+        Z_T = svd(stacked)[2][:, mechanism.nv - undriven :]
+        Z, M = Z_T.swapaxes(1, 2), inertia() * units[:, None] * units
+        D = D - Z @ np.linalg.solve(Z_T @ M @ Z, Z_T @ M @ D)
+    if driven == mechanism.na:  # Newton's step for S D = 1: round-off of the largest actuator is much for the smallest
+        D = D @ (2 * np.eye(driven) - gears[:, None] * S @ D)
+    return units[:, None] * D
 
 
 def independent_drives(mechanism: Mechanism, q: JointPositions) -> tuple[Coordinate, ...]:
