@@ -113,7 +113,8 @@ def loop_motions_along(J: Array, W: Array) -> Iterator[tuple[AnyArray, LoopMotio
         Numbers of poses [-], shape (n,), and their motions, with arrays of shape (n, ...).
     """
     rows = _Rows(J, W)
-    alike = (rows.rank == rows.rank.max(initial=0)) & _moves_alone(J, W)
+    rank = _rank(svd(_factors(J)[..., None] * J, full_matrices=False)[1])
+    alike = (rows.rank == rank + len(W)) & (rank == rank.max(initial=0))  # each drive moves by itself
     if alike.any():
         yield np.flatnonzero(alike), (rows if alike.all() else _Rows(J[alike], W)).motions()
     for k in np.flatnonzero(~alike):
@@ -195,23 +196,6 @@ def independent_drives(J: Array, W: Array) -> list[int]:
     unit_rows = W / np.linalg.norm(W, axis=1, keepdims=True)
     R, order = qr((unit_rows @ null_space(J)).T, pivoting=True, mode="r")
     return sorted(int(place) for place in order[: int(_rank(np.abs(np.diag(R))))])
-
-
-def _moves_alone(J: Array, W: Array) -> AnyArray:
-    """Whether each drive moves by itself, in several poses: then `independent_drives` chooses all of them, (poses,)."""
-    nv = J.shape[-1]
-    unit_rows = W / np.linalg.norm(W, axis=1, keepdims=True)
-    if not J.size:
-        N, usual = np.eye(nv)[None], np.ones(len(J), dtype=bool)
-    else:
-        _, values, V_T = svd(_factors(J)[..., None] * J)
-        rank = _rank(values)
-        N, usual = V_T[:, int(rank.max()) :].mT, rank == rank.max()
-    if len(W) > N.shape[-1]:
-        return np.zeros(len(J), dtype=bool)
-    # not below the diagonal of R, by which `independent_drives` decides
-    least = np.linalg.svd(unit_rows @ N, compute_uv=False).min(axis=-1, initial=1.0)
-    return usual & (least > RANK_TOLERANCE)
 
 
 def drives_along(jacobian: Callable[[Array], Array], q: PositionSeries, W: Array) -> list[int]:
