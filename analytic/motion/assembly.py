@@ -23,6 +23,7 @@ def assemble(
     *,
     drives: tuple[Coordinate, ...] | None = None,
     where: str = "",
+    rough: bool = False,
 ) -> Motion:
     """Close the loops along a motion law.
 
@@ -31,6 +32,7 @@ def assemble(
         guess: Joint positions near those at the first time [m or rad], shape (nq,).
         drives: Prescribed coordinates in the order of the law; by default all driven coordinates.
         where: Name of the robot, for the error messages; by default the file of the model.
+        rough: Whether unactuated dofs are integrated for the size of their motion only.
 
     Raises:
         LoopClosureError: If the loops cannot be closed at the first time.
@@ -38,16 +40,19 @@ def assemble(
     """
     drives = mechanism.drives if drives is None else drives
     tracer = Tracer(mechanism=mechanism, law=law, drives=drives, where=where or str(mechanism.model.path))
-    return assembled(tracer, guess, t)
+    return assembled(tracer, guess, t, rough=rough)
 
 
-def assembled(tracer: Tracer, guess: JointPositions, t: Times, *, is_mobile: bool = False) -> Motion:
+def assembled(
+    tracer: Tracer, guess: JointPositions, t: Times, *, is_mobile: bool = False, rough: bool = False
+) -> Motion:
     """The motion of a tracer; unactuated dofs start at rest.
 
     Args:
         tracer: Mechanism and law.
         guess: Joint positions near those at the first time [m or rad], shape (nq,).
         is_mobile: Whether `want_mobile` has accepted the first pose: it closes the loops for each dof.
+        rough: Whether unactuated dofs are integrated for the size of their motion only.
 
     Raises:
         LoopClosureError: If the loops cannot be closed at the first time.
@@ -57,7 +62,7 @@ def assembled(tracer: Tracer, guess: JointPositions, t: Times, *, is_mobile: boo
     if tracer.undriven(start.q):
         if not is_mobile:
             want_mobile(tracer, start.q[0])
-        return integrate_unactuated(tracer, [at_rest(tracer, start.q, start.t)], t)
+        return integrate_unactuated(tracer, [at_rest(tracer, start.q, start.t)], t, rough=rough)
     return follow(tracer, [start], t)
 
 

@@ -79,6 +79,15 @@ class _Search:
     undriven: bool
     """Whether the robot has unactuated motions."""
 
+    @property
+    def estimates(self) -> bool:
+        """Whether a rough integration tells if a stroke is too long for the actuators.
+
+        Not for redundant drives: their law would be as rough.
+        """
+        drives = self.mechanism.drives
+        return self.undriven and _has_ranges(self.mechanism) and len(self.start.drives) == len(drives)
+
     def attempts(self, scale: Array, ignored: Set[int]) -> Iterator[_Attempt]:
         """Result of swings of some scale: towards the sides with more room, to the others, and half to each.
 
@@ -119,7 +128,9 @@ class _Search:
             if not ignored >= set(beyond):
                 return _Attempt(beyond=beyond)
         try:
-            motion = assembled(tracer, self.start.q, t, is_mobile=True)
+            motion = assembled(tracer, self.start.q, t, is_mobile=True, rough=self.estimates)
+            if self.estimates and _largest_need(self.mechanism, motion)[0] <= 1:
+                motion = assembled(tracer, self.start.q, t, is_mobile=True)
         except SingularityError as error:
             return _Attempt(reason=str(error))
         if remaining_conditioning(tracer, motion) < WELL_AWAY:
@@ -179,7 +190,7 @@ def automatic_motion(mechanism: Mechanism, guess: JointPositions, dt: float | No
         q, notes = raised(mechanism, start.q, SHORT_SPAN[1])
         start = replace(start, q=q, notes=(*start.notes, *notes))
     search = _Search(mechanism=mechanism, start=start, where=where, dt=dt, undriven=undriven > 0)
-    return _within_ranges(mechanism, _largest(search))
+    return _within_ranges(search, _largest(search))
 
 
 def _want_certain_rank(tracer: Tracer, q: JointPositions, undriven: int) -> None:
@@ -215,10 +226,12 @@ def halved(mechanism: Mechanism, motion: Motion, reason: str) -> Motion:
     return replace(made, notes=(*motion.notes, words))
 
 
-def _with_fraction(mechanism: Mechanism, motion: Motion, fraction: float, t: Times) -> Motion:
+def _with_fraction(
+    mechanism: Mechanism, motion: Motion, fraction: float, t: Times, *, rough: bool = False
+) -> Motion:
     """The motion with a fraction of the displacement of each drive [-], at times from the first one on [s]."""
     law = partial(_fraction_of, motion.law, motion.law(motion.t[:1]).q, fraction)
-    return assemble(mechanism, law, motion.q[0], t)
+    return assemble(mechanism, law, motion.q[0], t, rough=rough)
 
 
 def _fraction_of(law: Law, start: Array, fraction: float, t: Times) -> Drive:
@@ -240,26 +253,34 @@ def _first_scale(search: _Search) -> tuple[float, tuple[str, ...]]:
     return 1.0, ()
 
 
-def _within_ranges(mechanism: Mechanism, motion: Motion) -> Motion:
-    """The motion, with less displacement if its efforts leave the ranges of the actuators and smaller ones do not."""
+def _within_ranges(search: _Search, motion: Motion) -> Motion:
+    """The motion, with less displacement if its efforts leave the ranges of the actuators and smaller ones do not.
+
+    Args:
+        motion: A motion of the search; a rough one if its efforts leave the ranges.
+    """
+    mechanism = search.mechanism
     need, words = _largest_need(mechanism, motion)
     if need <= 1:
         return motion
+    # the start takes no time, and shows what weights and springs need
+    stages = [(motion.t[:1], False), *([(motion.t, True)] if search.estimates else []), (motion.t, False)]
     tried, left, order = 1.0, need, 2  # no term of the efforts decreases faster than with the square
     for fraction in SHORTER:
         if left * (fraction / tried) ** order > PERMITTED:
             continue
         try:
-            for t in (motion.t[:1], motion.t):  # the start takes no time, and shows what weights and springs need
-                shorter = _with_fraction(mechanism, motion, fraction, t)
+            for t, rough in stages:
+                shorter = _with_fraction(mechanism, motion, fraction, t, rough=rough)
                 if (needed := _largest_need(mechanism, shorter)[0]) > PERMITTED:
                     tried, left, order = fraction, needed, 1  # of the small efforts, those of accelerations are left
                     break
             else:
-                return replace(shorter, notes=(*motion.notes, _shorter(words, f"1/{1 / fraction:g}")))
+                need_in_words = f"about {words}" if search.estimates else words
+                return replace(shorter, notes=(*motion.notes, _shorter(need_in_words, f"1/{1 / fraction:g}")))
         except HarnessError:  # the motion itself is there
             continue
-    return motion
+    return replace(_with_fraction(mechanism, motion, 1.0, motion.t), notes=motion.notes) if search.estimates else motion
 
 
 def _shorter(need: str, part: str) -> str:
