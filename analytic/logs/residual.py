@@ -12,7 +12,14 @@ import numpy as np
 from loopcheck.analytic.dynamics.powers import scale_of
 from loopcheck.analytic.logs.closed_log import ClosedLog, as_motion
 from loopcheck.analytic.logs.closed_motion import States
-from loopcheck.analytic.logs.evaluation import efforts_of_states, evaluate, evaluate_together, noise_rms, slopes
+from loopcheck.analytic.logs.evaluation import (
+    Slopes,
+    efforts_of_states,
+    evaluate,
+    evaluate_together,
+    noise_rms,
+    slopes,
+)
 from loopcheck.analytic.logs.filters import Filter, Kernel, interpolating_filter, smoothing_filter, step_filter
 from loopcheck.robots.arrays import AnyArray, Array, EffortSeries
 from loopcheck.robots.errors import ShapeError
@@ -110,6 +117,8 @@ class Residual:
     """Largest correction of a joint onto the closures [m or rad]; NaN for a log of the drives only."""
     start_peak: Array
     """Largest residual before the judged window [N or N m], shape (na,); 0 if all samples are judged."""
+    derivatives: Slopes
+    """Derivatives that noise acts by."""
 
     @property
     def residual(self) -> Array:
@@ -158,6 +167,8 @@ class _Expected:
     chatter: Array
     size: Array
     """Of the required efforts."""
+    derivatives: Slopes
+    """Derivatives that noise acts by."""
 
     @property
     def cost(self) -> float:
@@ -181,6 +192,7 @@ def residual_efforts(
     start: float = -np.inf,
     noiseless: bool = False,
     most: int | None = None,
+    derivatives: Slopes | None = None,
 ) -> Residual:
     """Residual efforts of a log, by the filter with the least sum of noise and truncation.
 
@@ -191,6 +203,7 @@ def residual_efforts(
             motion,
             and the floor is that of its last digits.
         most: Largest number of judged samples, evenly spread; by default all.
+        derivatives: Derivatives that noise acts by, of a log of about the same motion; by default of some samples.
 
     Raises:
         ShapeError: If the log is too short.
@@ -199,9 +212,9 @@ def residual_efforts(
     log = closed.log
     late = acting_after(effort_time, log.dt)
     first = (start - log.t[0]) / log.dt
-    expected = _expected(closed, _exact_family(closed, late), first, noiseless=noiseless)
+    expected = _expected(closed, _exact_family(closed, late), first, derivatives, noiseless=noiseless)
     if not noiseless and (not expected or min(expected, key=lambda e: e.cost).is_noisy):
-        expected += _expected(closed, _smoothing_family(closed, late), first)
+        expected += _expected(closed, _smoothing_family(closed, late), first, derivatives)
     if not expected:
         raise ShapeError(
             f"log '{log.name}': must have more samples from {max(start, log.t[0]):g} s on, got "
@@ -237,6 +250,7 @@ def residual_efforts(
         gap=closed.gap,
         moved=evaluation.moved,
         start_peak=np.abs(evaluation.residual[~kept]).max(axis=0, initial=0.0),
+        derivatives=best.derivatives,
     )
 
 
@@ -306,7 +320,9 @@ def evenly(values: AnyArray, most: int | None) -> AnyArray:
     return values[np.unique(np.linspace(0, len(values) - 1, most).astype(int))]
 
 
-def _expected(closed: ClosedLog, family: _Family, first: float, *, noiseless: bool = False) -> list[_Expected]:
+def _expected(
+    closed: ClosedLog, family: _Family, first: float, derivatives: Slopes | None, *, noiseless: bool = False
+) -> list[_Expected]:
     """Residual caused by noise and truncation for each filter but the last; empty if the log is too short."""
     bases = family.bases(len(closed.log.t), first)
     if len(bases) < FEWEST_JUDGED or len(family.filters) < 2:
@@ -317,7 +333,7 @@ def _expected(closed: ClosedLog, family: _Family, first: float, *, noiseless: bo
     evaluations = [[next(every) for _ in of_filter] for of_filter in shifts]
     residuals = [np.mean([one.residual for one in several], axis=0) for several in evaluations]
     middle, few = evaluations[len(evaluations) // 2][0], evenly(np.arange(len(bases)), FEWER)
-    derivatives = slopes(closed, middle.states.rows(few))
+    derivatives = derivatives or slopes(closed, middle.states.rows(few))
     size = np.sqrt((middle.needed**2).mean(axis=0))
     reach = max(kernels.reach for kernels in family.filters) + max(family.shifts)
     spread = [kernels.spread(reach, of_filter) for kernels, of_filter in zip(family.filters, shifts, strict=True)]
@@ -340,6 +356,7 @@ def _expected(closed: ClosedLog, family: _Family, first: float, *, noiseless: bo
                 largest_truncation=largest,
                 chatter=chatter,
                 size=size,
+                derivatives=derivatives,
             )
         )
     return expected

@@ -23,7 +23,6 @@ def assemble(
     *,
     drives: tuple[Coordinate, ...] | None = None,
     where: str = "",
-    rough: bool = False,
 ) -> Motion:
     """Close the loops along a motion law.
 
@@ -32,7 +31,6 @@ def assemble(
         guess: Joint positions near those at the first time [m or rad], shape (nq,).
         drives: Prescribed coordinates in the order of the law; by default all driven coordinates.
         where: Name of the robot, for the error messages; by default the file of the model.
-        rough: Whether unactuated dofs are integrated for the size of their motion only.
 
     Raises:
         LoopClosureError: If the loops cannot be closed at the first time.
@@ -40,7 +38,7 @@ def assemble(
     """
     drives = mechanism.drives if drives is None else drives
     tracer = Tracer(mechanism=mechanism, law=law, drives=drives, where=where or str(mechanism.model.path))
-    return assembled(tracer, guess, t, rough=rough)
+    return assembled(tracer, guess, t)
 
 
 def assembled(

@@ -15,7 +15,7 @@ from loopcheck.analytic.kinematics.closures import RANK_TOLERANCE
 from loopcheck.analytic.kinematics.continuation import Tracer, conditioning, poses_along
 from loopcheck.analytic.kinematics.redundancy import drive_motions, undriven_dofs
 from loopcheck.analytic.kinematics.state import State
-from loopcheck.analytic.motion.assembly import assemble, assembled, want_mobile
+from loopcheck.analytic.motion.assembly import assembled, want_mobile
 from loopcheck.analytic.motion.height import raised
 from loopcheck.analytic.motion.limits import TOUCHED, joints_moved, left_limits, limits_in_words
 from loopcheck.analytic.motion.start import Start, regular_start
@@ -226,12 +226,11 @@ def halved(mechanism: Mechanism, motion: Motion, reason: str) -> Motion:
     return replace(made, notes=(*motion.notes, words))
 
 
-def _with_fraction(
-    mechanism: Mechanism, motion: Motion, fraction: float, t: Times, *, rough: bool = False
-) -> Motion:
+def _with_fraction(mechanism: Mechanism, motion: Motion, fraction: float, t: Times, *, rough: bool = False) -> Motion:
     """The motion with a fraction of the displacement of each drive [-], at times from the first one on [s]."""
     law = partial(_fraction_of, motion.law, motion.law(motion.t[:1]).q, fraction)
-    return assemble(mechanism, law, motion.q[0], t, rough=rough)
+    tracer = Tracer(mechanism=mechanism, law=law, drives=mechanism.drives, where=str(mechanism.model.path))
+    return assembled(tracer, motion.q[0], t, rough=rough)
 
 
 def _fraction_of(law: Law, start: Array, fraction: float, t: Times) -> Drive:

@@ -9,7 +9,7 @@ import numpy as np
 
 from loopcheck.analytic.dynamics.powers import scale_of
 from loopcheck.analytic.logs.closed_log import ClosedLog, closed_log
-from loopcheck.analytic.logs.evaluation import evaluate
+from loopcheck.analytic.logs.evaluation import Slopes, evaluate
 from loopcheck.analytic.logs.filters import Filter, step_filter
 from loopcheck.analytic.logs.residual import MARGIN, evenly, residual_efforts
 from loopcheck.robots.arrays import AnyArray, Array, Efforts, EffortSeries, JointPositions, Times
@@ -63,6 +63,8 @@ class Series:
     """Internal load of redundant actuators [N or N m], shape (n, na)."""
     left_out: Array
     """Largest effort equivalent to reported contacts, limits and dry friction, not checked, shape (na,)."""
+    derivatives: Slopes | None = None
+    """Derivatives that noise acts by; missing if the floors are not estimated."""
 
     def relative(self, effort: EffortSeries) -> Array:
         """Efforts over the scales of their actuators [-], shape (n, na); zero for actuators without load."""
@@ -99,6 +101,8 @@ class Settled:
     of the transient. It bounds the error: an agreement holds, a larger error shows nothing."""
     note: str = ""
     """Remark for the reader of the numbers."""
+    derivatives: Slopes | None = None
+    """Derivatives that noise acts by, for the floors of other runs along the motion."""
 
 
 def residual_series(mechanism: Mechanism, log: Log, guess: JointPositions) -> Series:
@@ -131,11 +135,13 @@ def step_residuals(mechanism: Mechanism, log: Log, guess: JointPositions) -> Eff
     return np.concatenate([evaluate(closed, kernels, part).residual for part in parts])
 
 
-def _series(closed: ClosedLog, most: int | None = None, start: float = -np.inf) -> Series:
-    """Residual efforts of the steps from a start time on, at most so many."""
+def _series(
+    closed: ClosedLog, most: int | None = None, start: float = -np.inf, derivatives: Slopes | None = None
+) -> Series:
+    """Residual efforts of the steps from a start time on, at most so many, with floors by known derivatives."""
     log = closed.log
     effort_time = log.effort_time if isinstance(log.effort_time, Held) else Held(log.dt)
-    judged = residual_efforts(closed, effort_time, start=start, noiseless=True, most=most)
+    judged = residual_efforts(closed, effort_time, start=start, noiseless=True, most=most, derivatives=derivatives)
     forces = np.nan_to_num(log.readings.get(UNMODELLED, np.zeros_like(log.effort)))
     return Series(
         t=judged.motion.t,
@@ -147,6 +153,7 @@ def _series(closed: ClosedLog, most: int | None = None, start: float = -np.inf) 
         chatter=judged.floor.largest_chatter,
         internal=judged.internal,
         left_out=np.abs(forces).max(axis=0),
+        derivatives=judged.derivatives,
     )
 
 
@@ -167,7 +174,14 @@ def _without_floors(closed: ClosedLog, kernels: Filter, most: int | None) -> Ser
     )
 
 
-def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None, start: float = -np.inf) -> Settled:
+def settled(
+    mechanism: Mechanism,
+    as_is: AsIs,
+    *,
+    most: int | None = None,
+    start: float = -np.inf,
+    derivatives: Slopes | None = None,
+) -> Settled:
     """Error of a run after its initial transient.
 
     The run starts again from the exact state in the middle of the motion. The transient lasts as long as both runs
@@ -176,6 +190,7 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None, start
     Args:
         most: Largest number of judged samples of each run, evenly spread; by default all samples.
         start: Samples before this time are not judged [s].
+        derivatives: Those of an earlier run along the motion; by default of this run, which takes most of the time.
     """
     try:
         closed = closed_log(mechanism, as_is.log, as_is.log.q[0])
@@ -183,7 +198,7 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None, start
         again = closed_log(mechanism, as_is.restarted, as_is.restarted.q[0], alike=closed)
         second = evaluate(again, kernels, evenly(kernels.bases(len(again.log.t)), most))
         has_floors = _has_few(second.t)
-        whole = _series(closed, most) if has_floors else _without_floors(closed, kernels, most)
+        whole = _series(closed, most, derivatives=derivatives) if has_floors else _without_floors(closed, kernels, most)
     except HarnessError as error:
         reasons = [not_followed(as_is), f"its log cannot be judged: {error}"]
         return _nothing(mechanism.na, "; ".join(reason for reason in reasons if reason))
@@ -198,7 +213,10 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None, start
     residual, before = whole.residual[judged], whole.residual[~judged]
     # the initial transient has other floors
     is_all = bool(judged.all())
-    later = whole if has_floors and is_all else _series(closed, most if is_all else FEWEST_SCALED, whole.t[judged][0])
+    later = whole
+    if not (has_floors and is_all):
+        known, few = derivatives or whole.derivatives, most if is_all else FEWEST_SCALED
+        later = _series(closed, few, whole.t[judged][0], known)
     start_peak = np.abs(before).max(axis=0, initial=0.0)
     lasting = [actuator.name for actuator, is_seen in zip(mechanism.actuators, lasts, strict=True) if is_seen]
     apart, early, late = _errors_of_windows(whole, beside, second.t, second.residual, later.floor_of_largest)
@@ -225,6 +243,7 @@ def settled(mechanism: Mechanism, as_is: AsIs, *, most: int | None = None, start
         reason="; ".join(reason for reason in (lost, "" if settles else _not_settled(as_is)) if reason),
         bounds=bounds,
         note="; ".join(part for part in notes if part),
+        derivatives=later.derivatives,
     )
 
 

@@ -26,7 +26,7 @@ class Cost(NamedTuple):
     """Reason for missing settings."""
 
 
-class _Here(NamedTuple):
+class Here(NamedTuple):
     """Executor of tasks in the calling process."""
 
     def outcomes(self, tasks: Sequence[Task], _: float) -> Iterator[tuple[int, Any]]:
@@ -41,7 +41,7 @@ def tuned_cost(case: Case, cpu_limit: float) -> Cost:
         case: A case that moves.
         cpu_limit: Largest CPU time of the runs, after which the reason has the best settings so far [s].
     """
-    pool = WorkerPool(executor=_Here(), progress=NoDisplay(), time_limit=float("inf"))
+    pool = WorkerPool(executor=Here(), progress=NoDisplay(), time_limit=float("inf"))
     with tempfile.TemporaryDirectory() as folder:
         tables, record, _ = Tune(case=case, accuracy=ACCURACY, cpu_limit=cpu_limit).compute(pool, Path(folder))
     rows = tables[TABLE]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from loopcheck.analytic.logs.evaluation import Slopes
 from loopcheck.engines.as_is import Record, as_is_of
 from loopcheck.engines.tuning import Given, Settings
 from loopcheck.robots.efforts import AsIs
@@ -56,6 +57,8 @@ class JudgedRun:
     """Whether servos of the file hold the drives, so that the bandwidth of the controller has no effect."""
     cpu: float = 0.0
     """CPU time of the run [s]."""
+    derivatives: Slopes | None = None
+    """Derivatives that noise acts by, for other runs along the motion."""
 
     def bound(self, *, start: bool) -> float:
         """Error with its noise floor: at most the accuracy if the efforts agree [-]; infinite without a verdict.
@@ -142,12 +145,13 @@ class _Simulation:
         result = partial(result, ended=True, too_weak=too_weak, by_servos=whole.holds_itself, cost=cost)
         if lost:  # no residual changes this
             return result(reason=lost)
-        left = settled(self.case.mechanism, as_is, most=most, start=start)
+        left = settled(self.case.mechanism, as_is, most=most, start=start, derivatives=purpose.derivatives)
         if left.reason and not left.bounds:
             return result(reason=left.reason, window=left.window)
         if not (purpose.required.divisor > 0).any():
             return result(reason=NOTHING_ACTS)
-        judged = result(window=left.window, gap=whole.drift.largest, **_figures(purpose.required, left))
+        figures = _figures(purpose.required, left)
+        judged = result(window=left.window, gap=whole.drift.largest, derivatives=left.derivatives, **figures)
         is_bound = judged.bound(start=False) <= self.accuracy
         return judged if is_bound or not left.bounds else result(reason=left.reason, window=np.inf)
 

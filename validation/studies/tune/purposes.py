@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.analytic.logs.evaluation import Slopes
 from loopcheck.analytic.motion.automatic import automatic_motion
 from loopcheck.analytic.motion.laws import AUTOMATIC
 from loopcheck.analytic.motion.prescribe import prescribe
@@ -42,6 +43,8 @@ class Purpose:
     """Bandwidth of the controller over its usual bandwidth [-]."""
     pose: Array | None = None
     """Initial joint positions of a run from rest, instead of the first state of the motion [m or rad]."""
+    derivatives: Slopes | None = None
+    """Derivatives that noise acts by, of an earlier run along it."""
 
 
 def names_of(purposes: Sequence[Purpose]) -> list[str]:

@@ -1,13 +1,14 @@
 """All runs of a tuning, in worker processes, and the rows of their results."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from loopcheck.analytic.logs.evaluation import Slopes
 from loopcheck.engines.tuning import Family, Given, Settings
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.robot import Case
@@ -53,7 +54,9 @@ class TuningRuns:
     _hardest: list[str] = field(default_factory=list)
     """Motions by the error of the last settings that were tried on all, the largest first."""
     _known: dict[tuple[str, str], JudgedRun] = field(default_factory=dict)
-    """TuningRuns of the search, by settings and motion."""
+    """Runs of the search, by settings and motion."""
+    _derivatives: dict[str, Slopes] = field(default_factory=dict)
+    """Derivatives that noise acts by, of the first judged run along each motion."""
 
     @property
     def is_over(self) -> bool:
@@ -71,7 +74,7 @@ class TuningRuns:
         results = self._results([([purpose], settings) for purpose in purposes], extent, phase)
         runs = [run for of_one in results for run in of_one]
         self._note(phase, runs)
-        self._known.update({(in_text(settings), one.purpose): one for one in runs})  # finer than those of a search
+        self._keep(runs)  # finer than those of a search
         return runs
 
     def scored(
@@ -93,9 +96,15 @@ class TuningRuns:
             if is_asked:
                 runs = next(results)
                 self._note("search", runs, candidate.family.method)
-                self._known.update({(in_text(one.settings), one.purpose): one for one in runs})
+                self._keep(runs)
             self._order(purposes, candidate)
         return [self._worst(purposes, candidate) for candidate in candidates]
+
+    def _keep(self, runs: Sequence[JudgedRun]) -> None:
+        for run in runs:
+            self._known[in_text(run.settings), run.purpose] = run
+            if run.derivatives:
+                self._derivatives.setdefault(run.purpose, run.derivatives)
 
     def _order(self, purposes: Sequence[Purpose], candidate: Candidate) -> None:
         """Note which motions are the hardest for a candidate that was tried on all."""
@@ -110,7 +119,7 @@ class TuningRuns:
         known = self._results_of(purposes, candidate)
         if any(one.bound(start=self.include_start) > limit or one.reason for one in known.values()):
             return []
-        left = [one for one in purposes if one.name not in known]
+        left = [replace(one, derivatives=self._derivatives.get(one.name)) for one in purposes if one.name not in known]
         return sorted(left, key=lambda one: self._hardest.index(one.name) if one.name in self._hardest else -1)
 
     def _worst(self, purposes: Sequence[Purpose], candidate: Candidate) -> Scored:
