@@ -84,15 +84,22 @@ class _Method:
     """Families that may be better than the first family."""
     leapt: list[float] = field(default_factory=list)
     """Omitted steps between the last tried step and the next step [s]."""
+    halves: bool = False
+    """Whether the remaining steps lie between one that fails and one that costs enough: the middle is next."""
     tried: list[Scored] = field(default_factory=list)
     """Results of its first family."""
     unjudged_from: float = 0.0
     """Coarsest of the finest steps without a verdict [s]."""
 
     @property
+    def step(self) -> float:
+        """The next step [s]."""
+        return self.steps[len(self.steps) // 2 if self.halves else 0]
+
+    @property
     def price(self) -> float:
         """Cost of the next step [1/s]; infinite after the last."""
-        return self.families[0].stages / self.steps[0] if self.steps else np.inf
+        return self.families[0].stages / self.step if self.steps else np.inf
 
     def others(self, scored: Scored, families: Sequence[Family]) -> list[Candidate]:
         """Candidates of some families at a tried step.
@@ -104,9 +111,14 @@ class _Method:
         step = scored.candidate.step
         return [Candidate(family=family, step=step) for family in families if step <= family.longest]
 
-    def go_back(self) -> None:
-        """Look at steps that were leapt over: an error falls faster than a leap goes by near the end of stability."""
-        self.steps, self.leapt = self.leapt, []
+    def go_back(self, scored: Scored) -> None:
+        """Look at coarser steps after good settings: at those that were leapt over, or at the coarser half of them.
+
+        An error falls faster than a leap goes by near the end of stability.
+        """
+        between = self.steps if self.halves else self.leapt
+        self.steps = [other for other in between if other > 1.001 * scored.candidate.step]
+        self.leapt, self.halves = [], True
 
     def go_back_from(self, most: float) -> None:
         """Look at steps that were leapt over, if finer steps cost more than settings that are known to be good.
@@ -115,7 +127,9 @@ class _Method:
             most: Cost of the cheapest good settings [1/s].
         """
         if self.leapt and most <= self.price < np.inf:
-            self.go_back()
+            self.steps, self.leapt, self.halves = self.leapt, [], True
+        if self.halves:
+            self.steps = [step for step in self.steps if self.families[0].stages / step < 0.999 * most]
 
     def go_on(self, scored: Scored, target: float, own: float) -> None:
         """Exclude steps that are too coarse after the result at one step; exclude all if the error has another cause.
@@ -125,6 +139,9 @@ class _Method:
             own: Step of the file; a run that diverges at this or a smaller step has another cause than its step [s].
         """
         step, error, order = scored.candidate.step, scored.error, 2 if self.families[0].stages > 1 else 1
+        if self.halves:
+            self.steps = [other for other in self.steps if other < 0.999 * step]
+            return
         near = NEAR if self.softer else 1.0
         coarsest = step * min(max((near * target / max(error, target)) ** (1 / order), 1 / LEAP), 1.0)
         if not np.isfinite(error):  # where it gets stable is anywhere, and what is not ends soon
@@ -190,7 +207,7 @@ def cheapest(families: Sequence[Family], reach: Reach, target: float, ask: Ask) 
     best = reach.most
     while (price := min(method.price for method in methods)) < best:
         turn = [method for method in methods if method.price <= min(TURN * price, 0.999 * best)]
-        leads = [Candidate(family=method.families[0], step=method.steps[0]) for method in turn]
+        leads = [Candidate(family=method.families[0], step=method.step) for method in turn]
         for method, scored in zip(turn, ask(leads, NEAR * target), strict=True):
             at_step = [scored]
             if target < scored.error <= NEAR * target:
@@ -204,7 +221,7 @@ def cheapest(families: Sequence[Family], reach: Reach, target: float, ask: Ask) 
                 at_step += ask(fewer, target)
             yield from at_step
             if good:
-                method.go_back()
+                method.go_back(scored)
             else:
                 method.go_on(scored, target, reach.own)
         for method in methods:
