@@ -40,9 +40,9 @@ AT_ONCE = 16
 """Number of models with histories in memory at the same time."""
 CAP = 60.0
 """Default limit of the CPU time of a task [s]: a loaded machine decides no row."""
-TUNING = 4.0
+TUNING = 6.0
 """Limit of the CPU time of a tuning, over that of other tasks [-]: it has many simulations."""
-RUNS = 0.8
+RUNS = 0.7
 """Limit of the CPU time of its runs, over that of the tuning [-]; motions, and the end of the last run, come on top."""
 
 

@@ -299,6 +299,7 @@ class Tune(Study):
     ) -> tuple[Bandwidths | None, list[JudgedRun]]:
         """Range of bandwidths within the accuracy on a motion, and the runs at its ends; None if no time is left."""
         usual, known = runs.given.bandwidth, dict[float, JudgedRun]()
+        purpose = runs.with_derivatives(purpose)
 
         def holds(widths: Sequence[float]) -> list[bool]:
             results = runs.on(CONTROLLER, [controlled(purpose, width, usual) for width in widths], settings)

@@ -100,6 +100,10 @@ class TuningRuns:
             self._order(purposes, candidate)
         return [self._worst(purposes, candidate) for candidate in candidates]
 
+    def with_derivatives(self, purpose: Purpose) -> Purpose:
+        """The motion with the derivatives of an earlier run along it, if there is one."""
+        return replace(purpose, derivatives=self._derivatives.get(purpose.name))
+
     def _keep(self, runs: Sequence[JudgedRun]) -> None:
         for run in runs:
             self._known[in_text(run.settings), run.purpose] = run
