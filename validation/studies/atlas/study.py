@@ -112,13 +112,12 @@ class Atlas(Study):
         """Tables of the models that move, several models each, and the record of all."""
         tables: list[Mapping[str, pd.DataFrame]] = []
         record: dict[str, Any] = {}
-        for some in (pages[k : k + AT_ONCE] for k in range(0, len(pages), AT_ONCE)):
-            motions = _motions(some, pool)
-            moving = [page for page in some if page.case is not None]
-            if moving:
-                computed = self._run(moving, motions, pool, folder)
-                tables.append({name: computed.tables[name] for name in ("summary", "audit")})
-                record = _merged(record, computed.record)
+        motions = _motions(pages, pool)
+        moving = [page for page in pages if page.case is not None]
+        for some in (moving[k : k + AT_ONCE] for k in range(0, len(moving), AT_ONCE)):
+            computed = self._run(some, motions, pool, folder)
+            tables.append({name: computed.tables[name] for name in ("summary", "audit")})
+            record = _merged(record, computed.record)
         if self.tunes:  # last, as it takes the most time and decides no verdict
             _tune(pages, pool.with_cpu_limit(TUNING * self.cap), RUNS * TUNING * self.cap)
         return tables, record
@@ -126,7 +125,8 @@ class Atlas(Study):
     def _run(self, pages: Sequence[Page], motions: Mapping[Key, Motion], pool: WorkerPool, folder: Path) -> Computed:
         """Check some models."""
         cases = [page.case for page in pages if page.case is not None]
-        run = Check(cases=cases, sources=self.sources, motions=motions, writes_logs=False, draws=False)
+        own = {case.key: motions[case.key] for case in cases}
+        run = Check(cases=cases, sources=self.sources, motions=own, writes_logs=False, draws=False)
         computed = run.compute(pool, folder)
         for page in pages:
             page.judge(computed.tables["summary"], computed.record)
@@ -177,13 +177,13 @@ def _motions(pages: Sequence[Page], pool: WorkerPool) -> dict[Key, Motion]:
 
 
 def _tune(pages: Sequence[Page], pool: WorkerPool, cpu_limit: float) -> None:
-    """Store the cost of tuned settings in the pages of models that agree, small models first.
+    """Store the cost of tuned settings in the pages of models that agree, large models first: they take longest.
 
     Args:
         cpu_limit: Limit of the CPU time of the runs of each model [s].
     """
     agreeing = [(page, page.case) for page in pages if page.case is not None and page.verdict == "agree"]
-    agreeing.sort(key=lambda one: len(one[1].mechanism.bodies))
+    agreeing.sort(key=lambda one: -len(one[1].mechanism.bodies))
     tasks = [Task(tuned_cost, (case, cpu_limit), lambda reason: Cost(reason=reason)) for _, case in agreeing]
     for (page, _), cost in zip(agreeing, pool.results(tasks, "tuned settings"), strict=True):
         page.cost = cost

@@ -123,7 +123,7 @@ class TuningRuns:
         known = self._results_of(purposes, candidate)
         if any(one.bound(start=self.include_start) > limit or one.reason for one in known.values()):
             return []
-        left = [replace(one, derivatives=self._derivatives.get(one.name)) for one in purposes if one.name not in known]
+        left = [self.with_derivatives(one) for one in purposes if one.name not in known]
         return sorted(left, key=lambda one: self._hardest.index(one.name) if one.name in self._hardest else -1)
 
     def _worst(self, purposes: Sequence[Purpose], candidate: Candidate) -> Scored:
