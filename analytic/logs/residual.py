@@ -118,7 +118,7 @@ class Residual:
     start_peak: Array
     """Largest residual before the judged window [N or N m], shape (na,); 0 if all samples are judged."""
     derivatives: Slopes
-    """Derivatives that noise acts by."""
+    """Derivatives of the residual by the columns of the log."""
 
     @property
     def residual(self) -> Array:
@@ -168,7 +168,7 @@ class _Expected:
     size: Array
     """Of the required efforts."""
     derivatives: Slopes
-    """Derivatives that noise acts by."""
+    """Derivatives of the residual by the columns of the log."""
 
     @property
     def cost(self) -> float:
@@ -203,7 +203,7 @@ def residual_efforts(
             motion,
             and the floor is that of its last digits.
         most: Largest number of judged samples, evenly spread; by default all.
-        derivatives: Derivatives that noise acts by, of a log of about the same motion; by default of some samples.
+        derivatives: Derivatives of the residual by the columns, of a log of about the same motion; by default its own.
 
     Raises:
         ShapeError: If the log is too short.

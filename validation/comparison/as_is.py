@@ -64,7 +64,7 @@ class Series:
     left_out: Array
     """Largest effort equivalent to reported contacts, limits and dry friction, not checked, shape (na,)."""
     derivatives: Slopes | None = None
-    """Derivatives that noise acts by; missing if the floors are not estimated."""
+    """Derivatives of the residual by the columns of the log; missing if the floors are not estimated."""
 
     def relative(self, effort: EffortSeries) -> Array:
         """Efforts over the scales of their actuators [-], shape (n, na); zero for actuators without load."""
@@ -102,7 +102,7 @@ class Settled:
     note: str = ""
     """Remark for the reader of the numbers."""
     derivatives: Slopes | None = None
-    """Derivatives that noise acts by, for the floors of other runs along the motion."""
+    """Derivatives of the residual by the columns of the log, for the floors of other runs along the motion."""
 
 
 def residual_series(mechanism: Mechanism, log: Log, guess: JointPositions) -> Series:

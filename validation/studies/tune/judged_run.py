@@ -58,7 +58,7 @@ class JudgedRun:
     cpu: float = 0.0
     """CPU time of the run [s]."""
     derivatives: Slopes | None = None
-    """Derivatives that noise acts by, for other runs along the motion."""
+    """Derivatives of the residual by the columns of the log, for other runs along the motion; missing if given."""
 
     def bound(self, *, start: bool) -> float:
         """Error with its noise floor: at most the accuracy if the efforts agree [-]; infinite without a verdict.
@@ -150,8 +150,9 @@ class _Simulation:
             return result(reason=left.reason, window=left.window)
         if not (purpose.required.divisor > 0).any():
             return result(reason=NOTHING_ACTS)
+        computed = None if purpose.derivatives else left.derivatives
         figures = _figures(purpose.required, left)
-        judged = result(window=left.window, gap=whole.drift.largest, derivatives=left.derivatives, **figures)
+        judged = result(window=left.window, gap=whole.drift.largest, derivatives=computed, **figures)
         is_bound = judged.bound(start=False) <= self.accuracy
         return judged if is_bound or not left.bounds else result(reason=left.reason, window=np.inf)
 

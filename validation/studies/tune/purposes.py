@@ -44,7 +44,7 @@ class Purpose:
     pose: Array | None = None
     """Initial joint positions of a run from rest, instead of the first state of the motion [m or rad]."""
     derivatives: Slopes | None = None
-    """Derivatives that noise acts by, of an earlier run along it."""
+    """Derivatives of the residual by the columns of the log, of an earlier run along it."""
 
 
 def names_of(purposes: Sequence[Purpose]) -> list[str]:

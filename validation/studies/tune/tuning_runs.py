@@ -56,7 +56,7 @@ class TuningRuns:
     _known: dict[tuple[str, str], JudgedRun] = field(default_factory=dict)
     """Runs of the search, by settings and motion."""
     _derivatives: dict[str, Slopes] = field(default_factory=dict)
-    """Derivatives that noise acts by, of the first judged run along each motion."""
+    """Derivatives of the residual by the columns of the log, of the first judged run along each motion."""
 
     @property
     def is_over(self) -> bool:
