@@ -7,9 +7,9 @@ where the equations are stiff, and every sample is projected back on the closure
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from loopcheck.analytic.kinematics.tree import position_rate, retract
 from loopcheck.robots.arrays import AccelerationSeries, Array, PositionSeries, Times, VelocitySeries, svd
 from loopcheck.robots.errors import MechanismError, SingularityError
 from loopcheck.robots.motion import Motion
+
+if TYPE_CHECKING:
+    from scipy.integrate import OdeSolution
 
 ACCURACY, ROUGH = 1e-9, 1e-4
 """Relative error of the integration in a step, and of a rough one with a quarter of the evaluations [-]."""
@@ -53,13 +56,16 @@ class MovingState:
     """Joint positions [m or rad], shape (1, nq)."""
     qd: Array
     """Joint velocities [m/s or rad/s], shape (1, nv)."""
+    onward: "OdeSolution | None" = None
+    """Positions and velocities as functions of time from here on, as far as they have been integrated."""
 
 
 def integrate_unactuated(tracer: Tracer, known: list[MovingState], t: Times, *, rough: bool = False) -> Motion:
-    """The motion at increasing times, each integrated from the latest computed state.
+    """The motion at increasing times, each integrated from the latest known state.
 
-    There is no integration before the first state: backwards in time, damped motions grow without bound. There the
-    motion is one of constant acceleration that leads to the first state.
+    The motion keeps the integration: at other times it is evaluated, and integrated only beyond its end. There is no
+    integration before the first state: backwards in time, damped motions grow without bound. There the motion is one
+    of constant acceleration that leads to the first state.
 
     Args:
         tracer: Mechanism and law of the driven coordinates.
@@ -71,10 +77,13 @@ def integrate_unactuated(tracer: Tracer, known: list[MovingState], t: Times, *, 
     """
     latest = np.searchsorted([state.t for state in known], t, side="right") - 1
     states = [_before(tracer, known[0], float(time)) for time in t[latest < 0]]
+    known = list(known)
     for k in np.unique(latest[latest >= 0]):
-        states += _march(tracer, known[k], t[latest == k], rough=rough)
+        times = t[latest == k]
+        known[k] = _integrated(tracer, known[k], float(times[-1]), rough=rough)
+        states += [_at(tracer, known[k], float(time)) for time in times]
     q, qd = np.concatenate([state.q for state in states]), np.concatenate([state.qd for state in states])
-    again = partial(integrate_unactuated, tracer, states, rough=rough)
+    again = partial(integrate_unactuated, tracer, known, rough=rough)
     qdd = accelerations(tracer, t, q, qd)
     return Motion(t=t, q=q, qd=qd, qdd=qdd, law=law_of_drives(tracer, again), assemble=again)
 
@@ -207,27 +216,37 @@ class _Integrand:
             )
 
 
-def _march(tracer: Tracer, start: MovingState, times: Array, *, rough: bool) -> list[MovingState]:
-    """States at increasing times from that of a state on."""
-    from scipy.integrate import solve_ivp
+def _integrated(tracer: Tracer, start: MovingState, until: float, *, rough: bool) -> MovingState:
+    """A state with its motion up to a time [s] at least."""
+    from scipy.integrate import OdeSolution, solve_ivp
 
-    if times[-1] == start.t:
-        return [start] * len(times)
-    nq, span = tracer.mechanism.nq, (start.t, float(times[-1]))
-    y = np.concatenate([start.q[0], start.qd[0]])
-    constraints = _held(tracer, closure_jacobian_at(tracer.mechanism, start.q))
+    known = start.onward
+    begin = start if known is None else _at(tracer, start, float(known.t_max))
+    if until <= begin.t:
+        return start
+    span = (begin.t, until)
+    constraints = _held(tracer, closure_jacobian_at(tracer.mechanism, begin.q))
     values = np.asarray(np.linalg.svd(row_factors(constraints) * constraints, compute_uv=False), dtype=np.float64)
-    rank = _rank(tracer, times[:1], values)
+    rank = _rank(tracer, np.array(span[:1]), values)
     integrand = _Integrand(tracer=tracer, rank=rank, span=span, began=time.process_time())
     accuracy = ROUGH if rough else ACCURACY
     how: dict[str, Any] = {"method": "LSODA", "jac": integrand.jacobian, "rtol": accuracy, "atol": accuracy}
-    solution = solve_ivp(integrand, span, y, t_eval=times, **how)
-    if not solution.success:
-        raise _stuck(tracer, span[0] if not solution.t.size else float(solution.t[-1]), solution.message)
-    return [
-        _on_closures(tracer, float(t), y[None, :nq], y[None, nq:])
-        for t, y in zip(solution.t, solution.y.T, strict=True)
-    ]
+    found = solve_ivp(integrand, span, np.concatenate([begin.q[0], begin.qd[0]]), dense_output=True, **how)
+    if not found.success:
+        raise _stuck(tracer, float(found.t[-1]), found.message)
+    onward = cast("OdeSolution", found.sol)
+    if known is not None:
+        steps = np.concatenate([known.ts, onward.ts[1:]])
+        onward = OdeSolution(steps, known.interpolants + onward.interpolants, alt_segment=True)
+    return replace(start, onward=onward)
+
+
+def _at(tracer: Tracer, start: MovingState, t: float) -> MovingState:
+    """A state on the computed motion from another."""
+    if start.onward is None or t == start.t:
+        return start
+    y, nq = start.onward(t)[None], tracer.mechanism.nq
+    return _on_closures(tracer, t, y[:, :nq], y[:, nq:])
 
 
 def _on_closures(tracer: Tracer, t: float, q: Array, qd: Array) -> MovingState:

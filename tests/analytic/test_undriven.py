@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from scipy.interpolate import CubicHermiteSpline
 
 from loopcheck.analytic.dynamics.lagrange import Lagrange, lagrange_model
 from loopcheck.analytic.dynamics.noc import Noc
@@ -15,6 +16,7 @@ from loopcheck.analytic.kinematics.tree import retract
 from loopcheck.analytic.motion import unactuated
 from loopcheck.analytic.motion.automatic import swing
 from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import MechanismError, SingularityError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
@@ -123,13 +125,39 @@ def test_logged_accelerations_of_what_nothing_drives_do_not_matter(spinning: tup
         np.testing.assert_allclose(found, wanted, atol=1e-11 * np.abs(wanted).max())
 
 
-def test_the_motion_is_the_same_from_any_known_state(spinning: tuple[Case, Motion]) -> None:
-    _, motion = spinning
+def test_a_motion_at_other_times_is_evaluated_and_integrated_only_beyond_its_end(
+    spinning: tuple[Case, Motion], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case, motion = spinning
+    longer = prescribe(case).assemble(np.append(motion.t, motion.t[-1] + 0.1))
+    evaluations: list[float] = []
+    evaluate = unactuated._Integrand.__call__
+
+    def counted(integrand: unactuated._Integrand, t: float, y: Array) -> Array:
+        evaluations.append(t)
+        return evaluate(integrand, t, y)
+
+    monkeypatch.setattr(unactuated._Integrand, "__call__", counted)
     some = motion.t[3:9]
-    again = motion.assemble(some)
-    np.testing.assert_array_equal(again.q, motion.q[3:9])
     between = motion.assemble(some[:-1] + motion.dt / 2)
-    np.testing.assert_allclose(between.assemble(some[1:]).q, motion.q[4:9], atol=1e-9)
+    for again in (motion.assemble(some), between.assemble(some)):
+        np.testing.assert_array_equal(again.q, motion.q[3:9])
+    assert not evaluations
+    beyond = motion.assemble(longer.t)
+    assert min(evaluations) == motion.t[-1]
+    np.testing.assert_allclose(beyond.q, longer.q, atol=1e-8)
+    evaluations.clear()
+    np.testing.assert_array_equal(beyond.assemble(longer.t).q, beyond.q)
+    assert not evaluations
+
+
+def test_a_pendulum_moves_between_samples_as_a_cubic_through_their_positions_and_velocities(
+    spinning: tuple[Case, Motion],
+) -> None:
+    _, motion = spinning
+    between = motion.assemble(motion.t[:-1] + motion.dt / 2)
+    cubic = CubicHermiteSpline(motion.t, motion.q[:, -1], motion.qd[:, -1])
+    np.testing.assert_allclose(between.q[:, -1], cubic(between.t), atol=1e-8)
 
 
 @pytest.fixture(scope="module")
