@@ -1,11 +1,17 @@
 """Errors that loopcheck raises on purpose. A message states the requirement, the value found, and its place."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 INTERNAL = "internal error"
 """Beginning of the reason of an unexpected exception."""
+
+
+def listed(parts: Sequence[str], most: int, mark: str = ", ") -> str:
+    """The first of some names or sentences, and the number of the others."""
+    more = [f"and {len(parts) - most} more"] if len(parts) > most else []
+    return mark.join([*parts[:most], *more])
 
 
 class HarnessError(Exception):

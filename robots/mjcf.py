@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError
+from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError, listed
 from loopcheck.robots.formats import format_of, want_model_suffix
 from loopcheck.robots.mechanism import (
     DOFS,
@@ -501,8 +501,7 @@ def _refuse_unsupported(m: Any) -> None:
     """Raise for whatever changes the dynamics and is not in `Mechanism`, all of it at once."""
     what = list(dict.fromkeys(_unsupported(m)))
     if what:
-        more = f"; and {len(what) - NAMED} more" if len(what) > NAMED else ""
-        raise MechanismError(f"not supported: {'; '.join(what[:NAMED])}{more}")
+        raise MechanismError(f"not supported: {listed(what, NAMED, '; ')}")
 
 
 def _unsupported(m: Any) -> Iterator[str]:

@@ -110,7 +110,7 @@ def test_many_floating_bodies_are_one_note(tmp_path: Path) -> None:
     rod = '<body name="rod"><joint name="swing"/><geom size=".1" pos=".3 0 0"/></body>'
     text = FOUR_BAR.replace("</worldbody>", f"{bodies}{rod}</worldbody>")
     notes = {f.element: f.message for f in gate(str(_written(tmp_path, text))).findings if f.code == "LC303"}
-    assert notes.pop("joint 'f0'") == "no drive: 5 bodies float: 'f0', 'f1', 'f2' and 2 more"
+    assert notes.pop("joint 'f0'") == "no drive: 5 bodies float: 'f0', 'f1', 'f2', and 2 more"
     assert notes == {"joint 'swing'": "no drive: 'swing' moves freely"}
     one = FOUR_BAR.replace("</worldbody>", f"{bodies.split('</body>')[0]}</body></worldbody>")
     assert "no drive: 'f0' floats (6 dof)" in [f.message for f in gate(str(_written(tmp_path, one))).findings]
@@ -274,7 +274,7 @@ def test_open_start_poses_are_listed_up_to_three(tmp_path: Path) -> None:
     keys = "".join(f'<key name="k{k}" qpos="0 0 .{k + 1}"/>' for k in range(4))
     path = _written(tmp_path, FOUR_BAR.replace("</mujoco>", f"<keyframe>{keys}</keyframe></mujoco>"))
     (message,) = (f.message for f in gate(str(path)).findings if f.code == "LC201")
-    assert message.endswith("k0, k1, k2 and 1 more")
+    assert message.endswith("k0, k1, k2, and 1 more")
 
 
 def test_comments_switch_findings_off(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from loopcheck.analytic.logs.filters import Filter, step_filter
 from loopcheck.analytic.logs.residual import MARGIN, evenly, residual_efforts
 from loopcheck.robots.arrays import AnyArray, Array, Efforts, EffortSeries, JointPositions, Times
 from loopcheck.robots.efforts import AsIs
-from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.errors import HarnessError, listed
 from loopcheck.robots.log import UNMODELLED, Held, Log
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.validation.comparison.limits import (
@@ -390,7 +390,7 @@ def follows(as_is: AsIs) -> bool:
 
 def _at_limits(as_is: AsIs) -> str:
     most = sorted(as_is.at_limits.items(), key=lambda item: -item[1])
-    named = ", ".join(f"{name} {count}" for name, count in most[:NAMED]) + (", ..." if len(most) > NAMED else "")
+    named = listed([f"{name} {count}" for name, count in most], NAMED)
     return f"{sum(as_is.at_limits.values())} controls or forces at a limit of their range ({named})"
 
 

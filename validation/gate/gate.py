@@ -12,7 +12,7 @@ import numpy as np
 
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.catalogue import CATALOGUE, ROBOT_FILE, names, want_targets
-from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError
+from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError, listed
 from loopcheck.robots.mjcf import Description, describe
 from loopcheck.robots.model_file import xml_files
 from loopcheck.validation.gate.closed_poses import closed_near
@@ -88,9 +88,7 @@ def _gate(target: str) -> GateResult:
 def _findings(description: Description) -> Iterator[Finding]:
     mechanism = description.mechanism
     if description.unsupported:
-        listed = "; ".join(description.unsupported[:5])
-        more = f"; and {len(description.unsupported) - 5} more" if len(description.unsupported) > 5 else ""
-        yield Finding(code="LC305", message=f"not checked: {listed}{more}")
+        yield Finding(code="LC305", message=f"not checked: {listed(description.unsupported, 5, '; ')}")
     if not mechanism.nv:
         return
     poses = Poses(mechanism=mechanism)

@@ -10,6 +10,7 @@ from loopcheck.analytic.kinematics.closures import closure_names
 from loopcheck.analytic.kinematics.mobility import missing_loops, unactuated
 from loopcheck.analytic.motion.limits import TOUCHED, excess
 from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import listed
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.size import unit_rates
 from loopcheck.validation.gate.closed_poses import (
@@ -27,6 +28,8 @@ from loopcheck.validation.gate.findings import Finding, number_of
 
 DEAD = 1e-6
 """Motion of an actuator along every motion of the loops, relative to that of its joint alone, that is none [-]."""
+NAMED = 3
+"""Names in a message."""
 
 
 @dataclass(frozen=True, kw_only=True)  # without slots: derived quantities are kept in its dictionary
@@ -120,7 +123,7 @@ def _start_findings(poses: Poses) -> Iterator[Finding]:
                 code="LC201",
                 element=f"equality '{closure.name}'",
                 message=f"the loop of '{closure.name}' is open by {gaps[:, k].max():.2g} of the size of the robot in "
-                f"{_listed(opened)}",
+                f"{listed(opened, NAMED)}",
             )
     beyond = excess(mechanism, np.array(list(poses.starts.values())))
     for j, joint in enumerate(mechanism.joints):
@@ -130,7 +133,7 @@ def _start_findings(poses: Poses) -> Iterator[Finding]:
                 code="LC202",
                 element=f"joint '{joint.name}'",
                 message=f"joint '{joint.name}' is {beyond[:, j].max():.3g} {joint.unit} outside its range in "
-                f"{_listed(outside)}",
+                f"{listed(outside, NAMED)}",
             )
     yield from _singular_starts(poses)
 
@@ -155,7 +158,7 @@ def _singular_starts(poses: Poses) -> Iterator[Finding]:
         yield Finding(
             code="LC204",
             element=f"actuator '{actuator}'",
-            message=f"actuator '{actuator}' moves nothing in {_listed(where)}, but does in other poses",
+            message=f"actuator '{actuator}' moves nothing in {listed(where, NAMED)}, but does in other poses",
         )
 
 
@@ -196,14 +199,8 @@ def _without_drive(phrases: Sequence[str]) -> Iterator[Finding]:
     named = [(phrase[: phrase.index("' ") + 1], phrase) for phrase in phrases]
     floating = [name for name, phrase in named if phrase.startswith(f"{name} floats")]
     if len(floating) > 1:
-        message = f"no drive: {len(floating)} bodies float: {_listed(floating)}"
+        message = f"no drive: {len(floating)} bodies float: {listed(floating, NAMED)}"
         yield Finding(code="LC303", element=f"joint {floating[0]}", message=message)
     for name, phrase in named:
         if len(floating) == 1 or name not in floating:
             yield Finding(code="LC303", element=f"joint {name}", message=f"no drive: {phrase}")
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Names, at most three."""
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more

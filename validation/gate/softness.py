@@ -9,6 +9,7 @@ from loopcheck.analytic.kinematics.closures import closure_names
 from loopcheck.analytic.kinematics.inertia import inertia_matrix
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.robots.arrays import Array, PositionSeries
+from loopcheck.robots.errors import listed
 from loopcheck.robots.mechanism import Mechanism, WeldClosure
 from loopcheck.robots.mjcf import Description
 from loopcheck.robots.size import size
@@ -46,7 +47,7 @@ def softness_findings(description: Description, q: PositionSeries) -> Iterator[F
                 element=f"equality '{closure.name}'",
                 message=f"the soft {kind} '{closure.name}' opens by {openings[0]:.2g} to {openings[1]:.2g} m (at most "
                 f"{openings[1] / size(mechanism):.2g} of the size of the robot) under the full effort of "
-                f"{', '.join(pushing[:3])}{' and others' if len(pushing) > 3 else ''} in {len(q)} closed poses",
+                f"{listed(pushing, 3)} in {len(q)} closed poses",
             )
 
 
