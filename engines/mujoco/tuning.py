@@ -38,6 +38,10 @@ __all__ = ["SETTINGS", "families", "files", "given", "plan", "prepared", "run", 
 SOLVED: Mapping[str, str] = {"solver": "Newton", "iterations": "100", "tolerance": "1e-08"}
 """MuJoCo's defaults, for files with a solver that may stop early."""
 FEW_ITERATIONS = 20
+NAMES = {"noslip_iterations": "without noslip"}
+"""Names of settings in that of a method, where their value does not name them."""
+WITHOUT_NOSLIP: Mapping[str, str] = {"noslip_iterations": "0"}
+"""Without the second solution of friction, which leaves the forces of the loops as they are and so moves them apart."""
 STEPS = {"as it is": Value(), **STEPPED}
 SETTINGS = {
     "step": finer_step(f"option timestep / {FINER}", STEPS, tuple(STEPS)),
@@ -55,8 +59,8 @@ SETTINGS = {
             "CG": Value(fixed={"solver": "CG"}),
             "Newton": Value(fixed=SOLVED),
         },
-        finer=Value(fixed={"tolerance": "0", "iterations": "200"}),
-        written="option tolerance 0, iterations 200",
+        finer=Value(fixed={"tolerance": "0", "iterations": "200", **WITHOUT_NOSLIP}),
+        written="option tolerance 0, iterations 200, noslip_iterations 0",
         batches=("1 iteration", "CG, 4 iterations"),
     ),
     LEFT_OUT: Setting(
@@ -96,6 +100,7 @@ def given(mechanism: Mechanism) -> Given:
             "solver": _solver(model),
             "iterations": str(model.opt.iterations),
             "tolerance": f"{model.opt.tolerance:.6g}",
+            "noslip_iterations": str(model.opt.noslip_iterations),
             **loops,
         },
     )
@@ -108,7 +113,7 @@ def families(mechanism: Mechanism) -> list[Family]:
     as_they_are = softest / 2 if np.isfinite(softest) else softest  # below two steps MuJoCo takes two
     of_all = []
     for fixed in _methods(model):
-        method = " ".join(fixed.values()) or own
+        method = " ".join(NAMES.get(name, value) for name, value in fixed.items()) or own
         evaluations = stages(configured(copy.copy(model), fixed))
         kept = [
             Family(method=method, stages=evaluations, fixed={**fixed, **loops}, longest=as_they_are)
@@ -151,8 +156,8 @@ def configured(model: Any, settings: Settings) -> Any:
             case "solref" | "solimp":
                 numbers = [float(number) for number in value.split()]
                 getattr(model, f"eq_{name}")[closing, : len(numbers)] = numbers
-            case "iterations":
-                model.opt.iterations = int(value)
+            case "iterations" | "noslip_iterations":
+                setattr(model.opt, name, int(value))
             case "disable":
                 for flag in value.split():
                     model.opt.disableflags |= getattr(mujoco.mjtDisableBit, f"mjDSBL_{flag}")
@@ -198,9 +203,10 @@ def _methods(model: Any) -> Iterator[dict[str, str]]:
     ends_early = _solver(model) != "Newton" or model.opt.iterations < FEW_ITERATIONS or model.opt.tolerance > 1e-8
     for integrator in dict.fromkeys(integrators):
         first = {} if integrator == own else {"integrator": integrator}
-        yield first
-        if ends_early:
-            yield {**first, **SOLVED}
+        for post in (WITHOUT_NOSLIP, {}) if model.opt.noslip_iterations else ({},):
+            yield {**first, **post}
+            if ends_early:
+                yield {**first, **SOLVED, **post}
 
 
 def _has_other_rate_forces(model: Any) -> bool:

@@ -101,7 +101,7 @@ def measures(
         **{
             key: partial(_last_number, key) for key in ("pinocchio-lcaba-second-call", "pinocchio-first-dof-derivative")
         },
-        "mujoco-limit-of-the-beginning": partial(_last_number, "mujoco-limit-of-the-beginning"),
+        **{key: partial(_last_number, key) for key in ("mujoco-limit-of-the-beginning", "mujoco-noslip-parts-loops")},
         "mjx-velocity-term": partial(_velocity_term, prr, prr_motion),
         "mjx-implicit-force-limit": partial(_last_number, "mjx-implicit-force-limit"),
         "mjx-hard-loops-in-single-precision": partial(_hard_in_single_precision, error),

@@ -238,6 +238,9 @@ def test_a_servo_needs_a_short_step_unless_its_gain_is_implicit(
         ('size=".02"', 'size=".02" density="2e9"', "LC208", True),
         ('pos=".6 0 0"', 'pos="60 0 0"', "LC208", True),
         ('size=".02"', 'size=".02" density="2e6"', "LC208", False),
+        ("<option", '<default><joint frictionloss="1"/></default><option noslip_iterations="1"', "LC210", True),
+        ("<option", '<option noslip_iterations="1"', "LC210", False),
+        ("<option", '<default><joint frictionloss="1"/></default><option', "LC210", False),
     ],
 )
 def test_numbers_that_are_suspicious(old: str, new: str, code: str, is_found: bool, tmp_path: Path) -> None:

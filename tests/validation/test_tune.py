@@ -289,6 +289,20 @@ def test_euler_and_implicitfast_are_one_where_only_joints_are_damped(tmp_path: P
     assert methods == {"damped": {"Euler", "RK4"}, "servo": {"Euler", "RK4", "implicitfast", *DISCRETE}}
 
 
+def test_noslip_is_left_out_first_and_kept_on_demand(tmp_path: Path) -> None:
+    """It moves loops apart that have dry friction; `mujoco-noslip-parts-loops` measures it."""
+    model, tuning = tmp_path / "noslip.xml", tuning_of("mujoco")
+    text = FOUR_BAR.read_text(encoding="utf-8").replace("<option", '<option noslip_iterations="5"')
+    model.write_text(text, encoding="utf-8")
+    mechanism = case_of(model).mechanism
+    first, *others = tuning.families(mechanism)
+    (written,) = tuning.files(mechanism, first.fixed).values()
+    model.write_bytes(written)
+    assert mujoco.MjModel.from_xml_path(str(model)).opt.noslip_iterations == 0
+    kept = {one.method for one in others if one.keeps({"noslip_iterations"}, tuning.given(mechanism).settings)}
+    assert kept == {"Euler", "RK4"}
+
+
 def test_a_budget_leaves_out_what_is_too_fine() -> None:
     reach = Reach(1.0, finest={"first": 1e-3, "second": 2e-3})
     scored = list(cheapest(FAMILIES, reach, 1e-6, tries(smooth, [])))

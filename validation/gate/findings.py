@@ -58,6 +58,10 @@ RULES: Mapping[str, Rule] = {
     ),
     "LC208": Rule(title="units suspected", remedy="Use m, kg, s and N; state the unit of angles in <compiler angle>."),
     "LC209": Rule(title="loop missing", remedy="Add an equality (connect or weld) that closes the loop."),
+    "LC210": Rule(
+        title="friction solved apart from loops",
+        remedy="Remove noslip_iterations; a larger impratio reduces the slip of contacts.",
+    ),
     "LC301": Rule(
         title="redundant closure rows",
         remedy="None for planar loops. Else remove a duplicate closure, or replace a weld by a connect.",

@@ -44,6 +44,7 @@ def parameter_findings(description: Description, q: JointPositions) -> Iterator[
     yield from _rotors(mechanism)
     yield from _loop_steps(description)
     yield from _servo_steps(description, q)
+    yield from _friction_apart(description)
     yield from _units(description)
 
 
@@ -137,6 +138,20 @@ def _servo_steps(description: Description, q: JointPositions) -> Iterator[Findin
                 message=f"the time step of {h:g} s times the {what} of the servo '{actuator.name}' is "
                 f"{h * max(frequency, decay):.3g}, must be at most {STABLE:g}",
             )
+
+
+def _friction_apart(description: Description) -> Iterator[Finding]:
+    """Dry friction that MuJoCo solves again after the loops."""
+    m, mechanism = description.compiled, description.mechanism
+    loss = np.flatnonzero(m.dof_frictionloss)
+    if m.opt.noslip_iterations and len(loss) and mechanism.closures:
+        joint = m.joint(m.dof_jntid[loss[0]]).name
+        yield Finding(
+            code="LC210",
+            element="option",
+            message=f"{m.opt.noslip_iterations} noslip_iterations solve the dry friction of joint '{joint}' again, but "
+            "not the loops, which are accelerated apart at any time step",
+        )
 
 
 def _inverse_inertia(M: Array, Phi: Array, S: Array) -> Array:
