@@ -13,6 +13,8 @@ from loopcheck.robots.model_file import ModelFile
 EQUALITIES = frozenset({"connect", "weld", "joint", "tendon", "flex", "flexvert", "flexstrain", "distance"})
 START_TAG = re.compile(rb"<(?:[^<>\"']|\"[^\"]*\"|'[^']*')*>")
 """A start tag; attribute values may contain `>`."""
+JOINED = re.compile(rb"<!--.*?-->|(=\s*(?:\"[^\"]*\"|'[^']*'))(?=[A-Za-z_])", re.DOTALL)
+"""An attribute with the next one right behind it: invalid XML, but accepted by MuJoCo. Or a comment."""
 COMMENT = re.compile(rb"(?<=<!--)(.*?)(?=-->)|<!\[CDATA\[.*?\]\]>", re.DOTALL)
 """Content of a comment, or a CDATA section (comment marks inside it are plain text)."""
 LATE_DECLARATION = re.compile(rb"\A\s+<\?xml.*?\?>", re.DOTALL)
@@ -94,7 +96,7 @@ def patched(model: ModelFile, patch: Patch, equalities: int) -> dict[Path, bytes
         for file, element, attributes in _options(elements, patch.option):
             child = "" if element.tag == "option" else "option"
             changes.setdefault(file, []).append(_Change(element=element, attributes=attributes, child=child))
-    return {file: _rewritten(file.read_bytes(), of_file) for file, of_file in changes.items()}
+    return {file: _rewritten(_text_of(file), of_file) for file, of_file in changes.items()}
 
 
 def _joints(
@@ -167,10 +169,15 @@ def _read(file: Path) -> list[_Element]:
     parser.StartElementHandler = start
     parser.EndElementHandler = lambda _: parents.pop()
     try:
-        parser.Parse(_as_xml(file.read_bytes()), True)
+        parser.Parse(_as_xml(_text_of(file)), True)
     except (OSError, ExpatError) as error:
         raise MechanismError(f"{file}: must be a readable XML file: {error}") from error
     return elements
+
+
+def _text_of(file: Path) -> bytes:
+    """A file with blanks between all attributes."""
+    return JOINED.sub(lambda match: match[0] + b" " * bool(match[1]), file.read_bytes())
 
 
 def _as_xml(text: bytes) -> bytes:

@@ -90,6 +90,15 @@ def test_a_declaration_may_stand_behind_blanks_as_mujoco_reads_it(tmp_path: Path
     assert path.read_text(encoding="utf-8").startswith(text[: text.index("?>")])
 
 
+def test_attributes_may_stand_without_blanks_as_mujoco_reads_them(tmp_path: Path) -> None:
+    joined = PLAIN.replace("'0.002'\n     gravity", "'0.002'gravity").replace("a > b", "x='1'y")
+    path = written(tmp_path / "m.xml", joined)
+    before = compiled(path)
+    apply(path, Patch(option={"timestep": "0.004"}, equalities={}))
+    assert (before.opt.timestep, compiled(path).opt.timestep) == (0.002, 0.004)
+    assert path.read_text(encoding="utf-8") == joined.replace("'0.002'", "'0.004' ")
+
+
 def test_inertias_are_said_anew_or_put_where_geoms_said_them(tmp_path: Path) -> None:
     told = (
         """<inertial pos="1 2 3" mass="9" euler='10 20 30' diaginertia="1 2 2.5"/><geom size=".1"/></body><!-- a > b"""

@@ -13,6 +13,7 @@ from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.robot import load, representative_case
+from loopcheck.validation.comparison.targets import case_of
 from loopcheck.validation.execution.workers import ALONE
 from loopcheck.validation.studies.atlas.manifest import AtlasModel, Entry, Repository, entries
 from loopcheck.validation.studies.atlas.model_pages import Page, let_one_stand_for_copies
@@ -197,6 +198,16 @@ def _read(tmp_path: Path, text: str) -> ReadModel:
     path = tmp_path / "repository/model.xml"
     path.write_text(text, encoding="utf-8")
     return read_model(AtlasModel(id="model", path="model.xml"), path)
+
+
+def test_a_file_that_cannot_have_other_settings_is_a_reason_before_any_run(tmp_path: Path) -> None:
+    """Both equalities of a replicated body come from a single element."""
+    part = '<replicate count="2" offset="1 0 0"><body name="a"><joint name="j"/><geom size=".1"/></body></replicate>'
+    text = (load("four_bar").folder / "four_bar.xml").read_text(encoding="utf-8")
+    text = text.replace("</worldbody>", f"{part}</worldbody>")
+    path = tmp_path / "four_bar.xml"
+    path.write_text(text.replace("</equality>", '<joint joint1="j0" name="e"/></equality>'), encoding="utf-8")
+    assert "must be separate XML elements" in tuned_cost(case_of(path), cpu_limit=1e-3).reason
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.robot import Case
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.progress import NoDisplay
@@ -43,7 +44,10 @@ def tuned_cost(case: Case, cpu_limit: float) -> Cost:
     """
     pool = WorkerPool(executor=Here(), progress=NoDisplay(), time_limit=float("inf"))
     with tempfile.TemporaryDirectory() as folder:
-        tables, record, _ = Tune(case=case, accuracy=ACCURACY, cpu_limit=cpu_limit).compute(pool, Path(folder))
+        try:
+            tables, record, _ = Tune(case=case, accuracy=ACCURACY, cpu_limit=cpu_limit).compute(pool, Path(folder))
+        except HarnessError as error:
+            return Cost(reason=str(error))
     rows = tables[TABLE]
     if record["verdict"] != "agree":
         return Cost(reason=str(record["answer"]))

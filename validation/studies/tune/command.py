@@ -94,9 +94,9 @@ def command(
 ) -> int:
     """Find the cheapest settings with which a simulation reaches an accuracy, and prove them.
 
-    Searches the time step, integrator, solver, and solref and solimp of the loops. Writes tuned.xml (only these
-    attributes differ), the difference, tune.csv, tune.html and certificate.json, which --verify checks again.
-    --explain splits the error of the unmodified simulation into parts, each with the setting that removes it;
+    Searches the time step, integrator, solver, noslip_iterations, and solref and solimp of the loops. Writes tuned.xml
+    (only these attributes differ), the difference, tune.csv, tune.html and certificate.json, which --verify checks
+    again. --explain splits the error of the unmodified simulation into parts, each with the setting that removes it;
     without --accuracy, no settings are searched.
 
     The certificate contains the lowest and highest bandwidth of the controller at which the settings hold. If the CPU

@@ -163,6 +163,7 @@ class Tune(Study):
         for name in self.kept:
             if name not in given.settings:
                 raise NotFoundError(f"setting of {self.engine}/as_is", name, given.settings)
+        tuning.files(self.case.mechanism, given.settings)  # refuses a file that cannot have other settings
         shown, notes = given_purposes(self.case, self.engine, pool)
         opening = open_start(self.case.mechanism, self.case.guess)
         runs = TuningRuns(
