@@ -202,11 +202,11 @@ def _read(tmp_path: Path, text: str) -> ReadModel:
 
 def test_a_file_that_cannot_have_other_settings_is_a_reason_before_any_run(tmp_path: Path) -> None:
     """Both equalities of a replicated body come from a single element."""
-    part = '<replicate count="2" offset="1 0 0"><body name="a"><joint name="j"/><geom size=".1"/></body></replicate>'
+    part = '<body name="a"><joint name="j"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>'
     text = (load("four_bar").folder / "four_bar.xml").read_text(encoding="utf-8")
-    text = text.replace("</worldbody>", f"{part}</worldbody>")
+    text = text.replace("</worldbody>", f'<replicate count="2" offset="1 0 0">{part}</replicate></worldbody>')
     path = tmp_path / "four_bar.xml"
-    path.write_text(text.replace("</equality>", '<joint joint1="j0" name="e"/></equality>'), encoding="utf-8")
+    path.write_text(text.replace("</equality>", '<joint joint1="j" name="e"/></equality>'), encoding="utf-8")
     assert "must be separate XML elements" in tuned_cost(case_of(path), cpu_limit=1e-3).reason
 
 
