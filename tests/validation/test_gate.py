@@ -247,6 +247,14 @@ def test_numbers_that_are_suspicious(old: str, new: str, code: str, is_found: bo
     assert (code in _codes(_written(tmp_path, FOUR_BAR.replace(old, new)))) == is_found
 
 
+def test_a_finding_on_an_option_is_at_the_line_of_the_option(tmp_path: Path) -> None:
+    path = _written(tmp_path, FOUR_BAR.replace("<option", '<default><joint frictionloss="1"/></default>\n<option'))
+    text = path.read_text(encoding="utf-8").replace("<option", '<option noslip_iterations="1"')
+    path.write_text(text, encoding="utf-8")
+    (finding,) = (one for one in gate(str(path)).findings if one.code == "LC210")
+    assert text.splitlines()[finding.line - 1].lstrip().startswith("<option noslip")
+
+
 @pytest.mark.parametrize(
     ("compiler", "limit", "is_found"), [("", "3", True), ('<compiler angle="radian"/>', ".0523599", False)]
 )

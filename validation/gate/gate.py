@@ -114,18 +114,19 @@ def _placed(finding: Finding, description: Description, texts: Mapping[str, Sequ
     kind, _, quoted = finding.element.partition(" ")
     name = quoted.strip("'")
     line = description.lines.get((kind, name), 0)
-    parts = texts.items() if name else ()
+    parts = texts.items() if kind else ()
     for part, lines in parts if line else ():
-        if line <= len(lines) and f'"{name}"' in lines[line - 1]:
+        if name and line <= len(lines) and f'"{name}"' in lines[line - 1]:
             return replace(finding, file=part, line=line)
     if line:  # without a name of its own
         return replace(finding, file=str(path), line=line)
     tag = TAGS.get(kind, r"\w+")
+    pattern = rf"""<{tag}\s[^>]*\bname\s*=\s*["']{re.escape(name)}["']""" if name else rf"<{kind}\b"
     matches = [
         (part, number)
         for part, lines in parts
         for number, text in enumerate(lines, start=1)
-        if re.search(rf"""<{tag}\s[^>]*\bname\s*=\s*["']{re.escape(name)}["']""", text)
+        if re.search(pattern, text)
     ]
     file, line = matches[-1] if matches else (str(path), 1)  # equalities and actuators follow the bodies
     return replace(finding, file=file, line=line)
