@@ -503,6 +503,31 @@ def test_results_of_a_proof_replace_those_of_the_search(monkeypatch: pytest.Monk
     assert runs.scored([own], [candidate])[0].error == 1.1e-2
 
 
+def test_half_of_the_time_is_kept_for_the_proof_of_good_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is good, and a coarser step would be: it is sought in the first half of the CPU time only."""
+    case = case_of(FOUR_BAR)
+    own = purpose_of(case, "mujoco", OWN)
+    assert isinstance(own, Purpose)
+    pool = WorkerPool(executor=Here(), progress=NoDisplay(), time_limit=np.inf)
+    given = tuning_of("mujoco").given(case.mechanism)
+
+    def cheapest_cost(used: float) -> tuple[bool, float]:
+        runs = TuningRuns(case=case, engine="mujoco", given=given, pool=pool, include_start=False, cpu_limit=100.0)
+
+        def scored(_: TuningRuns, __: Sequence[Purpose], candidates: Sequence[Candidate], *___: float) -> list[Scored]:
+            runs.cpu = used
+            return [Scored(candidate=one, error=one.step / 10, cost=one.price) for one in candidates]
+
+        monkeypatch.setattr(TuningRuns, "scored", scored)
+        best = choice(runs.search([own], 1e-3), 1e-3)
+        assert best is not None
+        return runs.ended_early, best.cost
+
+    (late, coarse), (early, fine) = cheapest_cost(40.0), cheapest_cost(60.0)
+    assert (late, early) == (False, True)
+    assert coarse < 0.5 * fine
+
+
 def test_runs_of_a_search_along_a_motion_share_the_derivatives_of_their_floors(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

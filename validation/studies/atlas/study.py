@@ -40,10 +40,10 @@ AT_ONCE = 16
 """Number of models with histories in memory at the same time."""
 CAP = 60.0
 """Default limit of the CPU time of a task [s]: a loaded machine decides no row."""
-TUNING = 6.0
+TUNING = 9.0
 """Limit of the CPU time of a tuning, over that of other tasks [-]: it has many simulations."""
-RUNS = 0.7
-"""Limit of the CPU time of its runs, over that of the tuning [-]; motions, and the end of the last run, come on top."""
+RUNS = 0.45
+"""Limit of the CPU time of its runs, over that of the tuning [-]; motions, and a proof that has begun, come on top."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,13 +177,15 @@ def _motions(pages: Sequence[Page], pool: WorkerPool) -> dict[Key, Motion]:
 
 
 def _tune(pages: Sequence[Page], pool: WorkerPool, cpu_limit: float) -> None:
-    """Store the cost of tuned settings in the pages of models that agree, large models first: they take longest.
+    """Store the cost of tuned settings in the pages of models that agree.
+
+    Small models are first, so that most are done when a run is stopped.
 
     Args:
         cpu_limit: Limit of the CPU time of the runs of each model [s].
     """
     agreeing = [(page, page.case) for page in pages if page.case is not None and page.verdict == "agree"]
-    agreeing.sort(key=lambda one: -len(one[1].mechanism.bodies))
+    agreeing.sort(key=lambda one: len(one[1].mechanism.bodies))
     tasks = [Task(tuned_cost, (case, cpu_limit), lambda reason: Cost(reason=reason)) for _, case in agreeing]
     for (page, _), cost in zip(agreeing, pool.results(tasks, "tuned settings"), strict=True):
         page.cost = cost

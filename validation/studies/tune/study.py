@@ -357,6 +357,8 @@ class Tune(Study):
         if base.bound(start=self.include_start) <= self.accuracy:
             share = best.cost / base.cost
             already = f"; the unmodified file does too on its own motion, at {1 / share:.3g} times the cost"
+        if runs.ended_early:
+            already += f"; cheaper settings were left out, for a proof within {runs.cpu_limit:g} s of CPU time"
         path = main.with_name(FILE)
         path.write_text(certificate.model_dump_json(indent=2, by_alias=True) + "\n", encoding="utf-8")
         return {

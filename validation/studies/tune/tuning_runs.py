@@ -17,10 +17,12 @@ from loopcheck.validation.execution.workers import WorkerPool
 from loopcheck.validation.studies.tune.engine import AskedTuning
 from loopcheck.validation.studies.tune.judged_run import Extent, JudgedRun, judge_settings
 from loopcheck.validation.studies.tune.purposes import Purpose
-from loopcheck.validation.studies.tune.search import Candidate, Reach, Scored, cheapest
+from loopcheck.validation.studies.tune.search import Candidate, Reach, Scored, cheapest, choice
 
 STEP = "timestep"
 """Name of the step among the settings of every engine."""
+SOUGHT = 0.5
+"""Part of the CPU time in which cheaper settings than good ones are sought [-]; the rest is for their proof."""
 SEARCHED = 150
 """Judged samples of a run during the search [-]."""
 FINER = 4.0
@@ -51,6 +53,8 @@ class TuningRuns:
     """Largest CPU time of all runs, after which no search or proof begins [s]."""
     cpu: float = 0.0
     """CPU time of the runs so far, stored results included [s]."""
+    ended_early: bool = False
+    """Whether the last search ended with good settings while cheaper ones were still to be tried."""
     _hardest: list[str] = field(default_factory=list)
     """Motions by the error of the last settings that were tried on all, the largest first."""
     _known: dict[tuple[str, str], JudgedRun] = field(default_factory=dict)
@@ -170,7 +174,8 @@ class TuningRuns:
         most = min((one.cost for one in tried if one.error <= target), default=np.inf)
         for scored in cheapest(self.families, reach._replace(most=most), target, partial(self.scored, purposes)):
             tried.append(scored)
-            if self.is_over:
+            self.ended_early = bool(choice(tried, target)) and self.cpu >= SOUGHT * self.cpu_limit
+            if self.is_over or self.ended_early:
                 break
         return tried
 
