@@ -38,8 +38,8 @@ __all__ = ["SETTINGS", "families", "files", "given", "plan", "prepared", "run", 
 SOLVED: Mapping[str, str] = {"solver": "Newton", "iterations": "100", "tolerance": "1e-08"}
 """MuJoCo's defaults, for files with a solver that may stop early."""
 FEW_ITERATIONS = 20
-NAMES = {"noslip_iterations": "without noslip"}
-"""Names of settings in that of a method, where their value does not name them."""
+NAMES = {"noslip_iterations": "without noslip", "iterations": "", "tolerance": ""}
+"""Names of settings in that of a method, where their value does not name them; those of the solver go with it."""
 WITHOUT_NOSLIP: Mapping[str, str] = {"noslip_iterations": "0"}
 """Without the second solution of friction, which leaves the forces of the loops as they are and so moves them apart."""
 STEPS = {"as it is": Value(), **STEPPED}
@@ -113,7 +113,8 @@ def families(mechanism: Mechanism) -> list[Family]:
     as_they_are = softest / 2 if np.isfinite(softest) else softest  # below two steps MuJoCo takes two
     of_all = []
     for fixed in _methods(model):
-        method = " ".join(NAMES.get(name, value) for name, value in fixed.items()) or own
+        others = (NAMES.get(name, value) for name, value in fixed.items() if name != "integrator")
+        method = " ".join([fixed.get("integrator", own), *filter(None, others)])
         evaluations = stages(configured(copy.copy(model), fixed))
         kept = [
             Family(method=method, stages=evaluations, fixed={**fixed, **loops}, longest=as_they_are)

@@ -301,6 +301,7 @@ def test_noslip_is_left_out_first_and_kept_on_demand(tmp_path: Path) -> None:
     assert mujoco.MjModel.from_xml_path(str(model)).opt.noslip_iterations == 0
     kept = {one.method for one in others if one.keeps({"noslip_iterations"}, tuning.given(mechanism).settings)}
     assert kept == {"Euler", "RK4"}
+    assert {one.method for one in [first, *others]} - kept == {"Euler without noslip", "RK4 without noslip"}
 
 
 def test_a_budget_leaves_out_what_is_too_fine() -> None:

@@ -59,6 +59,8 @@ class TuningRuns:
     """Motions by the error of the last settings that were tried on all, the largest first."""
     _known: dict[tuple[str, str], JudgedRun] = field(default_factory=dict)
     """Runs of the search, by settings and motion."""
+    _methods: dict[str, str] = field(default_factory=dict)
+    """Methods of the tried settings."""
     _derivatives: dict[str, Slopes] = field(default_factory=dict)
     """Derivatives of the residual by the columns of the log, of the first judged run along each motion."""
 
@@ -99,7 +101,8 @@ class TuningRuns:
         for candidate, is_asked in zip(candidates, left, strict=True):
             if is_asked:
                 runs = next(results)
-                self._note("search", runs, candidate.family.method)
+                self._methods[in_text(candidate.family.settings(candidate.step))] = candidate.family.method
+                self._note("search", runs)
                 self._keep(runs)
             self._order(purposes, candidate)
         return [self._worst(purposes, candidate) for candidate in candidates]
@@ -233,13 +236,13 @@ class TuningRuns:
         self.cpu += sum(run.cpu for runs in results for run in runs)
         return results
 
-    def _note(self, phase: str, runs: Sequence[JudgedRun], method: str = "") -> None:
+    def _note(self, phase: str, runs: Sequence[JudgedRun]) -> None:
         own = self.given.settings
         for run in runs:
             self.rows.append(
                 {
                     "phase": phase,
-                    "method": method or run.settings.get("integrator", own.get("integrator", "")),
+                    "method": self._methods.get(in_text(run.settings), own.get("integrator", "")),
                     "step": float(run.settings.get("timestep", self.given.step)),
                     "settings": in_text(run.settings),
                     "chosen": False,
