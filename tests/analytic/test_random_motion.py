@@ -12,7 +12,7 @@ from loopcheck.analytic.motion.automatic import remaining_conditioning
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.analytic.motion.random_motion import random_motion
 from loopcheck.robots.motion import Motion
-from loopcheck.robots.robot import Case, load
+from loopcheck.robots.robot import Case, load, representative_case
 from loopcheck.validation.comparison.targets import case_of
 
 
@@ -27,6 +27,16 @@ def test_a_random_motion_goes_no_farther_and_no_faster(seed: int, prr: Case, prr
     assert (np.abs(drives.q - drives.q[0]).max(axis=0) <= slack * np.abs(given.q - given.q[0]).max(axis=0)).all()
     assert (np.abs(drives.qdd).max(axis=0) <= slack * np.abs(given.qdd).max(axis=0)).all()
     assert np.abs(drives.qdd).max() > 0.1 * np.abs(given.qdd).max()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_random_motion_goes_a_good_part_of_the_way(seed: int) -> None:
+    """In a small stroke, dry friction decides whether a drive follows."""
+    case = representative_case(load("3rrr"))
+    motion = prescribe(case)
+    made = random_motion(case.mechanism, motion, seed=seed)
+    strokes = [np.ptp(one.law(motion.t).q, axis=0) for one in (made, motion)]
+    assert (strokes[0] > 0.2 * strokes[1]).all()
 
 
 def test_the_law_and_its_rates_belong_together(prr: Case, prr_motion: Motion) -> None:
