@@ -24,11 +24,12 @@ HALVINGS = 6
 def random_motion(mechanism: Mechanism, motion: Motion, *, seed: int = 0) -> Motion:
     """A random motion from the first pose of another, on its grid.
 
-    No drive goes farther from its first position than in the other motion, or accelerates more. All harmonics have about
-    the same share of the acceleration: with larger shares of the high ones, a drive goes a tenth of its way, and in so
-    small a stroke, dry friction decides whether an engine follows. If the loops do not let it, or it comes nearer to a
-    singularity than a motion made by loopcheck or the other motion, or leaves a joint limit that the other motion keeps,
-    all displacements are halved, and halved again. If even the smallest leaves a limit, the limits are ignored.
+    No drive goes farther from its first position than in the other motion, or accelerates more. All harmonics have
+    about the same share of the acceleration: with larger shares of the high ones a drive goes a tenth of its way, and
+    in so small a stroke dry friction decides whether an engine follows. If the loops do not let it, or it comes
+    nearer to a singularity than a motion made by loopcheck or the other motion, or leaves a joint limit that the
+    other motion keeps, all displacements are halved, and halved again. If even the smallest leaves a limit, the
+    limits are ignored.
 
     Args:
         motion: The other motion.
