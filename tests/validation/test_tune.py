@@ -23,7 +23,7 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.mujoco import as_is
 from loopcheck.engines.tuning import STEPS, Family
 from loopcheck.robots.errors import OutputError
-from loopcheck.validation.comparison.as_is import Settled, residual_series
+from loopcheck.validation.comparison.as_is import Settled, residual_series, settled
 from loopcheck.validation.comparison.targets import case_of
 from loopcheck.validation.execution.progress import NoDisplay
 from loopcheck.validation.execution.workers import ALONE, WorkerPool, Workers, worker_pool
@@ -527,6 +527,20 @@ def test_half_of_the_time_is_kept_for_the_proof_of_good_settings(monkeypatch: py
     (late, coarse), (early, fine) = cheapest_cost(40.0), cheapest_cost(60.0)
     assert (late, early) == (False, True)
     assert coarse < 0.5 * fine
+
+
+def test_a_run_that_does_not_settle_passes_its_derivatives_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They took three quarters of the time of such runs with a ToddlerBot, of 33 dofs."""
+    case = case_of(FOUR_BAR)
+    own = purpose_of(case, "mujoco", OWN)
+    assert isinstance(own, Purpose)
+    monkeypatch.setattr(
+        "loopcheck.validation.studies.tune.judged_run.settled",
+        lambda *arguments, **more: replace(settled(*arguments, **more), reason="not settled", bounds=False),
+    )
+    given = tuning_of("mujoco").given(case.mechanism)
+    (run,) = judged_run.judge_settings(case, "mujoco", given, [own], {}, judged_run.Extent(50))
+    assert (run.reason, run.derivatives is None) == ("not settled", False)
 
 
 def test_runs_of_a_search_along_a_motion_share_the_derivatives_of_their_floors(

@@ -146,13 +146,12 @@ class _Simulation:
         if lost:  # no residual changes this
             return result(reason=lost)
         left = settled(self.case.mechanism, as_is, most=most, start=start, derivatives=purpose.derivatives)
+        result = partial(result, derivatives=None if purpose.derivatives else left.derivatives)
         if left.reason and not left.bounds:
             return result(reason=left.reason, window=left.window)
         if not (purpose.required.divisor > 0).any():
             return result(reason=NOTHING_ACTS)
-        computed = None if purpose.derivatives else left.derivatives
-        figures = _figures(purpose.required, left)
-        judged = result(window=left.window, gap=whole.drift.largest, derivatives=computed, **figures)
+        judged = result(window=left.window, gap=whole.drift.largest, **_figures(purpose.required, left))
         is_bound = judged.bound(start=False) <= self.accuracy
         return judged if is_bound or not left.bounds else result(reason=left.reason, window=np.inf)
 

@@ -62,7 +62,7 @@ class TuningRuns:
     _methods: dict[str, str] = field(default_factory=dict)
     """Methods of the tried settings."""
     _derivatives: dict[str, Slopes] = field(default_factory=dict)
-    """Derivatives of the residual by the columns of the log, of the first judged run along each motion."""
+    """Derivatives of the residual by the columns of the log, of the first run along each motion that follows it."""
 
     @property
     def is_over(self) -> bool:
