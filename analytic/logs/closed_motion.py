@@ -65,16 +65,44 @@ def closed_states(mechanism: Mechanism, drives: tuple[Coordinate, ...], drive: D
     Raises:
         LoopClosureError: If the loops of a sample cannot be closed; `time` is its number.
     """
-    W = mechanism.rates_of(drives)
     state = State(mechanism=mechanism, q=_closed_poses(mechanism, drives, drive.q, near.q), qd=near.qd)
-    constraints = _held(state.Phi, W)
-    rates = DependentRates(constraints)
-    closed = np.zeros((len(state.q), constraints.shape[1] - len(W)))
-    qd = _nearest(constraints, rates, np.concatenate([closed, drive.qd], axis=1), near.qd)
-    state = state.with_velocities(qd)
-    bias = (state.Phi_dot @ qd[..., None])[..., 0]
-    qdd = _nearest(constraints, rates, np.concatenate([-bias, drive.qdd], axis=1), near.qdd)
-    return States(q=state.q, qd=qd, qdd=qdd, kinematics=state)
+    nearest = NearestRates(state, drives)
+    state = state.with_velocities(nearest(near.qd, of_drives=drive.qd))
+    qdd = nearest(near.qdd, closing_bias(state), of_drives=drive.qdd)
+    return States(q=state.q, qd=state.qd, qdd=qdd, kinematics=state)
+
+
+def closing_bias(state: State) -> Array:
+    """Acceleration of the closures without joint accelerations, Φ̇ q̇ [m/s² or rad/s²], shape (n, nc)."""
+    return np.asarray((state.Phi_dot @ state.qd[..., None])[..., 0])
+
+
+class NearestRates:
+    """The joint velocities or accelerations nearest to given ones that keep loops closed and drives moving."""
+
+    def __init__(self, state: State, drives: tuple[Coordinate, ...]) -> None:
+        """Solve the closures and drives of some poses once.
+
+        Args:
+            state: The closed poses.
+        """
+        self._W = state.mechanism.rates_of(drives)
+        self._constraints = _held(state.Phi, self._W)
+        self._dependent = DependentRates(self._constraints)
+
+    def __call__(self, near: Array, bias: Array | float = 0.0, of_drives: Array | None = None) -> Array:
+        """The nearest rates, shape (n, nv).
+
+        Args:
+            near: The given rates [m/s or rad/s, or per s²], shape (n, nv).
+            bias: For accelerations, `closing_bias` [m/s² or rad/s²], shape (n, nc).
+            of_drives: Wanted rates of the drives, shape (n, drives); by default those of the given rates.
+        """
+        wanted = near @ self._W.T if of_drives is None else of_drives
+        off = (self._constraints @ near[..., None])[..., 0]
+        off[:, : off.shape[1] - len(self._W)] += bias
+        off[:, off.shape[1] - len(self._W) :] -= wanted
+        return near + self._dependent(off[..., None])[..., 0]
 
 
 def widest_gap(mechanism: Mechanism, q: PositionSeries) -> tuple[float, int, str]:
@@ -119,9 +147,3 @@ def _closed_poses(mechanism: Mechanism, drives: tuple[Coordinate, ...], targets:
 def _held(Phi: Array, W: Array) -> Array:
     """Constraint rows: Φ above, rates of the drives below, (n, nc + drives, nv)."""
     return np.concatenate([Phi, np.broadcast_to(W, (len(Phi), *W.shape))], axis=1)
-
-
-def _nearest(constraints: Array, dependent: DependentRates, targets: Array, rates: Array) -> Array:
-    """The rates (n, nv) nearest to given rates that satisfy the closures and the drives."""
-    off = (constraints @ rates[..., None])[..., 0] - targets
-    return rates + dependent(off[..., None])[..., 0]

@@ -13,7 +13,7 @@ from loopcheck.analytic.dynamics.noc import needed_efforts
 from loopcheck.analytic.kinematics.redundancy import moving_part
 from loopcheck.analytic.kinematics.tree import retract
 from loopcheck.analytic.logs.closed_log import ClosedLog, as_motion
-from loopcheck.analytic.logs.closed_motion import States, closed_states, drive_of
+from loopcheck.analytic.logs.closed_motion import NearestRates, States, closed_states, closing_bias, drive_of
 from loopcheck.analytic.logs.filters import Filter
 from loopcheck.robots.arrays import Array, Efforts, EffortSeries
 from loopcheck.robots.errors import LoopClosureError, MechanismError, SingularityError
@@ -133,26 +133,51 @@ def _by_equations(closed: ClosedLog, states: States) -> Array:
 
 
 def _by_differences(closed: ClosedLog, states: States) -> Array:
-    """`Slopes.motion` by central differences."""
-    mechanism, m, directions = closed.mechanism, len(states.q), closed.directions
-    nudges = [(order, sign * NUDGE * direction) for direction in directions for order in range(3) for sign in (1, -1)]
-    near = [_nudged(closed, states, order, step) for order, step in nudges]
-    every = States(
-        q=np.concatenate([s.q for s in near]),
-        qd=np.concatenate([s.qd for s in near]),
-        qdd=np.concatenate([s.qdd for s in near]),
-    )
+    """`Slopes.motion` by differences."""
+    mechanism = closed.mechanism
     at_once = max(1, LARGEST // (len(mechanism.bodies) * mechanism.nv))
+    by_position = _by_position(closed, states, at_once)
+    parts = np.array_split(np.arange(len(states.q)), -(-len(states.q) // at_once))
+    by_rates = np.concatenate([_by_rates(closed, states.rows(part)) for part in parts])
+    return np.concatenate([by_position[:, :, None], by_rates], axis=2)
+
+
+def _by_position(closed: ClosedLog, states: States, at_once: int) -> Array:
+    """Derivatives of the required efforts by positions, by central differences, shape (m, na, columns)."""
+    mechanism, (m, nv), directions = closed.mechanism, states.qd.shape, closed.directions
+    steps = [np.broadcast_to(sign * NUDGE * direction, (m, nv)) for direction in directions for sign in (1, -1)]
+    every = States(
+        q=np.concatenate([retract(mechanism, states.q, step) for step in steps]),
+        qd=np.tile(states.qd, (len(steps), 1)),
+        qdd=np.tile(states.qdd, (len(steps), 1)),
+    )
     parts = np.array_split(np.arange(len(every.q)), -(-len(every.q) // at_once))
     needed = np.concatenate([_needed_when_closed(closed, every.rows(part)) for part in parts])
-    by_nudge = needed.reshape(len(directions), 3, 2, m, mechanism.na)
-    return np.asarray(((by_nudge[:, :, 0] - by_nudge[:, :, 1]) / (2 * NUDGE)).transpose(2, 3, 1, 0))
+    by_nudge = needed.reshape(len(directions), 2, m, mechanism.na)
+    return np.asarray(((by_nudge[:, 0] - by_nudge[:, 1]) / (2 * NUDGE)).transpose(1, 2, 0))
 
 
 def _needed_when_closed(closed: ClosedLog, near: States) -> EffortSeries:
     """Required efforts in the closed states nearest to given states."""
     drive = drive_of(closed.mechanism, closed.drives, near)
     return efforts_of_states(closed.mechanism, closed_states(closed.mechanism, closed.drives, drive, near))
+
+
+def _by_rates(closed: ClosedLog, states: States) -> Array:
+    """Derivatives of the required efforts by velocities and accelerations, shape (m, na, 2, columns).
+
+    The poses stay, so that their closures are solved once. Efforts are linear in the accelerations.
+    """
+    state, qdd = states.kinematics_of(closed.mechanism), states.qdd
+    nearest, usual = NearestRates(state, closed.drives), needed_efforts(state, qdd).effort
+    derivatives = []
+    for direction in closed.directions:
+        step = nearest(np.broadcast_to(direction, qdd.shape))
+        moved = [state.with_velocities(state.qd + sign * NUDGE * step) for sign in (1, -1)]
+        faster, slower = (needed_efforts(one, nearest(qdd, closing_bias(one))).effort for one in moved)
+        by_acceleration = needed_efforts(state, qdd + step).effort - usual
+        derivatives.append(np.stack([(faster - slower) / (2 * NUDGE), by_acceleration], axis=2))
+    return np.stack(derivatives, axis=3)
 
 
 def noise_rms(closed: ClosedLog, derivatives: Slopes, kernels: Array, *, uses_velocities: bool) -> Efforts:
@@ -193,13 +218,3 @@ def moving_projector(closed: ClosedLog, states: States) -> Array:
     t = np.arange(float(len(states.q)))
     Pi = moving_part(mechanism, as_motion(mechanism, t, states))
     return np.eye(mechanism.na)[None] if Pi is None else Pi
-
-
-def _nudged(closed: ClosedLog, states: States, order: int, step: Array) -> States:
-    """States with positions, velocities or accelerations moved by a step (nv,)."""
-    if order == 0:
-        steps = np.broadcast_to(step, states.qd.shape)
-        return States(q=retract(closed.mechanism, states.q, steps), qd=states.qd, qdd=states.qdd)
-    if order == 1:
-        return States(q=states.q, qd=states.qd + step, qdd=states.qdd)
-    return States(q=states.q, qd=states.qd, qdd=states.qdd + step)
