@@ -17,7 +17,7 @@ from loopcheck.robots.arrays import AnyArray, Array, VelocitySeries
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.size import unit_rates
 
-BY_POSITION: tuple[str, ...] = ("poses", "gap", "K", "Phi")
+BY_POSITION: tuple[str, ...] = ("poses", "gap", "K", "Phi", "_solvers")
 """Quantities that do not depend on velocities."""
 
 

@@ -1,6 +1,6 @@
 """The equations along a log: the efforts that its filtered motion needs, and how they hang on the log's columns."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -134,16 +134,18 @@ def _by_equations(closed: ClosedLog, states: States) -> Array:
 
 def _by_differences(closed: ClosedLog, states: States) -> Array:
     """`Slopes.motion` by differences."""
-    mechanism = closed.mechanism
-    at_once = max(1, LARGEST // (len(mechanism.bodies) * mechanism.nv))
-    by_position = _by_position(closed, states, at_once)
+    return np.concatenate([_by_position(closed, states), _in_parts(_by_rates, closed, states)], axis=2)
+
+
+def _in_parts(function: Callable[[ClosedLog, States], Array], closed: ClosedLog, states: States) -> Array:
+    """The values of a function at states, computed for as many states at once as fit the cache of a core."""
+    at_once = max(1, LARGEST // (len(closed.mechanism.bodies) * closed.mechanism.nv))
     parts = np.array_split(np.arange(len(states.q)), -(-len(states.q) // at_once))
-    by_rates = np.concatenate([_by_rates(closed, states.rows(part)) for part in parts])
-    return np.concatenate([by_position[:, :, None], by_rates], axis=2)
+    return np.concatenate([function(closed, states.rows(part)) for part in parts])
 
 
-def _by_position(closed: ClosedLog, states: States, at_once: int) -> Array:
-    """Derivatives of the required efforts by positions, by central differences, shape (m, na, columns)."""
+def _by_position(closed: ClosedLog, states: States) -> Array:
+    """Derivatives of the required efforts by positions, by central differences, shape (m, na, 1, columns)."""
     mechanism, (m, nv), directions = closed.mechanism, states.qd.shape, closed.directions
     steps = [np.broadcast_to(sign * NUDGE * direction, (m, nv)) for direction in directions for sign in (1, -1)]
     every = States(
@@ -151,10 +153,8 @@ def _by_position(closed: ClosedLog, states: States, at_once: int) -> Array:
         qd=np.tile(states.qd, (len(steps), 1)),
         qdd=np.tile(states.qdd, (len(steps), 1)),
     )
-    parts = np.array_split(np.arange(len(every.q)), -(-len(every.q) // at_once))
-    needed = np.concatenate([_needed_when_closed(closed, every.rows(part)) for part in parts])
-    by_nudge = needed.reshape(len(directions), 2, m, mechanism.na)
-    return np.asarray(((by_nudge[:, 0] - by_nudge[:, 1]) / (2 * NUDGE)).transpose(1, 2, 0))
+    by_nudge = _in_parts(_needed_when_closed, closed, every).reshape(len(directions), 2, m, mechanism.na)
+    return np.asarray(((by_nudge[:, 0] - by_nudge[:, 1]) / (2 * NUDGE)).transpose(1, 2, 0)[:, :, None])
 
 
 def _needed_when_closed(closed: ClosedLog, near: States) -> EffortSeries:

@@ -116,7 +116,7 @@ def _placed(finding: Finding, description: Description, texts: Mapping[str, Sequ
     line = description.lines.get((kind, name), 0)
     parts = texts.items() if kind else ()
     for part, lines in parts if line else ():
-        if name and line <= len(lines) and f'"{name}"' in lines[line - 1]:
+        if line <= len(lines) and f'"{name}"' in lines[line - 1]:
             return replace(finding, file=part, line=line)
     if line:  # without a name of its own
         return replace(finding, file=str(path), line=line)

@@ -43,7 +43,7 @@ from loopcheck.validation.studies.tune.purposes import (
 )
 from loopcheck.validation.studies.tune.report import part_sections, part_summary, sections, summary
 from loopcheck.validation.studies.tune.search import Scored, choice
-from loopcheck.validation.studies.tune.tuning_runs import FINER, STEP, TuningRuns
+from loopcheck.validation.studies.tune.tuning_runs import FINER, SOUGHT, STEP, TuningRuns
 from loopcheck.validation.studies.tune.writing import write_tuned
 
 TABLE, BUDGET = "tune", "budget"
@@ -358,7 +358,7 @@ class Tune(Study):
             share = best.cost / base.cost
             already = f"; the unmodified file does too on its own motion, at {1 / share:.3g} times the cost"
         if runs.ended_early:
-            already += f"; cheaper settings were left out, for a proof within {runs.cpu_limit:g} s of CPU time"
+            already += f"; cheaper settings were not sought after {SOUGHT:.0%} of the {runs.cpu_limit:g} s of CPU time"
         path = main.with_name(FILE)
         path.write_text(certificate.model_dump_json(indent=2, by_alias=True) + "\n", encoding="utf-8")
         return {

@@ -54,7 +54,7 @@ class TuningRuns:
     cpu: float = 0.0
     """CPU time of the runs so far, stored results included [s]."""
     ended_early: bool = False
-    """Whether the last search ended with good settings while cheaper ones were still to be tried."""
+    """Whether the last search ended with good settings for want of CPU time, perhaps before the cheapest."""
     _hardest: list[str] = field(default_factory=list)
     """Motions by the error of the last settings that were tried on all, the largest first."""
     _known: dict[tuple[str, str], JudgedRun] = field(default_factory=dict)
@@ -175,9 +175,10 @@ class TuningRuns:
         own = [Candidate(family=same, step=self.given.step)] if self.given.step >= finest.get(same.method, 0.0) else []
         tried = self.scored(purposes, own)
         most = min((one.cost for one in tried if one.error <= target), default=np.inf)
+        self.ended_early = False
         for scored in cheapest(self.families, reach._replace(most=most), target, partial(self.scored, purposes)):
             tried.append(scored)
-            self.ended_early = bool(choice(tried, target)) and self.cpu >= SOUGHT * self.cpu_limit
+            self.ended_early = self.cpu >= SOUGHT * self.cpu_limit and choice(tried, target) is not None
             if self.is_over or self.ended_early:
                 break
         return tried
