@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
-from scipy.interpolate import CubicHermiteSpline
+from scipy.interpolate import CubicHermiteSpline, CubicSpline
 
 from loopcheck.analytic.dynamics.lagrange import Lagrange, lagrange_model
 from loopcheck.analytic.dynamics.noc import Noc
@@ -14,6 +14,7 @@ from loopcheck.analytic.kinematics.closures import null_space
 from loopcheck.analytic.kinematics.continuation import Tracer
 from loopcheck.analytic.kinematics.tree import retract
 from loopcheck.analytic.motion import unactuated
+from loopcheck.analytic.motion.assembly import finely_sampled
 from loopcheck.analytic.motion.automatic import swing
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.arrays import Array
@@ -64,6 +65,40 @@ def test_a_stiff_motion_is_that_of_its_closed_form(
     t = motion.t
     released = 0.1 * (1 - (fast * np.exp(slow * t) - slow * np.exp(fast * t)) / (fast - slow))
     np.testing.assert_allclose(motion.q[:, 1], released, atol=1e-9)
+
+
+SPRUNG = """
+<mujoco><option gravity="0 0 0"/><worldbody>
+<body name="cart"><joint name="x" type="slide" axis="1 0 0"/><inertial mass="2" diaginertia="1 1 1" pos="0 0 0"/>
+<body name="pin"><joint name="give" type="slide" axis="1 0 0" stiffness="24674" springref="0.01"/>
+<inertial mass="1" diaginertia="1 1 1" pos="0 0 0"/></body></body>
+</worldbody><actuator><motor name="x" joint="x"/></actuator></mujoco>"""
+"""A mass that swings at 25 Hz."""
+
+
+def test_a_controller_gets_samples_between_which_efforts_can_be_interpolated(
+    tmp_path: Path, model_case: CaseMaker
+) -> None:
+    (tmp_path / "sprung.xml").write_text(SPRUNG, encoding="utf-8")
+    case = model_case(tmp_path / "sprung.xml", amplitude=1e-12, duration=0.5)
+    coarse, rate = prescribe(case), np.sqrt(24674.0)
+    fine = finely_sampled(case.mechanism, coarse)
+    t = np.linspace(0.02, 0.48, 997)
+    wrong = [
+        np.abs(CubicSpline(motion.t, Noc().compute_efforts(case, motion).effort[:, 0])(t) / peak - np.cos(rate * t))
+        for motion in (coarse, fine)
+        for peak in [0.01 * rate**2]
+    ]
+    assert wrong[0].max() > 0.01
+    assert wrong[1].max() < 1e-3
+    np.testing.assert_allclose(fine.q[::4], coarse.q, atol=1e-9)
+
+
+def test_a_motion_without_unactuated_dofs_stays_as_it_is(tmp_path: Path, model_case: CaseMaker) -> None:
+    (tmp_path / "driven.xml").write_text(SPRUNG.replace('joint="x"/>', 'joint="x"/><motor joint="give"/>'), "utf-8")
+    case = model_case(tmp_path / "driven.xml", amplitude=0.01)
+    motion = prescribe(case)
+    assert finely_sampled(case.mechanism, motion) is motion
 
 
 def test_a_stiff_motion_of_many_dofs_does_not_take_all_memory(

@@ -322,3 +322,26 @@ def test_claims_cannot_be_left_out_and_the_motion_cannot_change(loopcheck: Comma
     status, out = verified("slower", lambda _, place: motion_file(place / "motion.csv", 2.9))
     assert (status, "file motion.csv" in out) == (1, True)
     assert verified("settings", lambda content, _: content["settings"].popitem())[0] == 1
+
+
+def test_a_slower_controller_that_dry_friction_holds_back_has_no_claim(loopcheck: Command, tmp_path: Path) -> None:
+    """Its run shows nothing about the settings; the verifier finds so, and a claim on it would be missing."""
+    model, motion = tmp_path / "four_bar.xml", motion_file(tmp_path / "m.csv", 3.0)
+    model.write_text(FOUR_BAR.read_text().replace('<joint name="crank"', '<joint name="crank" frictionloss="1"'))
+    options = ("--motion", motion, "--configuration", "vertical", "--accuracy", "0.01", "--jobs", "1")
+    status, out, _ = loopcheck("tune", model, *options, "--out", tmp_path / "tuned")
+    slower = f"{OWN}, controller × 0.3"
+    assert (status, f"no claim on {slower}: not followed" in " ".join(out.split())) == (0, True)
+    path = tmp_path / "tuned/certificate.json"
+    content = json.loads(path.read_text())
+    claimed = [claim["purpose"] for claim in content["claims"]]
+    assert slower not in claimed
+    assert f"{OWN}, controller × 2" in claimed
+    verify = ("tune", tmp_path / "tuned/tuned.xml", "--verify", path, "--jobs", "1")
+    assert loopcheck(*verify, "--out", tmp_path / "verified")[0] == 0
+    rows = pd.read_csv(tmp_path / "verified/certificate.csv").set_index("claim")
+    assert tuple(rows.loc[slower, ["certified", "found"]]) == ("not followed", "not followed")
+    content["claims"].append({**content["claims"][0], "purpose": slower})
+    content["checksum"] = checksum(content)
+    path.write_text(json.dumps(content))
+    assert loopcheck(*verify, "--out", tmp_path / "forged")[0] == 1

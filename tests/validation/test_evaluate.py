@@ -1,11 +1,16 @@
 """Figures of an outcome besides its efforts."""
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.validation.comparison import evaluate as module
 from loopcheck.validation.comparison.evaluate import START, evaluate
 from loopcheck.validation.comparison.targets import cases_of
-from tests.conftest import MODELS
+from tests.analytic.test_undriven import SPRUNG
+from tests.conftest import MODELS, CaseMaker
 
 
 @pytest.mark.slow
@@ -24,3 +29,21 @@ def test_where_nothing_drives_a_simulation_says_whose_state_it_starts_from(
     outcome = evaluate(case, prescribe(case, dt=0.1), source)
     assert outcome.history is not None
     assert (START in outcome.history.settings.values()) == (START in outcome.note) == is_said
+
+
+def test_a_controller_follows_a_motion_beside_a_spring_that_swings_faster_than_its_samples_show(
+    tmp_path: Path, model_case: CaseMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sprung.xml").write_text(SPRUNG.replace("<option ", '<option timestep="0.0005" integrator="RK4" '))
+    case = model_case(tmp_path / "sprung.xml", amplitude=0.01, duration=0.5)
+    motion = prescribe(case)
+    lags = []
+    for finely in (module.finely_sampled, lambda _, motion: motion):
+        monkeypatch.setattr(module, "finely_sampled", finely)
+        history = evaluate(case, motion, "mujoco/as_is").history
+        assert history is not None
+        assert history.as_is is not None
+        np.testing.assert_array_equal(history.t, motion.t)
+        assert len(history.effort) == len(motion.t)
+        lags.append(float(history.as_is.following.max()))
+    assert lags[1] > 5 * lags[0]

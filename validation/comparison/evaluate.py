@@ -3,12 +3,14 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from loopcheck.analytic.dynamics.energy import power_imbalance
 from loopcheck.analytic.dynamics.powers import effort_scale
 from loopcheck.analytic.kinematics.redundancy import contradiction, moving_part, undriven_dofs
+from loopcheck.analytic.motion.assembly import finely_sampled
 from loopcheck.analytic.motion.automatic import halved
 from loopcheck.analytic.motion.laws import RECORDED
 from loopcheck.analytic.motion.prescribe import depends_on_gravity, prescribe
@@ -90,8 +92,16 @@ def evaluate(case: Case, motion: Motion, source: str) -> Outcome:
     if motion.contradiction and sources.simulates(source):
         note = f"the log contradicts itself; no simulation can follow it: {motion.contradiction}"
         return Outcome(case=case, source=source, history=None, failure="not comparable", note=note)
-    outcome = outcome_of(case, motion, source, lambda: sources.load(source).compute_efforts(case, motion))
+    outcome = outcome_of(case, motion, source, partial(_efforts_of, source, case, motion))
     return _with_origin_of_start(outcome, motion) if sources.simulates(source) else outcome
+
+
+def _efforts_of(source: str, case: Case, motion: Motion) -> EffortHistory:
+    """Efforts of a source at the samples of a motion; a controller gets more samples."""
+    driven = finely_sampled(case.mechanism, motion) if sources.is_as_is(source) else motion
+    history = sources.load(source).compute_efforts(case, driven)
+    every = (len(driven.t) - 1) // (len(motion.t) - 1)
+    return replace(history, t=history.t[::every], effort=history.effort[::every]) if every > 1 else history
 
 
 def _with_origin_of_start(outcome: Outcome, motion: Motion) -> Outcome:

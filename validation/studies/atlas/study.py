@@ -40,9 +40,9 @@ AT_ONCE = 16
 """Number of models with histories in memory at the same time."""
 CAP = 60.0
 """Default limit of the CPU time of a task [s]: a loaded machine decides no row."""
-TUNING = 9.0
+TUNING = 10.0
 """Limit of the CPU time of a tuning, over that of other tasks [-]: it has many simulations."""
-RUNS = 0.45
+RUNS = 0.5
 """Limit of the CPU time of its runs, over that of the tuning [-]; motions, and a proof that has begun, come on top."""
 
 

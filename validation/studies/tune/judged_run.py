@@ -51,6 +51,8 @@ class JudgedRun:
     """Reason for a missing verdict."""
     ended: bool = False
     """Whether the run completed its motion."""
+    follows: bool = True
+    """Whether a completed run stays near its motion."""
     too_weak: bool = False
     """Whether the motion is not followed, with actuators at the limits of their ranges."""
     by_servos: bool = False
@@ -142,7 +144,9 @@ class _Simulation:
         lost = not_followed(as_is)
         too_weak = bool(as_is.at_limits and lost)
         cost = _cost(self.settings, self.given, whole.iterations)
-        result = partial(result, ended=True, too_weak=too_weak, by_servos=whole.holds_itself, cost=cost)
+        result = partial(
+            result, ended=True, follows=not lost, too_weak=too_weak, by_servos=whole.holds_itself, cost=cost
+        )
         if lost:  # no residual changes this
             return result(reason=lost)
         left = settled(self.case.mechanism, as_is, most=most, start=start, derivatives=purpose.derivatives)

@@ -7,6 +7,7 @@ import numpy as np
 
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.logs.evaluation import Slopes
+from loopcheck.analytic.motion.assembly import finely_sampled
 from loopcheck.analytic.motion.automatic import automatic_motion
 from loopcheck.analytic.motion.laws import AUTOMATIC
 from loopcheck.analytic.motion.prescribe import prescribe
@@ -46,6 +47,11 @@ class Purpose:
     derivatives: Slopes | None = None
     """Derivatives of the residual by the columns of the log, of an earlier run along it."""
 
+    @property
+    def may_lag(self) -> bool:
+        """Whether a run may leave the motion: a slower controller cannot hold it against dry friction."""
+        return self.bandwidth < 1
+
 
 def names_of(purposes: Sequence[Purpose]) -> list[str]:
     """Names of some test motions."""
@@ -81,6 +87,7 @@ def purpose_of(case: Case, engine: str, name: str, about: tuple[Motion, int] | N
             motion = random_motion(case.mechanism, given, seed=seed)
         else:
             motion = automatic_motion(case.mechanism, case.guess, None, case.robot.name)
+        motion = finely_sampled(case.mechanism, motion)
         motion = replace(motion, law=interpolated(motion))  # that of redundant drives closes the loops at every time
         required = requirement(case.mechanism, motion, Noc().compute_efforts(case, motion).effort)
         plan = dumps(tuning_of(engine).plan(case.mechanism, motion))

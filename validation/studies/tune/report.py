@@ -213,7 +213,7 @@ def before_and_after(rows: pd.DataFrame, record: Mapping[str, Any]) -> tuple[lis
     """
     before = rows[rows["phase"] == "as it is"]
     own = before["purpose"].iloc[0] if len(before) else ""
-    proof = rows[(rows["phase"] == "proof") & rows["chosen"]]
+    proof = rows[(rows["phase"] == "proof") & rows["chosen"] & np.isfinite(rows["error"])]
     chosen = rows[rows["chosen"]] if "unproven" in record else proof
     after = chosen[chosen["purpose"] == own]
     lines = [

@@ -136,9 +136,7 @@ class VerifiedCertificate(Study):
             left = {}
         claimed = [claim.purpose for claim in certificate.claims]
         required = self._required(case, pool)
-        for name in names_of(required):
-            if name not in claimed:
-                yield _row(name, "missing", "required", note="the certificate must contain a claim on this run")
+        without = [purpose for purpose in required if purpose.name not in claimed]
         seeds = [seed for seed in seeds_in(claimed) if f"{RANDOM}{seed}" not in names_of(required)]
         others = random_purposes(case, certificate.engine, pool, required[0].motion, seeds)[0] if required else []
         by_name: dict[str, Purpose] = {purpose.name: purpose for purpose in (*required, *others)}
@@ -150,6 +148,10 @@ class VerifiedCertificate(Study):
             include_start=certificate.includes_start,
             accuracy=certificate.accuracy,
         )
+        for run in runs.on("proof", [one for one in without if one.may_lag], left):
+            yield _row(run.purpose, "not followed", "followed" if run.follows else "not followed", note=run.reason)
+        for name in names_of([one for one in without if not one.may_lag]):
+            yield _row(name, "missing", "required", note="the certificate must contain a claim on this run")
         known = [by_name[claim.purpose] for claim in certificate.claims if claim.purpose in by_name]
         by_purpose = {run.purpose: run for run in runs.on("proof", known, left)}
         for claim in certificate.claims:
