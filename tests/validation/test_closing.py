@@ -9,7 +9,9 @@ import pytest
 
 from loopcheck.validation.comparison.results import Results, table
 from loopcheck.validation.comparison.verdicts import CaseVerdict
+from loopcheck.validation.report.blocks import Cell
 from loopcheck.validation.report.terminal import verdict_cell
+from loopcheck.validation.studies.check import views
 from loopcheck.validation.studies.check.closing import closing_lines, unsupported_in_words, wholly_unsupported
 from loopcheck.validation.studies.check.terminal import summary
 from loopcheck.validation.studies.check.views import case_name, gravity_in_words
@@ -52,6 +54,9 @@ def test_an_error_beyond_the_effort_itself_is_marked_as_unusable() -> None:
         "(66 N m); not judged without --accuracy; pybullet/as_is 250 % (unusable)"
     )
     assert verdict_cell([CaseVerdict("informational", 33.0, np.nan, "")]).endswith("]unusable 3.3e+01[/]")
+    assert views.verdict_cell(CaseVerdict("informational", 33.0, np.nan, "")) == Cell(
+        "unusable\n3.3e+01", "informational"
+    )
     assert verdict_cell([CaseVerdict("informational", 0.33, np.nan, "")]).endswith("]informational 3.3e-01[/]")
     assert verdict_cell([CaseVerdict("disagree", 33.0, 1e-3, "")]).endswith("]disagree 3.3e+01[/]")
 

@@ -37,6 +37,8 @@ ORDER = 6
 """Order of the time differences that cancel the initial transient and keep all round-off."""
 MEDIAN_OF_NORMAL = 0.6745
 """Median of the magnitude of a normal variable, over its standard deviation [-]."""
+NOTABLE = 0.05
+"""Largest part of contacts, limits and dry friction in an effort that goes unmentioned for a drive that lags [-]."""
 NAMED = 4
 """Largest number of named actuators at a limit of their range."""
 
@@ -378,9 +380,24 @@ def not_followed(as_is: AsIs) -> str:
     if follows(as_is):
         return ""
     worst = float(as_is.following.max())
-    limits = f", with {_at_limits(as_is)}" if as_is.at_limits else ""
+    limits = f", with {_at_limits(as_is)}" if as_is.at_limits else _left_out(as_is.log)
     name = f"'{as_is.drives[int(np.argmax(as_is.following))]}'" if as_is.drives else "a drive"
     return f"not followed: {name} must stay within {FOLLOWING:g} of its stroke from the motion, got {worst:.2g}{limits}"
+
+
+def _left_out(log: Log) -> str:
+    """Largest effort equivalent to contacts, limits and dry friction over that of its actuator, in words."""
+    forces, efforts = (
+        np.abs(np.nan_to_num(values)).max(axis=0)
+        for values in (log.readings.get(UNMODELLED, np.zeros_like(log.effort)), log.effort)
+    )
+    parts = np.divide(forces, efforts, out=np.zeros_like(forces), where=efforts > 0)
+    k = int(np.argmax(parts))
+    if parts[k] <= NOTABLE:
+        return ""
+    return (
+        f"; contacts, limits or dry friction act with up to {parts[k]:.2g} of the largest effort of {log.actuators[k]}"
+    )
 
 
 def follows(as_is: AsIs) -> bool:

@@ -83,6 +83,11 @@ class CaseVerdict(NamedTuple):
         """Whether it is not judged and its error exceeds the effort itself, as of a run that chatters."""
         return self.verdict == "informational" and self.error > UNUSABLE
 
+    @property
+    def word(self) -> str:
+        """The verdict as it is shown."""
+        return "unusable" if self.is_unusable else self.verdict
+
 
 def case_verdicts(results: "Results") -> Mapping[Key, Mapping[str, CaseVerdict]]:
     """Verdicts by case and source."""

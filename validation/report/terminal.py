@@ -98,8 +98,7 @@ def verdict_cell(verdicts: Sequence[CaseVerdict]) -> str:
     if not verdicts:
         return ""
     finding = worst(verdicts)
-    word = "unusable" if finding.is_unusable else finding.verdict
-    return coloured(f"{word} {_error(finding.error)}".strip(), finding.verdict)
+    return coloured(f"{finding.word} {_error(finding.error)}".strip(), finding.verdict)
 
 
 def awaited(findings: Sequence[CaseVerdict], coming: str) -> str:

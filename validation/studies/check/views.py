@@ -28,7 +28,7 @@ def verdict_cell(finding: CaseVerdict | None) -> Cell:
     if finding is None:
         return Cell(NOTHING)
     number = "" if finding.verdict == "reference" or math.isnan(finding.error) else f"\n{finding.error:.1e}"
-    return Cell(finding.verdict + number, finding.verdict)
+    return Cell(finding.word + number, finding.verdict)
 
 
 def verdict_matrix(rows: Mapping[str, tuple[str, Mapping[str, CaseVerdict]]], names: Sequence[str]) -> Table:
