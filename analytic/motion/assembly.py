@@ -78,9 +78,11 @@ def finely_sampled(mechanism: Mechanism, motion: Motion) -> Motion:
     effort of a Cassie, whose legs are held by springs.
 
     Args:
-        motion: A motion; it stays as it is without unactuated dofs.
+        motion: A motion; it stays as it is without unactuated dofs, and with a single sample.
     """
-    parts = int(np.ceil(motion.dt / BETWEEN - ROUNDING)) if undriven_dofs(mechanism, motion.q[0]) else 1
+    if len(motion.t) == 1 or not undriven_dofs(mechanism, motion.q[0]):
+        return motion
+    parts = int(np.ceil(motion.dt / BETWEEN - ROUNDING))
     if parts <= 1:
         return motion
     t = np.linspace(motion.t[0], motion.t[-1], parts * (len(motion.t) - 1) + 1)

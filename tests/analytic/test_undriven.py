@@ -94,6 +94,13 @@ def test_a_controller_gets_samples_between_which_efforts_can_be_interpolated(
     np.testing.assert_allclose(fine.q[::4], coarse.q, atol=1e-9)
 
 
+def test_a_pose_stays_as_it_is(tmp_path: Path, model_case: CaseMaker) -> None:
+    (tmp_path / "sprung.xml").write_text(SPRUNG, encoding="utf-8")
+    case = model_case(tmp_path / "sprung.xml", amplitude=0.01)
+    pose = prescribe(case).assemble(np.zeros(1))
+    assert finely_sampled(case.mechanism, pose) is pose
+
+
 def test_a_motion_without_unactuated_dofs_stays_as_it_is(tmp_path: Path, model_case: CaseMaker) -> None:
     (tmp_path / "driven.xml").write_text(SPRUNG.replace('joint="x"/>', 'joint="x"/><motor joint="give"/>'), "utf-8")
     case = model_case(tmp_path / "driven.xml", amplitude=0.01)

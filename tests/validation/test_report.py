@@ -223,7 +223,7 @@ def test_matrix_shows_the_worst_actuator_of_each_source(page: Page) -> None:
     matrix = {row[0][0]: row[1] for row in page.rows[first + 1 : first + 8] if len(row) == 2}
     assert matrix["a/kkt"] == ("disagree 2.5e-01", "disagree")
     assert matrix["a/forward"] == ("agree 5.3e-10", "agree")
-    assert matrix["a/default"] == ("informational 1.0e+03", "informational")
+    assert matrix["a/default"] == ("unusable 1.0e+03", "informational")
     assert matrix["b/kkt"] == ("not run", "not-run")
     assert matrix["b/forward"] == ("not comparable", "not-comparable")
     assert matrix[REFERENCE] == ("reference", "reference")

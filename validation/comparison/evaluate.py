@@ -100,8 +100,10 @@ def _efforts_of(source: str, case: Case, motion: Motion) -> EffortHistory:
     """Efforts of a source at the samples of a motion; a controller gets more samples."""
     driven = finely_sampled(case.mechanism, motion) if sources.is_as_is(source) else motion
     history = sources.load(source).compute_efforts(case, driven)
+    if driven is motion:
+        return history
     every = (len(driven.t) - 1) // (len(motion.t) - 1)
-    return replace(history, t=history.t[::every], effort=history.effort[::every]) if every > 1 else history
+    return replace(history, t=history.t[::every], effort=history.effort[::every])
 
 
 def _with_origin_of_start(outcome: Outcome, motion: Motion) -> Outcome:

@@ -51,7 +51,8 @@ DEFINITIONS = (
     "effort scale of that actuator. The scale is the largest sum over time of the magnitudes of all terms that act on "
     "the actuator: inertia and weight of each body, springs, dampers, rotors and loads. Each actuator has its scale. "
     "Errors of unmodified simulations and logs are divided by the peak: the largest effort that the motion requires of "
-    "the actuator, at least a thousandth of its scale."
+    "the actuator, at least a thousandth of its scale. A source without a limit is informational, or unusable if its "
+    "error exceeds the effort itself."
 )
 
 
