@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from loopcheck.analytic.motion.assembly import finely_sampled
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.validation.comparison import evaluate as module
 from loopcheck.validation.comparison.evaluate import START, evaluate
 from loopcheck.validation.comparison.targets import cases_of
 from tests.analytic.test_undriven import SPRUNG
@@ -38,8 +38,8 @@ def test_a_controller_follows_a_motion_beside_a_spring_that_swings_faster_than_i
     case = model_case(tmp_path / "sprung.xml", amplitude=0.01, duration=0.5)
     motion = prescribe(case)
     lags = []
-    for finely in (module.finely_sampled, lambda _, motion: motion):
-        monkeypatch.setattr(module, "finely_sampled", finely)
+    for finely in (finely_sampled, lambda _, motion: motion):
+        monkeypatch.setattr("loopcheck.validation.comparison.evaluate.finely_sampled", finely)
         history = evaluate(case, motion, "mujoco/as_is").history
         assert history is not None
         assert history.as_is is not None
