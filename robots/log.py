@@ -151,6 +151,11 @@ class Log:
         return self.errors.get(name, np.zeros(getattr(self, name).shape[1]))
 
     @property
+    def unmodelled(self) -> Array:
+        """Efforts `UNMODELLED`, zero where the log has none [N or N m], shape (nt, na)."""
+        return np.nan_to_num(self.readings.get(UNMODELLED, np.zeros_like(self.effort)))
+
+    @property
     def dt(self) -> float:
         """Mean step of the log [s]."""
         return float(self.t[-1] - self.t[0]) / (len(self.t) - 1)

@@ -16,7 +16,7 @@ from loopcheck.analytic.motion.assembly import assemble
 from loopcheck.analytic.motion.units import with_plausible_units
 from loopcheck.robots.arrays import Array, Times, want_equal_steps
 from loopcheck.robots.errors import LoopClosureError, MechanismError, NotFoundError
-from loopcheck.robots.log import EQUAL, FEWEST, UNMODELLED, Log
+from loopcheck.robots.log import EQUAL, FEWEST, Log
 from loopcheck.robots.mechanism import Coordinate, Mechanism
 from loopcheck.robots.motion import Drive, Motion
 
@@ -138,10 +138,9 @@ def closed_log(mechanism: Mechanism, log: Log, guess: Array, alike: ClosedLog | 
         LoopClosureError: If the loops are open by more than a log of this robot can explain.
         SingularityError: If the motion meets a singularity; `time` is its time.
     """
-    forces = np.nan_to_num(log.readings.get(UNMODELLED, 0 * log.effort))
     if not log.has_equal_steps:
         want_equal_steps(log.t, name=f"{log.name}, t", fewest=FEWEST, unequal=EQUAL)
-    effort = (log.effort + forces)[:, _places(mechanism, log)]
+    effort = (log.effort + log.unmodelled)[:, _places(mechanism, log)]
     names = [joint.name for joint in mechanism.joints]
     tendons = [drive.name for drive in mechanism.drives if not drive.is_joint]
     for name in log.joints:

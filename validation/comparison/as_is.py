@@ -144,7 +144,6 @@ def _series(
     log = closed.log
     effort_time = log.effort_time if isinstance(log.effort_time, Held) else Held(log.dt)
     judged = residual_efforts(closed, effort_time, start=start, noiseless=True, most=most, derivatives=derivatives)
-    forces = np.nan_to_num(log.readings.get(UNMODELLED, np.zeros_like(log.effort)))
     return Series(
         t=judged.motion.t,
         residual=judged.residual,
@@ -154,7 +153,7 @@ def _series(
         floor_of_largest=judged.floor.largest,
         chatter=judged.floor.largest_chatter,
         internal=judged.internal,
-        left_out=np.abs(forces).max(axis=0),
+        left_out=np.abs(log.unmodelled).max(axis=0),
         derivatives=judged.derivatives,
     )
 
@@ -387,10 +386,7 @@ def not_followed(as_is: AsIs) -> str:
 
 def _left_out(log: Log) -> str:
     """Largest effort equivalent to contacts, limits and dry friction over that of its actuator, in words."""
-    forces, efforts = (
-        np.abs(np.nan_to_num(values)).max(axis=0)
-        for values in (log.readings.get(UNMODELLED, np.zeros_like(log.effort)), log.effort)
-    )
+    forces, efforts = (np.abs(np.nan_to_num(values)).max(axis=0) for values in (log.unmodelled, log.effort))
     parts = np.divide(forces, efforts, out=np.zeros_like(forces), where=efforts > 0)
     k = int(np.argmax(parts))
     if parts[k] <= NOTABLE:

@@ -356,8 +356,8 @@ def _fitted(judged: JudgedLog) -> Iterator[str]:
 
 def _unchecked(log: Log) -> str:
     """Forces of the log that are added to its efforts, as a phrase."""
-    forces = np.nan_to_num(log.readings.get(UNMODELLED, 0 * log.effort))
-    columns = ", ".join(f"{name}.{UNMODELLED}" for name, x in zip(log.actuators, forces.T, strict=True) if x.any())
+    forces = zip(log.actuators, log.unmodelled.T, strict=True)
+    columns = ", ".join(f"{name}.{UNMODELLED}" for name, x in forces if x.any())
     return f"contacts, limits and dry friction are taken from the log unchecked: {columns}" if columns else ""
 
 

@@ -414,9 +414,10 @@ def _with_claim(
     purposes: Sequence[Purpose], runs: TuningRuns, settings: Settings
 ) -> tuple[list[JudgedRun], list[JudgedRun]]:
     """Runs of a proof, and runs that show nothing about the settings: a slower controller leaves the motion."""
-    results = list(zip(purposes, runs.on(PROOF, purposes, settings), strict=True))
-    lagging = [run for purpose, run in results if purpose.may_lag and not run.follows]
-    return [run for _, run in results if run not in lagging], lagging
+    proof, lagging = list[JudgedRun](), list[JudgedRun]()
+    for purpose, run in zip(purposes, runs.on(PROOF, purposes, settings), strict=True):
+        (lagging if purpose.may_lag and not run.follows else proof).append(run)
+    return proof, lagging
 
 
 def tuned_case(case: Case, path: Path) -> Case:
