@@ -529,6 +529,43 @@ def test_half_of_the_time_is_kept_for_the_proof_of_good_settings(monkeypatch: py
     assert coarse < 0.5 * fine
 
 
+@pytest.mark.parametrize(("target", "is_over"), [(2e-5, True), (1e-3, False)])
+def test_no_run_of_a_search_begins_that_would_exceed_its_time(
+    target: float, is_over: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run takes as long as its steps: finer and finer steps use up 30 s."""
+    case = case_of(FOUR_BAR)
+    own = purpose_of(case, "mujoco", OWN)
+    assert isinstance(own, Purpose)
+    given = tuning_of("mujoco").given(case.mechanism)
+    pool = WorkerPool(executor=Here(), progress=NoDisplay(), time_limit=np.inf)
+    runs = TuningRuns(case=case, engine="mujoco", given=given, pool=pool, include_start=False, cpu_limit=30.0)
+
+    def judged(_: Any, __: Any, ___: Any, purposes: Sequence[Purpose], settings: Any, ____: Any) -> list[JudgedRun]:
+        step, stages = float(settings["timestep"]), 4 if settings.get("integrator") == "RK4" else 1
+        figures: dict[str, Any] = dict.fromkeys(("rms", "start", "floor", "window", "gap"), 0.0)
+        same: dict[str, Any] = {"settings": settings, "ended": True, "cost": stages / step, "cpu": 1e-3 * stages / step}
+        return [JudgedRun(purpose=one.name, error=step / 2, **figures, **same) for one in purposes]
+
+    monkeypatch.setattr("loopcheck.validation.studies.tune.tuning_runs.judge_settings", judged)
+    tried = runs.search([own], target)
+    assert (choice(tried, target) is None, runs.is_over, runs.left_out > 0) == (is_over, is_over, is_over)
+    assert runs.cpu < 30.0
+    assert runs.cpu + runs.left_out >= 30.0 or not is_over
+
+
+def test_a_candidate_above_the_accuracy_on_a_motion_is_not_tried_on_the_next() -> None:
+    """Its error serves to choose the next step only."""
+    limits = list[float]()
+
+    def ask(candidates: Sequence[Candidate], limit: float) -> list[Scored]:
+        limits.extend(limit for one in candidates if one.family in (FAMILIES[0], FAMILIES[3]))
+        return [Scored(candidate=one, error=smooth(one.family, one.step), cost=one.price) for one in candidates]
+
+    list(cheapest(FAMILIES, Reach(1.0), 1e-3, ask))
+    assert set(limits) == {1e-3}
+
+
 def test_a_run_that_does_not_settle_passes_its_derivatives_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """They took three quarters of the time of such runs with a ToddlerBot, of 33 dofs."""
     case = case_of(FOUR_BAR)

@@ -70,7 +70,7 @@ class Scored:
 
 
 Ask = Callable[[Sequence[Candidate], float], Sequence[Scored]]
-"""Tries candidates on the motions in turn, up to the first error above a limit."""
+"""Tries candidates on the motions in turn, up to the first error above a limit; the first ones, if time runs out."""
 
 
 @dataclass(slots=True)
@@ -190,7 +190,7 @@ class Reach(NamedTuple):
 
 
 def cheapest(families: Sequence[Family], reach: Reach, target: float, ask: Ask) -> Iterator[Scored]:
-    """All tried candidates, until the cheapest candidate below an error is found.
+    """All tried candidates, until the cheapest candidate below an error is found or time runs out.
 
     Args:
         families: Families of settings, of each method the most accurate first.
@@ -198,17 +198,14 @@ def cheapest(families: Sequence[Family], reach: Reach, target: float, ask: Ask) 
         target: Largest allowed error [-].
         ask: Function that tries candidates.
     """
-    methods = []
-    for name in dict.fromkeys(family.method for family in families):
-        every = [reach.own] if reach.keeps_step else STEPS
-        steps = [step for step in every if reach.least_step(name) <= step <= reach.span / FEWEST_STEPS]
-        of_method = [family for family in families if family.method == name]
-        methods.append(_Method(of_method, steps, of_method[1:]))
+    methods = _methods(families, reach)
     best = reach.most
     while (price := min(method.price for method in methods)) < best:
-        turn = [method for method in methods if method.price <= min(TURN * price, 0.999 * best)]
+        affordable = [method for method in methods if method.price <= min(TURN * price, 0.999 * best)]
+        turn = sorted(affordable, key=lambda method: method.price)
         leads = [Candidate(family=method.families[0], step=method.step) for method in turn]
-        for method, scored in zip(turn, ask(leads, NEAR * target), strict=True):
+        results = ask(leads, target)
+        for method, scored in zip(turn, results, strict=False):
             at_step = [scored]
             if target < scored.error <= NEAR * target:
                 others = ask(method.others(scored, method.softer), max(BETTER * scored.error, target))
@@ -224,8 +221,21 @@ def cheapest(families: Sequence[Family], reach: Reach, target: float, ask: Ask) 
                 method.go_back(scored)
             else:
                 method.go_on(scored, target, reach.own)
+        if len(results) < len(leads):
+            return
         for method in methods:
             method.go_back_from(best)
+
+
+def _methods(families: Sequence[Family], reach: Reach) -> list[_Method]:
+    """All methods before the search, with the steps within reach."""
+    every = [reach.own] if reach.keeps_step else STEPS
+    methods: list[_Method] = []
+    for name in dict.fromkeys(family.method for family in families):
+        steps = [step for step in every if reach.least_step(name) <= step <= reach.span / FEWEST_STEPS]
+        of_method = [family for family in families if family.method == name]
+        methods.append(_Method(of_method, steps, of_method[1:]))
+    return methods
 
 
 def choice(tried: Sequence[Scored], target: float) -> Scored | None:

@@ -253,7 +253,7 @@ class Tune(Study):
         """All tried candidates for an error, and refinements of the best candidate if the search fails."""
         finest = self._finest_steps(pool)
         tried = runs.search(searched, target, finest)
-        if choice(tried, target) or not np.isfinite([one.error for one in tried]).any():
+        if choice(tried, target) or runs.is_over or not np.isfinite([one.error for one in tried]).any():
             return tried
         return [*tried, *refined(runs, searched, tried, runs.reach(searched, finest))]
 
@@ -286,10 +286,12 @@ class Tune(Study):
         runs.choose(settings)
         reasons = "; ".join(f"{name}: {reason}" for name, reason in missed.items())
         failed = f"; the last proof failed ({reasons})" if missed else ""
+        following = f", the next run about {runs.left_out:.2g} s" if runs.left_out else ""
+        took = f"the runs took {runs.cpu:.0f} s of CPU time{following}, the limit is {runs.cpu_limit:g} s"
         return {
             "verdict": "not comparable",
-            "answer": f"unproven: the runs took {runs.cpu:.0f} s of CPU time, the limit is {runs.cpu_limit:g} s; "
-            f"the best settings so far have an error of {best.error:.2g} on the motions of the search{failed}",
+            "answer": f"unproven: {took}; the best settings so far have an error of {best.error:.2g} "
+            f"on the motions of the search{failed}",
             "settings": dict(settings),
             "after": {**settings, **_times(self, tuning, settings)},
             "difference": lines,

@@ -55,19 +55,23 @@ class TuningRuns:
     """CPU time of the runs so far, stored results included [s]."""
     ended_early: bool = False
     """Whether the last search ended with good settings for want of CPU time, perhaps before the cheapest."""
+    left_out: float = 0.0
+    """Expected CPU time of the next run of a search that ended without good settings for want of CPU time [s]."""
     _hardest: list[str] = field(default_factory=list)
     """Motions by the error of the last settings that were tried on all, the largest first."""
     _known: dict[tuple[str, str], JudgedRun] = field(default_factory=dict)
     """Runs of the search, by settings and motion."""
     _methods: dict[str, str] = field(default_factory=dict)
     """Methods of the tried settings."""
+    _paces: dict[str, float] = field(default_factory=dict)
+    """CPU times of the last completed runs of the methods, over the prices of their candidates [s2]."""
     _derivatives: dict[str, Slopes] = field(default_factory=dict)
     """Derivatives of the residual by the columns of the log, of the first run along each motion that follows it."""
 
     @property
     def is_over(self) -> bool:
-        """Whether the runs have used their CPU time."""
-        return self.cpu >= self.cpu_limit
+        """Whether the runs have used their CPU time, or the next run would."""
+        return self.cpu + self.left_out >= self.cpu_limit
 
     def on(self, phase: str, purposes: Sequence[Purpose], settings: Settings) -> list[JudgedRun]:
         """Results of some settings on some motions, with a task for each motion.
@@ -104,6 +108,9 @@ class TuningRuns:
                 self._methods[in_text(candidate.family.settings(candidate.step))] = candidate.family.method
                 self._note("search", runs)
                 self._keep(runs)
+                ended = [run.cpu for run in runs if run.ended and run.derivatives is None]
+                if ended:
+                    self._paces[candidate.family.method] = max(ended) / candidate.price
             self._order(purposes, candidate)
         return [self._worst(purposes, candidate) for candidate in candidates]
 
@@ -175,13 +182,40 @@ class TuningRuns:
         own = [Candidate(family=same, step=self.given.step)] if self.given.step >= finest.get(same.method, 0.0) else []
         tried = self.scored(purposes, own)
         most = min((one.cost for one in tried if one.error <= target), default=np.inf)
-        self.ended_early = False
-        for scored in cheapest(self.families, reach._replace(most=most), target, partial(self.scored, purposes)):
-            tried.append(scored)
-            self.ended_early = self.cpu >= SOUGHT * self.cpu_limit and choice(tried, target) is not None
-            if self.is_over or self.ended_early:
+        self.left_out = 0.0
+
+        def until() -> float:
+            return self.cpu_limit if choice(tried, target) is None else SOUGHT * self.cpu_limit
+
+        def ask(candidates: Sequence[Candidate], limit: float) -> list[Scored]:
+            new = [bool(self._left(purposes, one, limit)) for one in candidates]
+            results = self.scored(purposes, candidates[: self._in_time(candidates, new, until())], limit)
+            tried.extend(results)
+            return results
+
+        for _ in cheapest(self.families, reach._replace(most=most), target, ask):
+            if self.cpu >= until():
                 break
+        is_good = choice(tried, target) is not None
+        self.ended_early = is_good and self.cpu + self.left_out >= until()
+        self.left_out = 0.0 if is_good else self.left_out
         return tried
+
+    def _in_time(self, candidates: Sequence[Candidate], new: Sequence[bool], limit: float) -> int:
+        """Number of first candidates with an expected end before a CPU time, if each fails on its first motion.
+
+        Args:
+            new: Whether each candidate has runs that are not known yet.
+            limit: CPU time of all runs [s].
+        """
+        cpu = self.cpu
+        for k, candidate in enumerate(candidates):
+            expected = self._paces.get(candidate.family.method, 0.0) * candidate.price if new[k] else 0.0
+            cpu += expected
+            if cpu >= limit and expected:
+                self.left_out = expected
+                return k
+        return len(candidates)
 
     def reach(self, purposes: Sequence[Purpose], finest: Mapping[str, float]) -> Reach:
         """Limits of a search on some motions.
