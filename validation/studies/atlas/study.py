@@ -42,7 +42,7 @@ CAP = 60.0
 """Default limit of the CPU time of a task [s]: a loaded machine decides no row."""
 TUNING = 10.0
 """Limit of the CPU time of a tuning, over that of other tasks [-]: it has many simulations."""
-RUNS = 0.5
+RUNS = 0.6
 """Limit of the CPU time of its runs, over that of the tuning [-]; motions, and a proof that has begun, come on top."""
 
 

@@ -229,7 +229,7 @@ class Tune(Study):
             settings = best.candidate.family.settings(best.candidate.step)
             held_out = self._random(shown, pool, self._statement(settings).held_out_seeds)
             others = [one for one in (*held_out, *variations(shown[0])) if one.name not in names_of(searched)]
-            proof, lagging = _with_claim([*searched, *others], runs, settings)
+            proof, lagging = self._proof((searched, others), runs, settings)
             bounds = {run.purpose: run.bound(start=self.include_start) for run in proof}
             missed = {
                 run.purpose: run.reason or f"{run.error:.2g}" for run in proof if bounds[run.purpose] > self.accuracy
@@ -256,6 +256,22 @@ class Tune(Study):
         if choice(tried, target) or runs.is_over or not np.isfinite([one.error for one in tried]).any():
             return tried
         return [*tried, *refined(runs, searched, tried, runs.reach(searched, finest))]
+
+    def _proof(
+        self, stages: Sequence[Sequence[Purpose]], runs: TuningRuns, settings: Settings
+    ) -> tuple[list[JudgedRun], list[JudgedRun]]:
+        """Runs of a proof, and runs that show nothing about the settings: a slower controller leaves the motion.
+
+        Args:
+            stages: Motions; settings that fail on some of a stage are tried on no further stage.
+        """
+        proof, lagging = list[JudgedRun](), list[JudgedRun]()
+        for purposes in stages:
+            for purpose, run in zip(purposes, runs.on(PROOF, purposes, settings), strict=True):
+                (lagging if purpose.may_lag and not run.follows else proof).append(run)
+            if any(run.bound(start=self.include_start) > self.accuracy for run in proof):
+                break
+        return proof, lagging
 
     def _random(self, shown: Sequence[Purpose], pool: WorkerPool, seeds: Sequence[int]) -> list[Purpose]:
         """Random motions, as far and as fast as the first that is given."""
@@ -410,16 +426,6 @@ class Tune(Study):
 
 
 STUDY = Tune
-
-
-def _with_claim(
-    purposes: Sequence[Purpose], runs: TuningRuns, settings: Settings
-) -> tuple[list[JudgedRun], list[JudgedRun]]:
-    """Runs of a proof, and runs that show nothing about the settings: a slower controller leaves the motion."""
-    proof, lagging = list[JudgedRun](), list[JudgedRun]()
-    for purpose, run in zip(purposes, runs.on(PROOF, purposes, settings), strict=True):
-        (lagging if purpose.may_lag and not run.follows else proof).append(run)
-    return proof, lagging
 
 
 def tuned_case(case: Case, path: Path) -> Case:
