@@ -221,7 +221,7 @@ def cheapest(families: Sequence[Family], reach: Reach, target: float, ask: Ask) 
                 method.go_back(scored)
             else:
                 method.go_on(scored, target, reach.own)
-        if len(results) < len(leads):
+        if not results:
             return
         for method in methods:
             method.go_back_from(best)

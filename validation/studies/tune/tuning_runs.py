@@ -56,7 +56,7 @@ class TuningRuns:
     ended_early: bool = False
     """Whether the last search ended with good settings for want of CPU time, perhaps before the cheapest."""
     left_out: float = 0.0
-    """Expected CPU time of the next run of a search that ended without good settings for want of CPU time [s]."""
+    """Expected CPU time of a run that a search without good settings left out for want of CPU time [s]."""
     _hardest: list[str] = field(default_factory=list)
     """Motions by the error of the last settings that were tried on all, the largest first."""
     _known: dict[tuple[str, str], JudgedRun] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class TuningRuns:
     @property
     def is_over(self) -> bool:
         """Whether the runs have used their CPU time, or the next run would."""
-        return self.cpu + self.left_out >= self.cpu_limit
+        return self.cpu >= self.cpu_limit or self.left_out > 0
 
     def on(self, phase: str, purposes: Sequence[Purpose], settings: Settings) -> list[JudgedRun]:
         """Results of some settings on some motions, with a task for each motion.
@@ -182,40 +182,41 @@ class TuningRuns:
         own = [Candidate(family=same, step=self.given.step)] if self.given.step >= finest.get(same.method, 0.0) else []
         tried = self.scored(purposes, own)
         most = min((one.cost for one in tried if one.error <= target), default=np.inf)
-        self.left_out = 0.0
+        left_out = dict[str, tuple[Candidate, float]]()
 
         def until() -> float:
             return self.cpu_limit if choice(tried, target) is None else SOUGHT * self.cpu_limit
 
         def ask(candidates: Sequence[Candidate], limit: float) -> list[Scored]:
-            new = [bool(self._left(purposes, one, limit)) for one in candidates]
-            results = self.scored(purposes, candidates[: self._in_time(candidates, new, until())], limit)
+            expected = [self._expected(purposes, one, limit) for one in candidates]
+            count = int((self.cpu + np.cumsum(expected) < until()).sum())
+            for k, one in enumerate(candidates):
+                left_out.pop(settings := in_text(one.family.settings(one.step)), None)
+                if k >= count:
+                    left_out[settings] = one, expected[k]
+            results = self.scored(purposes, candidates[:count], limit)
             tried.extend(results)
             return results
 
         for _ in cheapest(self.families, reach._replace(most=most), target, ask):
             if self.cpu >= until():
                 break
-        is_good = choice(tried, target) is not None
-        self.ended_early = is_good and self.cpu + self.left_out >= until()
-        self.left_out = 0.0 if is_good else self.left_out
+        best = choice(tried, target)
+        cheaper = [seconds for one, seconds in left_out.values() if best is None or one.price < best.cost]
+        self.ended_early = best is not None and (bool(cheaper) or self.cpu >= until())
+        self.left_out = max(cheaper, default=0.0) if best is None else 0.0
         return tried
 
-    def _in_time(self, candidates: Sequence[Candidate], new: Sequence[bool], limit: float) -> int:
-        """Number of first candidates with an expected end before a CPU time, if each fails on its first motion.
+    def _expected(self, purposes: Sequence[Purpose], candidate: Candidate, limit: float) -> float:
+        """CPU time of a candidate that fails on its first motion, from that of its method's last run [s].
+
+        0 if it is unknown, or nothing is left to run.
 
         Args:
-            new: Whether each candidate has runs that are not known yet.
-            limit: CPU time of all runs [s].
+            limit: Error on a motion above which the other motions are not tried [-].
         """
-        cpu = self.cpu
-        for k, candidate in enumerate(candidates):
-            expected = self._paces.get(candidate.family.method, 0.0) * candidate.price if new[k] else 0.0
-            cpu += expected
-            if cpu >= limit and expected:
-                self.left_out = expected
-                return k
-        return len(candidates)
+        pace = self._paces.get(candidate.family.method, 0.0)
+        return pace * candidate.price if self._left(purposes, candidate, limit) else 0.0
 
     def reach(self, purposes: Sequence[Purpose], finest: Mapping[str, float]) -> Reach:
         """Limits of a search on some motions.
