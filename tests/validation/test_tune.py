@@ -529,29 +529,36 @@ def test_half_of_the_time_is_kept_for_the_proof_of_good_settings(monkeypatch: py
     assert coarse < 0.5 * fine
 
 
-@pytest.mark.parametrize(("target", "is_over"), [(2e-5, True), (1e-3, False)])
+@pytest.mark.parametrize(
+    ("target", "limit", "slower", "is_over"), [(2e-5, 30.0, 1, True), (1e-3, 30.0, 1, False), (2e-5, 60.0, 3, False)]
+)
 def test_no_run_of_a_search_begins_that_would_exceed_its_time(
-    target: float, is_over: bool, monkeypatch: pytest.MonkeyPatch
+    target: float, limit: float, slower: float, is_over: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run takes as long as its steps: finer and finer steps use up 30 s."""
+    """A run takes as long as its steps: finer and finer steps use up 30 s.
+
+    A method that takes three times as long as its steps say is left out, and the other finds the settings.
+    """
     case = case_of(FOUR_BAR)
     own = purpose_of(case, "mujoco", OWN)
     assert isinstance(own, Purpose)
     given = tuning_of("mujoco").given(case.mechanism)
     pool = WorkerPool(executor=Here(), progress=NoDisplay(), time_limit=np.inf)
-    runs = TuningRuns(case=case, engine="mujoco", given=given, pool=pool, include_start=False, cpu_limit=30.0)
+    runs = TuningRuns(case=case, engine="mujoco", given=given, pool=pool, include_start=False, cpu_limit=limit)
 
     def judged(_: Any, __: Any, ___: Any, purposes: Sequence[Purpose], settings: Any, ____: Any) -> list[JudgedRun]:
         step, stages = float(settings["timestep"]), 4 if settings.get("integrator") == "RK4" else 1
         figures: dict[str, Any] = dict.fromkeys(("rms", "start", "floor", "window", "gap"), 0.0)
-        same: dict[str, Any] = {"settings": settings, "ended": True, "cost": stages / step, "cpu": 1e-3 * stages / step}
-        return [JudgedRun(purpose=one.name, error=step / 2, **figures, **same) for one in purposes]
+        cpu = 1e-3 * stages / step * (slower if stages == 4 else 1)
+        same: dict[str, Any] = {"settings": settings, "ended": True, "cost": stages / step, "cpu": cpu}
+        error = step if step > 5e-5 else 1e-5
+        return [JudgedRun(purpose=one.name, error=error, **figures, **same) for one in purposes]
 
     monkeypatch.setattr("loopcheck.validation.studies.tune.tuning_runs.judge_settings", judged)
     tried = runs.search([own], target)
     assert (choice(tried, target) is None, runs.is_over, runs.left_out > 0) == (is_over, is_over, is_over)
-    assert runs.cpu < 30.0
-    assert runs.cpu + runs.left_out >= 30.0 or not is_over
+    assert runs.cpu < limit
+    assert runs.cpu + runs.left_out >= limit or not is_over
 
 
 def test_a_candidate_above_the_accuracy_on_a_motion_is_not_tried_on_the_next() -> None:

@@ -70,7 +70,7 @@ class Scored:
 
 
 Ask = Callable[[Sequence[Candidate], float], Sequence[Scored]]
-"""Tries candidates on the motions in turn, up to the first error above a limit; the first ones, if time runs out."""
+"""Tries candidates on the motions in turn, up to the first error above a limit; some of them if time runs out."""
 
 
 @dataclass(slots=True)
@@ -200,12 +200,11 @@ def cheapest(families: Sequence[Family], reach: Reach, target: float, ask: Ask) 
     """
     methods = _methods(families, reach)
     best = reach.most
-    while (price := min(method.price for method in methods)) < best:
-        affordable = [method for method in methods if method.price <= min(TURN * price, 0.999 * best)]
-        turn = sorted(affordable, key=lambda method: method.price)
-        leads = [Candidate(family=method.families[0], step=method.step) for method in turn]
-        results = ask(leads, target)
-        for method, scored in zip(turn, results, strict=False):
+    while (price := min(method.price for method in methods.values())) < best:
+        turn = {name: one for name, one in methods.items() if one.price <= min(TURN * price, 0.999 * best)}
+        results = ask([Candidate(family=one.families[0], step=one.step) for one in turn.values()], target)
+        for scored in results:
+            method = turn[scored.candidate.family.method]
             at_step = [scored]
             if target < scored.error <= NEAR * target:
                 others = ask(method.others(scored, method.softer), max(BETTER * scored.error, target))
@@ -223,18 +222,18 @@ def cheapest(families: Sequence[Family], reach: Reach, target: float, ask: Ask) 
                 method.go_on(scored, target, reach.own)
         if not results:
             return
-        for method in methods:
+        for method in methods.values():
             method.go_back_from(best)
 
 
-def _methods(families: Sequence[Family], reach: Reach) -> list[_Method]:
-    """All methods before the search, with the steps within reach."""
+def _methods(families: Sequence[Family], reach: Reach) -> dict[str, _Method]:
+    """All methods before the search, with the steps within reach, by name."""
     every = [reach.own] if reach.keeps_step else STEPS
-    methods: list[_Method] = []
+    methods: dict[str, _Method] = {}
     for name in dict.fromkeys(family.method for family in families):
         steps = [step for step in every if reach.least_step(name) <= step <= reach.span / FEWEST_STEPS]
         of_method = [family for family in families if family.method == name]
-        methods.append(_Method(of_method, steps, of_method[1:]))
+        methods[name] = _Method(of_method, steps, of_method[1:])
     return methods
 
 

@@ -188,13 +188,15 @@ class TuningRuns:
             return self.cpu_limit if choice(tried, target) is None else SOUGHT * self.cpu_limit
 
         def ask(candidates: Sequence[Candidate], limit: float) -> list[Scored]:
-            expected = [self._expected(purposes, one, limit) for one in candidates]
-            count = int((self.cpu + np.cumsum(expected) < until()).sum())
-            for k, one in enumerate(candidates):
+            in_time, cpu = list[Candidate](), self.cpu
+            for one in candidates:
                 left_out.pop(settings := in_text(one.family.settings(one.step)), None)
-                if k >= count:
-                    left_out[settings] = one, expected[k]
-            results = self.scored(purposes, candidates[:count], limit)
+                expected = self._expected(purposes, one, limit)
+                if cpu + expected < until():
+                    in_time, cpu = [*in_time, one], cpu + expected
+                else:
+                    left_out[settings] = one, expected
+            results = self.scored(purposes, in_time, limit)
             tried.extend(results)
             return results
 
