@@ -302,7 +302,7 @@ class Tune(Study):
         runs.choose(settings)
         reasons = "; ".join(f"{name}: {reason}" for name, reason in missed.items())
         failed = f"; the last proof failed ({reasons})" if missed else ""
-        following = f", the next run would take about {runs.left_out:.2g} s" if runs.left_out else ""
+        following = f", the next settings would take about {runs.left_out:.2g} s" if runs.left_out else ""
         took = f"the runs took {runs.cpu:.0f} s of CPU time{following}, the limit is {runs.cpu_limit:g} s"
         return {
             "verdict": "not comparable",

@@ -56,7 +56,7 @@ class TuningRuns:
     ended_early: bool = False
     """Whether the last search ended with good settings for want of CPU time, perhaps before the cheapest."""
     left_out: float = 0.0
-    """Expected CPU time of a run that a search without good settings left out for want of CPU time [s]."""
+    """Expected CPU time on all motions of settings that a search without good settings left out for want of it [s]."""
     _hardest: list[str] = field(default_factory=list)
     """Motions by the error of the last settings that were tried on all, the largest first."""
     _known: dict[tuple[str, str], JudgedRun] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class TuningRuns:
     _methods: dict[str, str] = field(default_factory=dict)
     """Methods of the tried settings."""
     _paces: dict[str, float] = field(default_factory=dict)
-    """CPU times of the last completed runs of the methods, over the prices of their candidates [s2]."""
+    """CPU time of the last completed run of each method, over the price of its candidate [s2]."""
     _derivatives: dict[str, Slopes] = field(default_factory=dict)
     """Derivatives of the residual by the columns of the log, of the first run along each motion that follows it."""
 
@@ -191,11 +191,11 @@ class TuningRuns:
             in_time, cpu = list[Candidate](), self.cpu
             for one in candidates:
                 left_out.pop(settings := in_text(one.family.settings(one.step)), None)
-                expected = self._expected(purposes, one, limit)
-                if cpu + expected < until():
-                    in_time, cpu = [*in_time, one], cpu + expected
+                pace, count = self._pace(one), len(self._left(purposes, one, limit))
+                if cpu + pace * count < until():
+                    in_time, cpu = [*in_time, one], cpu + pace * min(count, 1)  # most fail on their first motion
                 else:
-                    left_out[settings] = one, expected
+                    left_out[settings] = one, pace * count
             results = self.scored(purposes, in_time, limit)
             tried.extend(results)
             return results
@@ -209,16 +209,9 @@ class TuningRuns:
         self.left_out = max(cheaper, default=0.0) if best is None else 0.0
         return tried
 
-    def _expected(self, purposes: Sequence[Purpose], candidate: Candidate, limit: float) -> float:
-        """CPU time of a candidate that fails on its first motion, from that of its method's last run [s].
-
-        0 if it is unknown, or nothing is left to run.
-
-        Args:
-            limit: Error on a motion above which the other motions are not tried [-].
-        """
-        pace = self._paces.get(candidate.family.method, 0.0)
-        return pace * candidate.price if self._left(purposes, candidate, limit) else 0.0
+    def _pace(self, candidate: Candidate) -> float:
+        """CPU time of a candidate on a motion, from the last run of its method; 0 if there is none [s]."""
+        return self._paces.get(candidate.family.method, 0.0) * candidate.price
 
     def reach(self, purposes: Sequence[Purpose], finest: Mapping[str, float]) -> Reach:
         """Limits of a search on some motions.
