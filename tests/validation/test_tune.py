@@ -561,6 +561,23 @@ def test_no_run_of_a_search_begins_that_would_exceed_its_time(
     assert runs.cpu + runs.left_out >= limit or not is_over
 
 
+@pytest.mark.parametrize(("error", "wanted"), [(2e-2, ["searched"]), (1e-3, ["searched", "held out"])])
+def test_settings_that_fail_on_a_motion_of_the_search_are_proven_on_no_other(error: float, wanted: list[str]) -> None:
+    """Its samples are more than those of the search; each further motion cost a G1 11 s."""
+    own, asked = purpose_of(case_of(FOUR_BAR), "mujoco", OWN), list[str]()
+    assert isinstance(own, Purpose)
+
+    def on(_: str, purposes: Sequence[Purpose], settings: Any) -> list[JudgedRun]:
+        asked.extend(one.name for one in purposes)
+        return [JudgedRun(purpose=one.name, settings=settings, error=error, floor=0.0) for one in purposes]
+
+    runs: Any = SimpleNamespace(on=on)
+    stages = [[replace(own, name=name)] for name in ("searched", "held out")]
+    proof, lagging = Tune(case=case_of(FOUR_BAR), accuracy=1e-2)._proof(stages, runs, {})
+    assert asked == [run.purpose for run in proof] == wanted
+    assert not lagging
+
+
 def test_a_candidate_above_the_accuracy_on_a_motion_is_not_tried_on_the_next() -> None:
     """Its error serves to choose the next step only."""
     limits = list[float]()

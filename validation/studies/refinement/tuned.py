@@ -55,7 +55,7 @@ def _rows(case: Case, engine: str, pool: WorkerPool) -> Iterator[dict[str, Any]]
         best = choice(tried, target)
         nearest = best or min(tried, key=lambda one: one.error)
         can_be_judged = np.isfinite(nearest.error)
-        settings = nearest.candidate.family.settings(nearest.candidate.step)
+        settings = nearest.candidate.settings
         yield {
             **names,
             "target": target,

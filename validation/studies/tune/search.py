@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from loopcheck.engines.tuning import STEPS, Family
+from loopcheck.engines.tuning import STEPS, Family, Settings
 
 NEAR = 3.0
 """Largest error of the stiffest loops over the accuracy for runs of softer loops [-]."""
@@ -46,6 +46,11 @@ class Candidate:
     """Step [s]."""
 
     @property
+    def settings(self) -> Settings:
+        """Changed settings, the step among them."""
+        return self.family.settings(self.step)
+
+    @property
     def price(self) -> float:
         """Evaluations of the dynamics for a simulated second [1/s]."""
         return self.family.stages / self.step
@@ -53,7 +58,7 @@ class Candidate:
     @property
     def changes(self) -> int:
         """Number of changed attributes, besides the step."""
-        return len(self.family.settings(self.step)) - 1
+        return len(self.settings) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,6 +208,8 @@ def cheapest(families: Sequence[Family], reach: Reach, target: float, ask: Ask) 
     while (price := min(method.price for method in methods.values())) < best:
         turn = {name: one for name, one in methods.items() if one.price <= min(TURN * price, 0.999 * best)}
         results = ask([Candidate(family=one.families[0], step=one.step) for one in turn.values()], target)
+        if not results:
+            return
         for scored in results:
             method = turn[scored.candidate.family.method]
             at_step = [scored]
@@ -220,8 +227,6 @@ def cheapest(families: Sequence[Family], reach: Reach, target: float, ask: Ask) 
                 method.go_back(scored)
             else:
                 method.go_on(scored, target, reach.own)
-        if not results:
-            return
         for method in methods.values():
             method.go_back_from(best)
 

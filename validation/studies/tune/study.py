@@ -226,7 +226,7 @@ class Tune(Study):
                 return self._unproven(runs, best or min(tried, key=lambda one: one.error), {}, folder)
             if best is None:
                 return obstacle(runs, searched, tried, self._wish())
-            settings = best.candidate.family.settings(best.candidate.step)
+            settings = best.candidate.settings
             held_out = self._random(shown, pool, self._statement(settings).held_out_seeds)
             others = [one for one in (*held_out, *variations(shown[0])) if one.name not in names_of(searched)]
             proof, lagging = self._proof((searched, others), runs, settings)
@@ -297,7 +297,7 @@ class Tune(Study):
     def _unproven(self, runs: TuningRuns, best: Scored, missed: Mapping[str, str], folder: Path) -> Mapping[str, Any]:
         """Write the files of the best settings so far, without a certificate."""
         tuning = AskedTuning(engine=self.engine, pool=runs.pool)
-        settings = best.candidate.family.settings(best.candidate.step)
+        settings = best.candidate.settings
         main, lines = write_tuned(self.case, tuning.files(self.case.mechanism, settings), folder / UNPROVEN)
         runs.choose(settings)
         reasons = "; ".join(f"{name}: {reason}" for name, reason in missed.items())
@@ -344,7 +344,7 @@ class Tune(Study):
         """Write the tuned files and their certificate."""
         (proof, held_out), (made, folder) = proven, place
         tuning = AskedTuning(engine=self.engine, pool=runs.pool)
-        settings = best.candidate.family.settings(best.candidate.step)
+        settings = best.candidate.settings
         is_controlled = not any(run.by_servos for run in proof)
         widths, at_ends = self._bandwidths(runs, settings, made) if is_controlled else (None, list[JudgedRun]())
         main, lines = write_tuned(self.case, tuning.files(self.case.mechanism, settings), folder)

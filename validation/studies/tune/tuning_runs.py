@@ -70,7 +70,7 @@ class TuningRuns:
 
     @property
     def is_over(self) -> bool:
-        """Whether the runs have used their CPU time, or the next run would."""
+        """Whether the runs have used their CPU time, or the next settings would."""
         return self.cpu >= self.cpu_limit or self.left_out > 0
 
     def on(self, phase: str, purposes: Sequence[Purpose], settings: Settings) -> list[JudgedRun]:
@@ -98,14 +98,12 @@ class TuningRuns:
             limit: Error on a motion above which the other motions are not tried [-].
         """
         left = [self._left(purposes, one, limit) for one in candidates]
-        asked = [
-            (of_one, one.family.settings(one.step)) for of_one, one in zip(left, candidates, strict=True) if of_one
-        ]
+        asked = [(of_one, one.settings) for of_one, one in zip(left, candidates, strict=True) if of_one]
         results = iter(self._results(asked, Extent(SEARCHED, limit, self.include_start, self.accuracy), "settings"))
         for candidate, is_asked in zip(candidates, left, strict=True):
             if is_asked:
                 runs = next(results)
-                self._methods[in_text(candidate.family.settings(candidate.step))] = candidate.family.method
+                self._methods[in_text(candidate.settings)] = candidate.family.method
                 self._note("search", runs)
                 self._keep(runs)
                 ended = [run.cpu for run in runs if run.ended and run.derivatives is None]
@@ -161,7 +159,7 @@ class TuningRuns:
 
     def _results_of(self, purposes: Sequence[Purpose], candidate: Candidate) -> dict[str, JudgedRun]:
         """Results of a candidate, by motion."""
-        settings = in_text(candidate.family.settings(candidate.step))
+        settings = in_text(candidate.settings)
         keys = [(settings, one.name) for one in purposes]
         return {name: self._known[settings, name] for settings, name in keys if (settings, name) in self._known}
 
@@ -190,7 +188,7 @@ class TuningRuns:
         def ask(candidates: Sequence[Candidate], limit: float) -> list[Scored]:
             in_time, cpu = list[Candidate](), self.cpu
             for one in candidates:
-                left_out.pop(settings := in_text(one.family.settings(one.step)), None)
+                left_out.pop(settings := in_text(one.settings), None)
                 pace, count = self._pace(one), len(self._left(purposes, one, limit))
                 if cpu + pace * count < until():
                     in_time, cpu = [*in_time, one], cpu + pace * min(count, 1)  # most fail on their first motion
