@@ -1,14 +1,15 @@
 """Formats of model files besides MJCF: how each is recognized and read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from loopcheck.robots.catalogue import MODEL_SUFFIXES
 from loopcheck.robots.errors import MechanismError
-from loopcheck.robots.sdf import is_sdf, left_out_of_sdf, sdf_spec
-from loopcheck.robots.urdf import files_of_urdf, is_urdf, left_out_of, urdf_spec
-from loopcheck.robots.usd import files_of_usd, is_usd, left_out_of_usd, usd_spec
+from loopcheck.robots.losses import Loss
+from loopcheck.robots.sdf import is_sdf, left_out_of_sdf, losses_of_sdf, sdf_spec
+from loopcheck.robots.urdf import files_of_urdf, is_urdf, left_out_of, losses_of_urdf, urdf_spec
+from loopcheck.robots.usd import files_of_usd, is_usd, left_out_of_usd, losses_of_usd, usd_spec
 
 
 class ModelFormat(NamedTuple):
@@ -24,6 +25,8 @@ class ModelFormat(NamedTuple):
     """The file and the files that it names."""
     left_out: Callable[[Path], tuple[str, ...]]
     """Features that no source takes into account, a sentence each."""
+    losses: Callable[[Path], Iterator[Loss]]
+    """Names that are not read, one loss for each occurrence."""
 
 
 def _alone(path: Path) -> tuple[Path, ...]:
@@ -31,9 +34,9 @@ def _alone(path: Path) -> tuple[Path, ...]:
 
 
 FORMATS = (
-    ModelFormat("a URDF", is_urdf, urdf_spec, files_of_urdf, left_out_of),
-    ModelFormat("an SDF", is_sdf, sdf_spec, _alone, left_out_of_sdf),
-    ModelFormat("a USD", is_usd, usd_spec, files_of_usd, left_out_of_usd),
+    ModelFormat("a URDF", is_urdf, urdf_spec, files_of_urdf, left_out_of, losses_of_urdf),
+    ModelFormat("an SDF", is_sdf, sdf_spec, _alone, left_out_of_sdf, losses_of_sdf),
+    ModelFormat("a USD", is_usd, usd_spec, files_of_usd, left_out_of_usd, losses_of_usd),
 )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from loopcheck.robots.arrays import AnyArray, Array, frozen
 from loopcheck.robots.errors import NotFoundError
+from loopcheck.robots.losses import Loss
 from loopcheck.robots.model_file import ModelFile
 
 WORLD = -1
@@ -360,6 +361,8 @@ class Mechanism:
     """Constant external loads (the MJCF format has no element for them)."""
     left_out: tuple[str, ...] = ()
     """Features of the model that no source of loopcheck takes into account, a sentence each."""
+    losses: tuple[Loss, ...] = ()
+    """Elements of the file that the reference does not take into account, by kind."""
     q_slices: tuple[slice, ...] = field(init=False, repr=False)
     """Indices of each joint in q."""
     dof_slices: tuple[slice, ...] = field(init=False, repr=False)

@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError, listed
 from loopcheck.robots.formats import format_of, want_model_suffix
+from loopcheck.robots.losses import lost_values, with_accepted
 from loopcheck.robots.mechanism import (
     DOFS,
     POSITIONS,
@@ -162,6 +163,9 @@ def read_mechanism(model: ModelFile) -> Mechanism:
 
 def _mechanism(model: ModelFile, m: Any, missing: tuple[MissingFile, ...], *, is_partial: bool = False) -> Mechanism:
     """The mechanism of a compiled model; if partial, without elements that `Mechanism` cannot represent."""
+    form = format_of(model.path)
+    names_lost = form.losses(model.path) if form else ()
+    losses = with_accepted([*names_lost, *lost_values(m, mujoco.MjOption())], model.leave_out)
     names = names_of_actuators(m)
     closures, actuators, springs = list(range(m.neq)), list(range(len(names))), list(range(m.ntendon))
     if is_partial:
@@ -183,10 +187,13 @@ def _mechanism(model: ModelFile, m: Any, missing: tuple[MissingFile, ...], *, is
         tendons=tuple(_tendon(m, i) for i in range(m.ntendon) if not _is_spatial(m, i)),
         point_springs=tuple(_point_spring(m, i) for i in springs if _is_spatial(m, i) and not _is_idle(m, i)),
         left_out=(
-            *_left_out(m),
+            *dict.fromkeys(str(loss) for loss in losses if loss.kind == "load" and not loss.path),
+            *_idle_tendons(m),
+            *(["plugins of sensors, geometry and rendering"] if m.nplugin else []),
             *([in_words(missing)] if missing else []),
-            *(form.left_out(model.path) if (form := format_of(model.path)) else ()),
+            *(form.left_out(model.path) if form else ()),
         ),
+        losses=losses,
     )
 
 
@@ -206,16 +213,18 @@ class Description:
     """Line of each element by its kind (body, joint, equality, actuator or tendon) and name."""
 
 
-def describe(path: Path) -> Description:
-    """Read the supported part of an MJCF.
+def describe(path: Path, leave_out: Sequence[str] = ()) -> Description:
+    """Read the supported part of a model file.
 
     Args:
-        path: The MJCF.
+        path: The file.
+        leave_out: Losses of the file that are accepted, TAG or TAG:NAME.
 
     Raises:
         MechanismError: If the MJCF does not compile or has a number that is not finite.
     """
-    model = ModelFile(path=path, hashes={str(path.absolute()): file_hash(path)})  # nobody stores results of it
+    hashes = {str(path.absolute()): file_hash(path)}  # nobody stores results of it
+    model = ModelFile(path=path, leave_out=tuple(leave_out), hashes=hashes)
     spec = load_spec(model)
     lines = dict(_lines(spec))
     leave_out_meshes(spec)
@@ -600,30 +609,7 @@ def _is_scalar(m: Any, joint: int) -> bool:
     return KINDS[int(m.jnt_type[joint])] in ("hinge", "slide")
 
 
-def _of_tendons(m: Any) -> Iterator[str]:
-    """Elements of tendons that every source leaves out."""
-    for what, applies in (("dry friction", m.tendon_frictionloss), ("limits", m.tendon_limited)):
-        tendons = [m.tendon(int(i)).name for i in np.flatnonzero(applies)]
-        if tendons:
-            yield f"{what} of tendons {', '.join(tendons)}"
+def _idle_tendons(m: Any) -> Iterator[str]:
     idle = [m.tendon(i).name for i in range(m.ntendon) if _is_spatial(m, i) and _is_idle(m, i)]
     if idle:
         yield f"spatial tendons without spring, damper, armature or actuator: {', '.join(idle)}"
-
-
-def _left_out(m: Any) -> Iterator[str]:
-    """Elements of the model that every source leaves out, a sentence each."""
-    dry = sorted({m.joint(int(m.dof_jntid[d])).name for d in np.flatnonzero(m.dof_frictionloss)})
-    if dry:
-        yield f"dry friction of joints {', '.join(dry)}"
-    limited = [m.joint(int(i)).name for i in np.flatnonzero(m.jnt_limited)]
-    if limited:
-        yield f"limits of joints {', '.join(limited)}"
-    yield from _of_tendons(m)
-    if m.nplugin:
-        yield "plugins of sensors, geometry and rendering"
-    if np.any((m.geom_contype != 0) | (m.geom_conaffinity != 0)) or m.npair:
-        yield "contacts between geoms"
-    inactive = [m.equality(i).name or f"equality{i}" for i in range(m.neq) if not m.eq_active0[i]]
-    if inactive:
-        yield f"inactive equalities {', '.join(inactive)}"

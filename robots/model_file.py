@@ -33,6 +33,8 @@ class ModelFile:
     """New values by kind of element, its name and its attribute, as `{"body": {"link1": {"mass": 0.5}}}`."""
     actuated: tuple[str, ...] = ()
     """Joints that get a motor each, instead of the actuators of the MJCF; empty: the MJCF's actuators."""
+    leave_out: tuple[str, ...] = ()
+    """Losses of the file that the user accepts, TAG or TAG:NAME."""
     hashes: Mapping[str, str] = field(default_factory=dict, repr=False)
     """SHA-256 of the MJCF, its includes and assets by path; computed from the files, empty for a missing file."""
 

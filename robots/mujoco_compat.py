@@ -45,6 +45,9 @@ class CompatibleModel:
         """Fields of a compiled model; no function of MuJoCo accepts them in this form."""
         self._model = model
 
+    def __dir__(self) -> list[str]:
+        return dir(self._model)
+
     def __getattr__(self, name: str) -> Any:
         absent = name in ABSENT and not hasattr(self._model, name)
         return ABSENT[name](self._model) if absent else getattr(self._model, name)

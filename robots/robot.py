@@ -77,6 +77,8 @@ class Robot(BaseModel):
     """Site with the drawn path."""
     actuated: tuple[str, ...] = ()
     """Joints that get a motor each, instead of the actuators of the MJCF; empty: the MJCF's actuators."""
+    leave_out: tuple[str, ...] = ()
+    """Losses of the model file that are accepted, TAG or TAG:NAME."""
     assumptions: tuple[str, ...] = ()
     """Choices made for data missing from the source, a sentence each."""
     wrenches: tuple[WrenchSpec, ...] = ()
@@ -127,7 +129,9 @@ class Robot(BaseModel):
         if variant not in self.variant_names:
             raise NotFoundError(f"variant of {self.name}", variant, self.variant_names)
         overrides = self.variants.get(variant, {})
-        model = ModelFile(path=self.folder / self.mjcf, overrides=overrides, actuated=self.actuated)
+        model = ModelFile(
+            path=self.folder / self.mjcf, overrides=overrides, actuated=self.actuated, leave_out=self.leave_out
+        )
         mechanism = read_mechanism(model)
         return replace(
             mechanism,

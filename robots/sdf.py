@@ -17,6 +17,7 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import MechanismError, NotFoundError
 from loopcheck.robots.linkage import GROUND, UNLIMITED, Connection, Link, Linkage, Mimic, Motor, inverse, spec_of
 from loopcheck.robots.loop_files import LoopKind
+from loopcheck.robots.losses import Loss, lost_names, table_of
 from loopcheck.robots.rigid_frames import of_angles, of_axis, of_quaternion, rigid_frame
 from loopcheck.robots.xml_document import XmlDocument, has_root, read_xml
 
@@ -70,6 +71,11 @@ def left_out_of_sdf(path: Path) -> tuple[str, ...]:
     if document.root.find("world") is None:
         notes.append(f"a world: gravity is the default of the format, {GRAVITY[2]} m/s² along Z")
     return tuple(notes)
+
+
+def losses_of_sdf(path: Path) -> Iterator[Loss]:
+    """Names of an SDF that are not read, one loss for each occurrence."""
+    return lost_names(read_xml(path, ROOT, "an SDF"), table_of("sdf"))
 
 
 @dataclass(frozen=True, slots=True)

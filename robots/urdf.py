@@ -25,6 +25,7 @@ from loopcheck.robots.loop_files import (
     read_loops,
     with_constraints,
 )
+from loopcheck.robots.losses import Loss, lost_names, table_of
 from loopcheck.robots.rigid_frames import of_quaternion, rigid_frame
 from loopcheck.robots.spec_elements import add_joint, add_motor, add_polynomial
 from loopcheck.robots.spec_loops import close, sink_joints
@@ -62,6 +63,24 @@ def left_out_of(path: Path) -> tuple[str, ...]:
             "loop_closures.yaml or robot_data.yaml)"
         )
     return tuple(notes)
+
+
+def losses_of_urdf(path: Path) -> Iterator[Loss]:
+    """Names of a URDF that are not read, and transmissions of several joints, one loss for each occurrence."""
+    document = _read(path)
+    yield from lost_names(document, table_of("urdf"))
+    for element in document.root.findall("transmission"):
+        joints = [str(joint.get("name")) for joint in element.findall("joint")]
+        if len(joints) > 1:
+            yield Loss(
+                kind="mechanism",
+                tag="transmission",
+                words=f"its actuators drive {', '.join(joints)} together",
+                elements=(str(element.get("name")),),
+                path="/robot/transmission",
+                file=str(path),
+                line=document.lines[element],
+            )
 
 
 def urdf_spec(path: Path) -> Any:

@@ -6,6 +6,7 @@ float counts. Passive forces of joints are attributes of Newton's and MuJoCo's s
 are in degrees, as in MuJoCo. Geometry is left out.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,6 +20,8 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.linkage import GROUND, UNLIMITED, Connection, Link, Linkage, Mimic, Motor, inverse, spec_of
 from loopcheck.robots.loop_files import LoopKind
+from loopcheck.robots.losses import KINDS as LOSSES
+from loopcheck.robots.losses import Loss, NameClass, NameTable, kind_of_unknown, table_of
 from loopcheck.robots.rigid_frames import of_axis, of_quaternion, quaternion, rigid_frame
 
 SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
@@ -96,6 +99,72 @@ def left_out_of_usd(path: Path) -> tuple[str, ...]:
     if reading.scene is None:
         notes.append(f"a physics scene: gravity is {EARTH} m/s² against the up axis")
     return tuple(notes)
+
+
+def losses_of_usd(path: Path) -> Iterator[Loss]:
+    """Types of prims and properties of a USD that are not read, one loss for each occurrence."""
+    reading, table = _Reading(usd_modules(path), path), table_of("usd")
+    registry = reading.usd.Usd.SchemaRegistry()
+    lines = path.read_text(encoding="utf-8").splitlines() if path.suffix.lower() == ".usda" else []
+    for prim in reading.prims:
+        kind = str(prim.GetTypeName())
+        is_ours = kind.startswith("Physics") or (kind and not registry.FindConcretePrimDefinition(kind))
+        found = table.class_of(f"/{kind}") if is_ours else NameClass("read")
+        if found.kind == "read":
+            yield from _lost_properties(reading, table, prim, lines)
+        elif found.kind != "harmless":
+            texts = [str(target) for relation in prim.GetRelationships() for target in relation.GetTargets()]
+            yield _loss(reading, prim, kind, found, (texts, f'"{prim.GetName()}"'), lines)
+
+
+def _lost_properties(reading: "_Reading", table: NameTable, prim: Any, lines: Sequence[str]) -> Iterator[Loss]:
+    """Losses of the properties of a prim; unknown names count on links, joints and groups, not on shapes."""
+    definition, UsdGeom = prim.GetPrimDefinition(), reading.usd.UsdGeom
+    is_group = not prim.GetTypeName() or prim.IsA(UsdGeom.Xform) or prim.IsA(UsdGeom.Scope)
+    is_known = is_group or prim.IsA(reading.usd.UsdPhysics.Joint) or prim.IsA(reading.usd.UsdPhysics.Scene)
+    for authored in prim.GetAuthoredProperties():
+        name = str(authored.GetName())
+        is_of_view = ":" not in name and definition.GetPropertyDefinition(name)
+        found = NameClass("harmless") if is_of_view else table.class_of(f"@{name}")
+        relation = prim.GetRelationship(name)
+        value = [str(one) for one in relation.GetTargets()] if relation else prim.GetAttribute(name).Get()
+        is_default = not relation and value == definition.GetAttributeFallbackValue(name)
+        if found.kind in ("read", "harmless") or is_default or not (found.kind or is_known):
+            continue
+        texts = value if relation else [_text(value)]
+        if not table.is_neutral(f"@{name}", " ".join(texts)):
+            yield _loss(reading, prim, name, found, (texts, name), lines)
+
+
+def _text(value: Any) -> str:
+    """A value of USD as words or numbers."""
+    try:
+        return " ".join(map(str, _array(value, np.float64).ravel()))
+    except (TypeError, ValueError):
+        return "" if value is None else str(value)
+
+
+def _loss(
+    reading: "_Reading", prim: Any, tag: str, found: NameClass, texts: tuple[Sequence[str], str], lines: Sequence[str]
+) -> Loss:
+    """A loss of a prim or of its property.
+
+    Args:
+        texts: Values that may name links and joints, and the text to be found in the file.
+    """
+    kind, words = found.kind, found.words
+    if not kind:
+        kind, words = kind_of_unknown(table_of("usd"), {str(path) for path in reading.names}, tag, texts[0])
+    pattern = re.compile(rf"(?<![\w:]){re.escape(texts[1])}(?![\w:])")
+    return Loss(
+        kind=next(one for one in LOSSES if one == kind),
+        tag=tag,
+        words=words,
+        elements=(prim.GetName(),),
+        path=str(prim.GetPath()),
+        file=str(reading.path),
+        line=next((number for number, line in enumerate(lines, start=1) if pattern.search(line)), 1),
+    )
 
 
 def _changed(reading: "_Reading") -> Iterator[str]:

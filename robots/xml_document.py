@@ -1,7 +1,7 @@
 """An XML file of a model, with the line of each element for messages."""
 
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from xml.parsers.expat import ExpatError, ParserCreate
@@ -11,6 +11,8 @@ import numpy as np
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import MechanismError
 
+DIALECTS = {"drake.mit.edu": "drake"}
+"""Namespaces of dialects without scheme and slashes, and the prefix by which this project names their elements."""
 HEAD = 4096
 """Length of the beginning of a file in which its root element is looked for [byte]."""
 
@@ -79,11 +81,15 @@ def read_xml(path: Path, root: str, format: str) -> XmlDocument:
     """
     builder, parser = ET.TreeBuilder(), ParserCreate()
     lines: dict[ET.Element, int] = {}
+    prefixes: dict[str, str] = {}
 
     def start(tag: str, attributes: dict[str, str]) -> None:
-        lines[builder.start(tag, attributes)] = parser.CurrentLineNumber
+        prefixes.update(_dialects(attributes))
+        names = {_in_dialect(name, prefixes): text for name, text in attributes.items()}
+        lines[builder.start(_in_dialect(tag, prefixes), names)] = parser.CurrentLineNumber
 
-    parser.StartElementHandler, parser.EndElementHandler = start, builder.end
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda tag: builder.end(_in_dialect(tag, prefixes))
     parser.CharacterDataHandler = builder.data
     try:
         parser.Parse(path.read_bytes(), True)
@@ -100,3 +106,17 @@ def read_xml(path: Path, root: str, format: str) -> XmlDocument:
                 f"expanded{path.suffix}"
             )
     return XmlDocument(path, element, lines)
+
+
+def _dialects(attributes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Prefixes of an element that stand for a dialect, each with the prefix by which this project names it."""
+    for name, address in attributes.items():
+        usual = DIALECTS.get(address.partition("://")[2].strip("/"))
+        if name.startswith("xmlns:") and usual is not None:
+            yield name.removeprefix("xmlns:"), usual
+
+
+def _in_dialect(name: str, prefixes: Mapping[str, str]) -> str:
+    """A name with the usual prefix of its dialect."""
+    prefix, mark, local = name.partition(":")
+    return f"{prefixes[prefix]}:{local}" if mark and prefix in prefixes else name

@@ -20,8 +20,8 @@ from loopcheck.robots.mechanism import (
 )
 
 KNOWN: Mapping[type, str] = {
-    Mechanism: "model bodies joints closures actuators sites keyframes gravity wrenches left_out tendons point_springs "
-    "q_slices dof_slices joints_of stacked",
+    Mechanism: "model bodies joints closures actuators sites keyframes gravity wrenches left_out losses tendons "
+    "point_springs q_slices dof_slices joints_of stacked",
     Body: "name parent position rotation mass center inertia gravity_compensation",
     Joint: "name kind body axis anchor rest_position armature damping stiffness spring_reference limits",
     ConnectClosure: "name body1 point1 body2 point2",

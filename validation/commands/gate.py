@@ -9,6 +9,7 @@ from loopcheck.validation.studies.options import (
     JUDGEMENT,
     Command,
     baseline_option,
+    leave_out_option,
     names_of,
     option,
     targets_argument,
@@ -19,6 +20,7 @@ from loopcheck.validation.studies.options import (
 
 @click.command(cls=Command, short_help="Is a model file sound? Certain errors, warnings and notes in a second.")
 @targets_argument
+@leave_out_option
 @option("--select", default="", metavar="CODES", group=JUDGEMENT, help="Codes or prefixes, as LC1,LC2.  [default: all]")
 @option("--ignore", default="", metavar="CODES", group=JUDGEMENT, help="Codes or prefixes to leave out.")
 @option("--warnings-as-errors", is_flag=True, group=JUDGEMENT, help="Exit status 1 for warnings too.")
@@ -35,6 +37,7 @@ from loopcheck.validation.studies.options import (
 )
 def command(
     targets: tuple[str, ...],
+    leave_out: tuple[str, ...],
     select: str,
     ignore: str,
     warnings_as_errors: bool,
@@ -71,7 +74,7 @@ def command(
     selected((), names_of(select), names_of(ignore))
     for target in targets:
         model_path(target)
-    results = [gate(target) for target in targets]
+    results = [gate(target, leave_out) for target in targets]
     if fix:
         click.echo(b"".join(dict.fromkeys(map(closing_diff, results))), nl=False)  # a link and its file: one diff
     results = [

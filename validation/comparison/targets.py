@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from loopcheck.analytic.motion.configurations import with_configurations
 from loopcheck.analytic.motion.laws import AUTOMATIC, RECORDED
@@ -25,13 +26,23 @@ from loopcheck.robots.robot import modes as modes_of
 from loopcheck.validation.execution.forkserver import running_context
 
 
-def robot_of(target: str | Path, *, actuated: str = "", motion: Path | None = None) -> Robot:
+class Changes(TypedDict, total=False):
+    """Changes of a robot by the user."""
+
+    actuated: str
+    """Names of the actuated joints, as J1,J2, instead of the actuators of the model."""
+    motion: Path | None
+    """CSV file with the motion of the actuated joints, instead of the robot's own motion."""
+    leave_out: Sequence[str]
+    """Losses of the model file that are accepted, TAG or TAG:NAME."""
+
+
+def robot_of(target: str | Path, **changes: Unpack[Changes]) -> Robot:
     """The robot of a target, with its configurations.
 
     Args:
         target: Name of a catalogue robot, path of a model file, or folder with a `robot.toml`.
-        actuated: Names of the actuated joints, as J1,J2, instead of the actuators of the model.
-        motion: CSV file with the motion of the actuated joints, instead of the robot's own motion.
+        **changes: See `Changes`.
 
     Raises:
         NotFoundError: If there is no such target.
@@ -39,14 +50,16 @@ def robot_of(target: str | Path, *, actuated: str = "", motion: Path | None = No
     """
     want_targets([target])
     robot = _loaded(target)
+    actuated, motion, leave_out = changes.get("actuated", ""), changes.get("motion"), changes.get("leave_out", ())
     joints = tuple(name.strip() for name in actuated.split(",") if name.strip())
     if actuated and not joints:
         raise MechanismError(f"--actuated must name joints, for example J1,J2, got '{actuated}'")
-    changes = {
+    update = {
         **({"actuated": joints} if joints else {}),
+        **({"leave_out": tuple(leave_out)} if leave_out else {}),
         **({"motion": MotionSpec(law=RECORDED, parameters={"file": str(motion.absolute())})} if motion else {}),
     }
-    robot = robot.model_copy(update=changes)
+    robot = robot.model_copy(update=update)
     if robot.folder.parent == catalogue.CATALOGUE:
         return robot  # its gravity lies along the axes of its paper
     want_readable(robot.folder / robot.mjcf, context=running_context())
@@ -59,21 +72,19 @@ def cases_of(
     variants: Sequence[str] = (),
     modes: Sequence[str] = (),
     configurations: Sequence[str] = (),
-    actuated: str = "",
-    motion: Path | None = None,
+    **changes: Unpack[Changes],
 ) -> list[Case]:
     """The cases of some targets; an empty selection means all, of a model file its first mode.
 
     Args:
         targets: See `robot_of`.
-        actuated: See `robot_of`.
-        motion: See `robot_of`.
+        **changes: See `Changes`.
 
     Raises:
         NotFoundError: If a name is unknown to all targets; the message lists the known names.
         MechanismError: If a model is bad or has no actuators, or two targets have the same name.
     """
-    robots = {target: robot_of(target, actuated=actuated, motion=motion) for target in dict.fromkeys(targets)}
+    robots = {target: robot_of(target, **changes) for target in dict.fromkeys(targets)}
     _want_different_names(robots.values())
     every = [
         (robot, variant, mode, configuration)
@@ -107,37 +118,36 @@ def case_of(
     variant: str = DEFAULT,
     mode: str = "",
     configuration: str = "",
-    actuated: str = "",
-    motion: Path | None = None,
+    **changes: Unpack[Changes],
 ) -> Case:
     """One case of a target: by default its first regular mode, in the gravity of its file.
 
     Args:
         target: See `robot_of`.
-        actuated: See `robot_of`.
-        motion: See `robot_of`.
+        **changes: See `Changes`.
 
     Raises:
         NotFoundError: If a name is unknown; the message lists the known names.
         MechanismError: If the model is bad, or has no actuators.
     """
-    robot = robot_of(target, actuated=actuated, motion=motion)
+    robot = robot_of(target, **changes)
     case = _case(robot, variant=variant, mode=mode, configuration=configuration)
     want_actuators(case.mechanism)
     return case
 
 
-def passive_case_of(target: str | Path) -> Case:
+def passive_case_of(target: str | Path, *, leave_out: Sequence[str] = ()) -> Case:
     """The default case of a target that may have no actuators.
 
     Args:
         target: See `robot_of`.
+        leave_out: See `robot_of`.
 
     Raises:
         NotFoundError: If there is no such target.
         MechanismError: If the model is bad.
     """
-    return _case(robot_of(target))
+    return _case(robot_of(target, leave_out=leave_out))
 
 
 def _case(robot: Robot, *, variant: str = DEFAULT, mode: str = "", configuration: str = "") -> Case:

@@ -40,6 +40,10 @@ RULES: Mapping[str, Rule] = {
         title="drive without effect",
         remedy="Put the actuator on a joint that the loops leave free, or remove the equality that holds the joint.",
     ),
+    "LC105": Rule(
+        title="part of the mechanism not read",
+        remedy="Write the element in a form that is read, or accept the model without it by --leave-out.",
+    ),
     "LC201": Rule(title="loop open at the start", remedy="Start from a closed keyframe; `--fix` proposes one."),
     "LC202": Rule(title="start outside limits", remedy="Correct the range of the joint, its ref or the keyframe."),
     "LC203": Rule(title="singular start", remedy="Start from a keyframe beside the singular pose."),
@@ -61,6 +65,14 @@ RULES: Mapping[str, Rule] = {
     "LC210": Rule(
         title="friction solved apart from loops",
         remedy="Remove noslip_iterations; a larger impratio reduces the slip of contacts.",
+    ),
+    "LC211": Rule(
+        title="part of an actuator not read",
+        remedy="Nothing to do for prescribed motions; efforts of a simulation depend on it.",
+    ),
+    "LC212": Rule(
+        title="unknown name",
+        remedy="Correct the spelling, or remove the element if it has no effect.",
     ),
     "LC301": Rule(
         title="redundant closure rows",

@@ -3,7 +3,7 @@
 import re
 import time
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +13,8 @@ import numpy as np
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.catalogue import CATALOGUE, ROBOT_FILE, names, want_targets
 from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError, listed
+from loopcheck.robots.formats import format_of
+from loopcheck.robots.losses import Kind, Loss, with_accepted
 from loopcheck.robots.mjcf import Description, describe
 from loopcheck.robots.model_file import xml_files
 from loopcheck.validation.gate.closed_poses import closed_near
@@ -21,6 +23,8 @@ from loopcheck.validation.gate.mechanism_checks import Poses, mechanism_findings
 from loopcheck.validation.gate.parameter_checks import parameter_findings
 from loopcheck.validation.gate.softness import softness_findings
 
+CODES: Mapping[Kind, str] = {"mechanism": "LC105", "drive": "LC211", "unknown": "LC212"}
+"""Codes of the findings on names that are not read, by kind."""
 TAGS = {"body": "body", "joint": "(?:free)?joint"}
 """Tags of elements; MuJoCo gives no line for elements of included files."""
 
@@ -57,8 +61,11 @@ def model_path(target: str) -> Path:
         raise MechanismError(f"{folder / ROBOT_FILE}: must name a model file as 'mjcf', got {error}") from error
 
 
-def gate(target: str) -> GateResult:
+def gate(target: str, leave_out: Sequence[str] = ()) -> GateResult:
     """Check the model file of a target.
+
+    Args:
+        leave_out: Losses of the file that are accepted, TAG or TAG:NAME.
 
     Raises:
         NotFoundError: If the target is unknown.
@@ -67,16 +74,16 @@ def gate(target: str) -> GateResult:
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):  # on a loaded machine two threads of BLAS wait for each other most of the time
-        return _gate(target)
+        return _gate(target, leave_out)
 
 
-def _gate(target: str) -> GateResult:
+def _gate(target: str, leave_out: Sequence[str]) -> GateResult:
     began, path = time.perf_counter(), model_path(target)
     texts, closed = {str(part): _text_lines(part) for part in xml_files(path)}, None
     try:
-        description = describe(path)
+        description = describe(path, leave_out)
     except (MechanismError, NotFoundError) as error:  # the latter of a joint that the file names and lacks
-        findings = [_not_compiled(path, error)]
+        findings = [_not_compiled(path, error), *_losses(_losses_of_file(path, leave_out))]
     else:
         findings = [_placed(finding, description, texts) for finding in _findings(description)]
         if any(finding.code == "LC201" for finding in findings):
@@ -85,8 +92,16 @@ def _gate(target: str) -> GateResult:
     return GateResult(target=target, file=path, findings=kept, seconds=time.perf_counter() - began, closed=closed)
 
 
+def _losses(losses: Iterable[Loss]) -> Iterator[Finding]:
+    """Findings on names of the file that are not read."""
+    for loss in losses:
+        if loss.path and loss.kind in CODES and not loss.is_accepted:
+            yield Finding(code=CODES[loss.kind], message=str(loss), element=loss.tag, file=loss.file, line=loss.line)
+
+
 def _findings(description: Description) -> Iterator[Finding]:
     mechanism = description.mechanism
+    yield from _losses(mechanism.losses)
     if description.unsupported:
         yield Finding(code="LC305", message=f"not checked: {listed(description.unsupported, 5, '; ')}")
     if not mechanism.nv:
@@ -104,6 +119,14 @@ def _not_compiled(path: Path, error: HarnessError) -> Finding:
     return Finding(code="LC101", message=message, file=str(path), line=int(number[1]) if number else 1)
 
 
+def _losses_of_file(path: Path, leave_out: Sequence[str]) -> tuple[Loss, ...]:
+    """Losses of a file that does not compile, which they may explain."""
+    with suppress(MechanismError):
+        form = format_of(path)
+        return with_accepted(form.losses(path) if form else (), leave_out)
+    return ()
+
+
 def _placed(finding: Finding, description: Description, texts: Mapping[str, Sequence[str]]) -> Finding:
     """The finding with file and line of its element.
 
@@ -111,6 +134,8 @@ def _placed(finding: Finding, description: Description, texts: Mapping[str, Sequ
         texts: Lines of the files of the model, by path.
     """
     path = description.mechanism.model.path
+    if finding.file:
+        return finding
     kind, _, quoted = finding.element.partition(" ")
     name = quoted.strip("'")
     line = description.lines.get((kind, name), 0)

@@ -205,6 +205,13 @@ actuated_option = option(
     group=TARGET,
     help="Actuated joints, instead of the actuators of the model.",
 )
+leave_out_option = option(
+    "--leave-out",
+    metavar="TAG[:NAME]",
+    multiple=True,
+    group=TARGET,
+    help="Accept that this element of the model file is not read, as drake:weld_constraint; may repeat.",
+)
 motion_option = option(
     "--motion",
     metavar="FILE",

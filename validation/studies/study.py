@@ -6,12 +6,14 @@ import importlib.metadata
 import math
 import platform
 import re
+import shlex
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
@@ -20,6 +22,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from loopcheck.robots.errors import INTERNAL, OutputError
+from loopcheck.robots.losses import MEANING, Loss, losses_in, unread, want_losses
+from loopcheck.robots.robot import Case
 from loopcheck.validation.comparison import verdicts
 from loopcheck.validation.execution.code_state import commit
 from loopcheck.validation.execution.environments import engine_versions, used_environments
@@ -29,7 +33,7 @@ from loopcheck.validation.execution.journal import journal_in
 from loopcheck.validation.execution.tables import TableSpec, read_record, read_tables, write_csv, write_tables
 from loopcheck.validation.execution.workers import ALL_CORES, TaskLog, WorkerPool, Workers, worker_pool
 from loopcheck.validation.report import pages
-from loopcheck.validation.report.blocks import Section
+from loopcheck.validation.report.blocks import Section, Table, cell
 from loopcheck.validation.studies.preload import PRELOAD
 
 if TYPE_CHECKING:
@@ -101,6 +105,21 @@ class Study(ABC):
     shown: ClassVar[Sequence[str]] = ()
     """Tables in the JSON object besides those with verdicts."""
 
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """Elements of the model files that the reference does not take into account, of all cases of the study."""
+        values = (getattr(self, one.name) for one in fields(self) if one.init)  # type: ignore[arg-type]
+        parts = chain.from_iterable(value if isinstance(value, list | tuple) else (value,) for value in values)
+        return tuple(dict.fromkeys(loss for part in parts if isinstance(part, Case) for loss in part.mechanism.losses))
+
+    def want_losses(self, leave_out: Iterable[str]) -> None:
+        """Check that each name of `--leave-out` fits an element of a model of the study.
+
+        Raises:
+            NotFoundError: If a name fits none; the message lists the names.
+        """
+        want_losses(leave_out, self.losses)
+
     @abstractmethod
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """Compute the tables.
@@ -160,10 +179,11 @@ def computed(study: Study, folder: Path, pool: WorkerPool, command: Sequence[str
     """
     start = datetime.now(UTC)
     tables, record, notes = study.compute(pool, folder)
+    losses = {"losses": [asdict(loss) for loss in study.losses]}
     statements = [*notes, *(failure.reason for failure in pool.log.failures), *notes_of(tables.values())]
     errors = {"internal_errors": internal_errors(statements)}
     return StudyResult(
-        folder=folder, tables=tables, record={**_record(study, command, start, pool.log), **errors, **record}
+        folder=folder, tables=tables, record={**_record(study, command, start, pool.log), **losses, **errors, **record}
     )
 
 
@@ -189,9 +209,11 @@ def write_conclusion(
     conclusion = study.conclude(result)
     if conclusion.tables:
         write_csv(result.folder, conclusion.tables)
-    say(conclusion.summary)
+    say([*_unread_lines(result.record), *conclusion.summary])
     if study.page:
-        sections = pages.completed([*conclusion.sections, *_open_tasks(result.record)], pool)
+        sections = pages.completed(
+            [*_unread_section(result.record), *conclusion.sections, *_open_tasks(result.record)], pool
+        )
         pages.write_pages(sections, result.folder, stem=study.page, title=conclusion.title)
         say([Text(f"Report: {result.folder / study.page}.html")])
     return conclusion
@@ -227,7 +249,37 @@ def exit_status(verdicts: Iterable[str], record: Mapping[str, Any]) -> int:
         return 70
     if "disagree" in kinds:
         return 1
-    return 3 if record.get("not_run") or kinds & OPEN or not kinds & PASSED else 0
+    return 3 if record.get("not_run") or unread(losses_in(record)) or kinds & OPEN or not kinds & PASSED else 0
+
+
+def _unread_lines(record: Mapping[str, Any]) -> Iterator[Text]:
+    """Unread parts of mechanisms, then unread parts of actuators and unknown names, for the terminal."""
+    losses = [loss for loss in losses_in(record) if loss.path and not loss.is_accepted]
+    for loss in unread(losses):
+        accept = shlex.join(["--leave-out", loss.tag])
+        yield Text(f"{_short(loss)}: the results are of the model without it. To accept this: {accept}")
+    for loss in losses:
+        if loss.kind in ("drive", "unknown"):
+            yield Text(_short(loss))
+
+
+def _short(loss: Loss) -> str:
+    return f"{Path(loss.file).name}:{loss.line}: {loss}"
+
+
+def _unread_section(record: Mapping[str, Any]) -> list[Section]:
+    """Elements of the model files that are not read."""
+    losses = [loss for loss in losses_in(record) if loss.path]
+    if not losses:
+        return []
+    rows = [
+        (loss.place, loss.tag, MEANING[loss.kind], loss.words, loss.count, "accepted" if loss.is_accepted else "")
+        for loss in losses
+    ]
+    head = ["file:line", "name", "kind", "meaning", "count [-]", "--leave-out"]
+    return [
+        Section(title="Not read", anchor="not-read", blocks=[Table(head, [[cell(one) for one in row] for row in rows])])
+    ]
 
 
 def json_object(study: Study, result: StudyResult, conclusion: Conclusion) -> dict[str, Any]:

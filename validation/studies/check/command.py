@@ -16,6 +16,7 @@ from loopcheck.validation.studies.options import (
     baseline_option,
     configurations_option,
     execution_options,
+    leave_out_option,
     modes_option,
     motion_option,
     numbers_of,
@@ -35,6 +36,7 @@ from loopcheck.validation.studies.options import (
 @variants_option
 @configurations_option
 @actuated_option
+@leave_out_option
 @motion_option
 @sources_option("Source, engine or pattern, as mujoco/forward, mujoco or '*/kkt'; may repeat.  [default: all]")
 @accuracy_option("Judge the unmodified simulations (as_is) too: largest effort error, as 0.05 or 5%.")
@@ -121,6 +123,7 @@ def command(
         twins={name: paths for name, paths in twins.items() if paths},
         compare_twin=_comparison() if any(twins.values()) else None,
     )
+    study.want_losses(selection["leave_out"])  # type: ignore[arg-type]
     result, conclusion = execution.compute(study)
     if junit:
         from loopcheck.validation.studies.check.junit import write_junit

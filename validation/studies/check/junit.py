@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from junitparser import Error, Failure, JUnitXml, Properties, Property, Skipped, TestCase, TestSuite
 
 from loopcheck.robots.errors import OutputError
+from loopcheck.robots.losses import losses_in, unread
 from loopcheck.validation.comparison.results import Results
 from loopcheck.validation.comparison.sources import has_accuracy
 from loopcheck.validation.comparison.verdicts import (
@@ -153,6 +154,8 @@ def _failures_of_the_run(results: Results, findings: Mapping[Key, Mapping[str, C
     for case in unjudged_cases(results):
         reason = f"not comparable: {', '.join(case)}: no engine supports this case"
         yield _failure_of_the_run(f"engine judged: {'.'.join(case)}", "not comparable", [reason])
+    for loss in unread(losses_in(results.run)):
+        yield _failure_of_the_run(f"read: {loss.tag}", "not comparable", [f"not comparable: {loss.place}: {loss}"])
     for name, key, kind in (
         ("all tasks run", "not_run", "not run"),
         ("no error of loopcheck", "internal_errors", "internal error"),

@@ -15,6 +15,7 @@ from loopcheck.validation.studies.options import (
     actuated_option,
     configuration_option,
     execution_options,
+    leave_out_option,
     mode_option,
     option,
     target_argument,
@@ -27,6 +28,7 @@ from loopcheck.validation.studies.options import (
 @mode_option
 @configuration_option
 @actuated_option
+@leave_out_option
 @option(
     "--effort-time",
     default="",
@@ -98,7 +100,9 @@ def command(target: str, logs: tuple[Path, ...], execution: Execution, **options
     for log in logs:
         files_of_log(log)
     when = effort_time_of(options.pop("effort_time"), "--effort-time")
-    case = case_of(target, **{name: options.pop(name) for name in ("mode", "configuration", "actuated")})
+    leave_out = options.pop("leave_out")
+    of_target = {name: options.pop(name) for name in ("mode", "configuration", "actuated")}
+    case = case_of(target, leave_out=leave_out, **of_target)
     execution.prepare()
     from loopcheck.validation.comparison.logs import LogOptions
     from loopcheck.validation.studies.judge.study import judge_of_files
@@ -107,4 +111,6 @@ def command(target: str, logs: tuple[Path, ...], execution: Execution, **options
         name: options.pop(name) for name in ("accuracy", "internal_load", "start", "side") if options[name] is not None
     }
     asked = LogOptions(effort_time=when, fitted=options["fitted"], **given)
-    return execution.run(judge_of_files(case, logs, asked=asked, names=options["names"]))
+    study = judge_of_files(case, logs, asked=asked, names=options["names"])
+    study.want_losses(leave_out)
+    return execution.run(study)

@@ -13,6 +13,7 @@ from loopcheck.robots.errors import NotFoundError, ShapeError
 from loopcheck.robots.log import Log
 from loopcheck.robots.log_description import Side, effort_time_of, side_of
 from loopcheck.robots.log_files import log_of_frame, read_log
+from loopcheck.robots.losses import unread, want_losses
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.validation.comparison.causes import with_causes
 from loopcheck.validation.comparison.limits import ACCURACY, INTERNAL_LOAD
@@ -44,6 +45,8 @@ class Options(TypedDict, total=False):
     """Keyframe of the initial pose, for a log with the positions of the drives only."""
     actuated: str
     """Actuated joints, for example J1,J2, instead of the actuators of the file."""
+    leave_out: Sequence[str]
+    """Elements of the model file that are accepted although they are not read, TAG or TAG:NAME."""
     start: float
     """Samples before this time are ignored [s]."""
     fit: Sequence[str]
@@ -107,11 +110,16 @@ def judge(
         configuration=options.get("configuration", ""),
         mode=options.get("mode", ""),
         actuated=options.get("actuated", ""),
+        leave_out=(leave_out := options.get("leave_out", ())),
     )
+    want_losses(leave_out, case.mechanism.losses)
     given = _log(log, case.mechanism, options.get("name", ""), asked)
     judged = with_causes(judge_log(case, given, start=asked.start, fitted=asked.fitted), case, asked)
     by_actuator = verdicts(judged, asked.accuracy, asked.internal_load)
     names = [actuator.name for actuator in case.mechanism.actuators]
+    lost = "; ".join(f"{loss.place}: {loss}" for loss in unread(case.mechanism.losses))
+    if lost:
+        by_actuator = [one._replace(verdict="not comparable", note=f"{lost}; {one.note}") for one in by_actuator]
     return Judgement(
         verdicts={name: one.verdict for name, one in zip(names, by_actuator, strict=True)},
         notes={name: one.note for name, one in zip(names, by_actuator, strict=True)},

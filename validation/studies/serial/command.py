@@ -14,6 +14,7 @@ from loopcheck.validation.studies.options import (
     accuracy_option,
     actuated_option,
     execution_options,
+    leave_out_option,
     mode_option,
     names_of,
     numbers_of,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 @click.argument("serial", metavar="[SERIAL]", type=Target(), required=False)
 @mode_option
 @actuated_option
+@leave_out_option
 @option("--make", is_flag=True, group=TARGET, help="Derive the serial model from CLOSED, as stand_in.xml.")
 @option(
     "--keep-joint",
@@ -62,6 +64,7 @@ def command(
     make: bool,
     mode: str,
     actuated: str,
+    leave_out: tuple[str, ...],
     audit: str,
     **options: Any,
 ) -> int:
@@ -101,7 +104,7 @@ def command(
     want_targets([closed, *([serial] if serial else [])])
     limits = numbers_of(speeds, "--speed")
     same = _pairs(pairs)
-    case = case_of(closed, mode=mode, actuated=actuated)
+    case = case_of(closed, mode=mode, actuated=actuated, leave_out=leave_out)
     from loopcheck.validation.studies.serial.making import outside_loops, write_stand_in
     from loopcheck.validation.studies.serial.study import Serial
 
@@ -111,19 +114,19 @@ def command(
     if make and keep:
         hold = tuple(dict.fromkeys((*hold, *outside_loops(case.mechanism, keep))))
     made = None if serial else write_stand_in(case, keep, hold, execution.out)
-    return execution.run(
-        Serial(
-            closed=case,
-            serial=passive_case_of(made.path if made else str(serial)),
-            given=same,
-            speeds=limits,
-            hold=hold,
-            carried=made.carried if made else None,
-            usual=published.usual_factor if published else (),
-            notes=(*(made.notes if made else ()), *(published.notes if published else ())),
-            **options,
-        )
+    study = Serial(
+        closed=case,
+        serial=passive_case_of(made.path if made else str(serial), leave_out=leave_out),
+        given=same,
+        speeds=limits,
+        hold=hold,
+        carried=made.carried if made else None,
+        usual=published.usual_factor if published else (),
+        notes=(*(made.notes if made else ()), *(published.notes if published else ())),
+        **options,
     )
+    study.want_losses(leave_out)
+    return execution.run(study)
 
 
 def _audit(

@@ -17,6 +17,7 @@ from loopcheck.validation.studies.options import (
     actuated_option,
     configuration_option,
     execution_options,
+    leave_out_option,
     mode_option,
     motion_option,
     option,
@@ -30,6 +31,7 @@ from loopcheck.validation.studies.options import (
 @mode_option
 @configuration_option
 @actuated_option
+@leave_out_option
 @motion_option
 @accuracy_option("Largest effort error, relative to the peak effort, as 0.001 or 0.1%.")
 @option(
@@ -141,6 +143,7 @@ def command(
         include_start=start == "0",
         seed=seed,
     )
+    study.want_losses(of_target["leave_out"])
     result, conclusion = execution.compute(study)
     if in_place and result.record.get("settings"):
         _write_in_place(study, result.record["settings"])
