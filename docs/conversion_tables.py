@@ -26,7 +26,7 @@ from loopcheck.robots.formats import format_of
 from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.model_file import ModelFile
 from loopcheck.validation.comparison.conversion import Row
-from loopcheck.validation.converting import FORMATS, convert
+from loopcheck.validation.converting import FORMATS, convert, in_words
 from loopcheck.validation.studies.atlas.fetching import FetchError, fetched
 from loopcheck.validation.studies.atlas.git import GitError
 from loopcheck.validation.studies.atlas.manifest import Entry, entries
@@ -142,7 +142,7 @@ def _converted(path: Path, out: Path) -> dict[str, Any]:
         "from_floats": floats,
         "effect_of_losses": done.result.effect.error,
         "verdict": VERDICTS[done.result.status],
-        "note": short("; ".join([*wrong, *(f"lost: {loss}" for loss in done.result.losses)]), path),
+        "note": short("; ".join([*wrong, *(f"lost: {in_words(loss)}" for loss in done.result.losses)]), path),
     }
 
 

@@ -1,11 +1,12 @@
 """The part of a mechanism that a format carries, and the elements that it loses."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from loopcheck.robots.losses import Kind, Loss
 from loopcheck.robots.mechanism import Actuator, Closure, CoordinateClosure, EffortLimit, Joint, Mechanism
 from loopcheck.robots.mjcf_writer import ON_JOINT
 
@@ -17,8 +18,8 @@ class Carried(NamedTuple):
     """The part of a mechanism that a format carries."""
 
     mechanism: Mechanism
-    losses: tuple[str, ...]
-    """Elements that it does not carry, a sentence each."""
+    losses: tuple[Loss, ...]
+    """Elements that it does not carry."""
 
 
 class Features(NamedTuple):
@@ -35,38 +36,60 @@ class Features(NamedTuple):
 URDF = Features("readers of URDF", rotors=False, springs=False, gravity=False)
 SDF = Features("SDF", rotors=False, springs=True, gravity=True)
 USD = Features("USD", rotors=True, springs=True, gravity=True)
+ROTORS, SPRINGS = "rotor inertia (armature) of joints", "springs of joints"
+LOST: Mapping[str, Kind] = {
+    ROTORS: "mechanism",
+    SPRINGS: "load",
+    "dampers and dry friction of ball and free joints": "load",
+    "limits of ball joints": "load",
+    "gravity compensation of bodies": "load",
+    "tendons": "mechanism",
+    "springs and dampers between points": "load",
+    "actuators of tendons, or a second actuator of a joint": "drive",
+    "effort limits that are not symmetric, of actuators": "drive",
+    "closures between joints that are not linear, or of tendons": "mechanism",
+    "keyframes": "setting",
+}
+"""Kind of each element of a mechanism that URDF, SDF and USD lose; some carry `ROTORS` or `SPRINGS`."""
+GRAVITY, WRENCHES = "gravity", "constant external wrenches"
+CARRIED = ("dof_frictionloss", "jnt_limited")
+"""Fields of a compiled model outside of the reference that all formats carry, of hinges and slides."""
+
+
+def lost_by_mjcf(mechanism: Mechanism) -> Carried:
+    """The part of a mechanism that an MJCF of loopcheck carries."""
+    losses = [loss for loss in mechanism.losses if loss.tag not in (*CARRIED, "tendon_frictionloss", "tendon_limited")]
+    if mechanism.wrenches:
+        losses.append(_loss(WRENCHES, "load"))
+    return Carried(replace(mechanism, wrenches=()) if mechanism.wrenches else mechanism, tuple(losses))
 
 
 def carried_by(features: Features, mechanism: Mechanism) -> Carried:
-    """The part of a mechanism that a format carries."""
-    losses: list[str] = []
+    """The part of a mechanism that a format carries, and the losses, those of the reader included."""
     joints = tuple(_carried_joint(features, joint) for joint in mechanism.joints)
     pairs = list(zip(mechanism.joints, joints, strict=True))
-    lost = {
-        "rotor inertia (armature) of joints": [a.name for a, b in pairs if a.armature != b.armature],
-        "springs of joints": [a.name for a, b in pairs if a.stiffness != b.stiffness],
-        "dampers and dry friction of ball and free joints": [
-            a.name for a, b in pairs if (a.damping, a.friction) != (b.damping, b.friction)
-        ],
-        "gravity compensation of bodies": [body.name for body in mechanism.bodies if body.gravity_compensation],
-        "tendons": [tendon.name for tendon in mechanism.tendons],
-        "springs and dampers between points": [spring.name for spring in mechanism.point_springs],
-    }
-    actuators = _carried_actuators(mechanism)
-    lost["actuators of tendons, or a second actuator of a joint"] = _names(mechanism.actuators, actuators)
-    lost["effort limits that are not symmetric, of actuators"] = [
-        actuator.name for actuator in actuators if actuator.limits and effort_of(actuator) is None
-    ]
-    closures = _carried_closures(mechanism)
-    lost["closures between joints that are not linear, or of tendons"] = _names(mechanism.closures, closures)
-    losses += [f"{what}: {', '.join(names)}" for what, names in lost.items() if names]
+    actuators, closures = _carried_actuators(mechanism), _carried_closures(mechanism)
+    limited = [name for loss in mechanism.losses if loss.tag == "jnt_limited" for name in loss.elements]
+    names = (
+        [a.name for a, b in pairs if a.armature != b.armature],
+        [a.name for a, b in pairs if a.stiffness != b.stiffness],
+        [a.name for a, b in pairs if (a.damping, a.friction) != (b.damping, b.friction)],
+        [joint.name for joint in mechanism.joints if joint.kind == "ball" and joint.name in limited],
+        [body.name for body in mechanism.bodies if body.gravity_compensation],
+        [tendon.name for tendon in mechanism.tendons],
+        [spring.name for spring in mechanism.point_springs],
+        _names(mechanism.actuators, actuators),
+        [actuator.name for actuator in actuators if actuator.limits and effort_of(actuator) is None],
+        _names(mechanism.closures, closures),
+        list(mechanism.keyframes),
+    )
+    losses = [loss for loss in mechanism.losses if loss.tag not in CARRIED]
+    losses += [_loss(words, LOST[words], of) for words, of in zip(LOST, names, strict=True) if of]
     if not features.gravity and not np.array_equal(mechanism.gravity, STANDARD):
         stated, assumed = (" ".join(f"{value:g}" for value in g) for g in (mechanism.gravity, STANDARD))
-        losses.append(f"gravity {stated} m/s²; {features.format} assume {assumed} m/s²")
+        losses.append(_loss(f"{GRAVITY} {stated} m/s²; {features.format} assume {assumed} m/s²", "load"))
     if mechanism.wrenches:
-        losses.append("constant external wrenches")
-    if mechanism.keyframes:
-        losses.append(f"keyframes: {', '.join(mechanism.keyframes)} (no effect on the dynamics)")
+        losses.append(_loss(WRENCHES, "load"))
     kept = replace(
         mechanism,
         joints=joints,
@@ -79,6 +102,10 @@ def carried_by(features: Features, mechanism: Mechanism) -> Carried:
         gravity=mechanism.gravity if features.gravity else STANDARD,
     )
     return Carried(kept, tuple(losses))
+
+
+def _loss(words: str, kind: Kind, elements: Iterable[str] = ()) -> Loss:
+    return Loss(kind=kind, tag=words.partition(" (")[0], words=words, elements=tuple(elements))
 
 
 def _names(every: Sequence[Actuator] | Sequence[Closure], kept: Sequence[Actuator] | Sequence[Closure]) -> list[str]:

@@ -344,7 +344,7 @@ def _angle(R: Array, axis: Array) -> float:
 
 
 def _add_followers(linkage: Linkage, spec: Any) -> None:
-    known = {joint.name for joint in spec.joints}
+    known = {joint.name: joint for joint in spec.joints}
     for connection in linkage.connections:
         mimic = connection.mimic
         if mimic is None:
@@ -353,7 +353,9 @@ def _add_followers(linkage: Linkage, spec: Any) -> None:
         for name in names:
             if name not in known:
                 raise NotFoundError(f"joint of the mimic at {connection.where}", name, known)
-        add_polynomial(spec, connection.name, mimic.leader, np.array([mimic.offset, mimic.multiplier, 0.0, 0.0, 0.0]))
+        follower, leader = (known[name].ref for name in names)  # MuJoCo's polynomial is of distances from these
+        constant = mimic.offset + mimic.multiplier * leader - follower
+        add_polynomial(spec, connection.name, mimic.leader, np.array([constant, mimic.multiplier, 0.0, 0.0, 0.0]))
 
 
 def _add_motors(linkage: Linkage, spec: Any) -> None:

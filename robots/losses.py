@@ -295,7 +295,7 @@ OWNERS = {
 
 
 def lost_values(m: Any, options: Any) -> Iterator[Loss]:
-    """Losses of a compiled model, one for each field with a value that is not neutral.
+    """Losses of a compiled model, one for each meaning of fields with a value that is not neutral.
 
     Args:
         m: The `MjModel`.
@@ -303,13 +303,15 @@ def lost_values(m: Any, options: Any) -> Iterator[Loss]:
     """
     table = table_of("mjcf")
     fields = [*dir(m), *(f"opt.{name}" for name in dir(options))]
+    found: dict[tuple[Kind, str], tuple[str, dict[str, None]]] = {}
     for kind, names in table.loss.items():
         for ending, words in names.items():
             for name in fnmatch.filter(fields, ending.removeprefix("@")):
                 rows = _acting_rows(m, table, name, options)
                 if len(rows) and table.class_of(f"@{name}").words == words:
-                    elements = tuple(dict.fromkeys(_owners(m, name, rows)))
-                    yield Loss(kind=kind, tag=name, words=words, elements=elements, count=len(elements) or 1)
+                    found.setdefault((kind, words), (name, {}))[1].update(dict.fromkeys(_owners(m, name, rows)))
+    for (kind, words), (name, elements) in found.items():
+        yield Loss(kind=kind, tag=name, words=words, elements=tuple(elements), count=len(elements) or 1)
 
 
 def _acting_rows(m: Any, table: NameTable, name: str, options: Any) -> AnyArray:

@@ -1,5 +1,6 @@
 """Changed settings of an MJCF: options, equalities, joints and inertias. All other text stays as written."""
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -97,6 +98,50 @@ def patched(model: ModelFile, patch: Patch, equalities: int) -> dict[Path, bytes
             child = "" if element.tag == "option" else "option"
             changes.setdefault(file, []).append(_Change(element=element, attributes=attributes, child=child))
     return {file: _rewritten(_text_of(file), of_file) for file, of_file in changes.items()}
+
+
+FOLDERS = ("meshdir", "texturedir")
+"""Attributes of the compiler with folders of assets."""
+
+
+def moved(model: ModelFile, folder: Path) -> bytes:
+    """The text of an MJCF for another folder: paths of included files, and of folders of assets, lead to the old one.
+
+    Raises:
+        MechanismError: If an included file includes a file by a path relative to the model.
+    """
+    path, home = model.path.absolute(), model.path.absolute().parent
+    if folder.resolve() == home.resolve():
+        return path.read_bytes()
+    elements = [element for file, element in _elements(path, home, ()) if file == path]
+    for file, element in _elements(path, home, ()):
+        name = element.attributes.get("file", "")
+        if file != path and element.tag == "include" and not (file.parent / name).is_file():
+            raise MechanismError(
+                f"{file}: includes '{name}' relative to the folder of the model. Write the output into {home}"
+            )
+    changes = [
+        _Change(element=element, attributes={"file": _relative(home / element.attributes["file"], folder)})
+        for element in elements
+        if element.tag == "include" and "file" in element.attributes
+    ]
+    if _names_assets(elements) or changes:
+        compilers = [element for element in elements if element.tag == "compiler" and len(element.parents) == 1]
+        stated = {name: value for element in compilers for name, value in element.attributes.items()}
+        usual = stated.get("assetdir", "")
+        attributes = {name: _relative(home / stated.get(name, usual), folder) for name in FOLDERS}
+        element, child = (compilers[-1], "") if compilers else (elements[0], "compiler")
+        changes.append(_Change(element=element, attributes=attributes, child=child))
+    return _rewritten(_text_of(path), changes) if changes else path.read_bytes()
+
+
+def _names_assets(elements: Sequence[_Element]) -> bool:
+    return any("asset" in element.parents and {"file", "fileup"} & set(element.attributes) for element in elements)
+
+
+def _relative(path: Path, folder: Path) -> str:
+    """A path from a folder; an absolute path stays."""
+    return Path(os.path.relpath(path, folder.resolve())).as_posix()
 
 
 def _joints(

@@ -258,3 +258,12 @@ def _driven(document: XmlDocument) -> Iterator[tuple[str, tuple[str, float]]]:
     for element in document.root.findall("ros2_control/joint"):
         if element.find("command_interface") is not None:
             yield str(element.get("name")), (str(element.get("name")), 1.0)
+
+
+def refusal_by_mujoco(path: Path) -> str:
+    """Reason for which MuJoCo's own reader refuses the tree of a URDF without geometry; empty if it does not."""
+    try:
+        mujoco.MjSpec.from_string(_tree_text(_read(path))).compile()
+    except ValueError as error:
+        return re.sub(r", line \d+", "", " ".join(str(error).split()))
+    return ""

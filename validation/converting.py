@@ -4,7 +4,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -18,7 +18,7 @@ from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.random_states import RandomStates, random_states
 from loopcheck.robots import carried
 from loopcheck.robots.arrays import JointPositions
-from loopcheck.robots.carried import Carried, carried_by
+from loopcheck.robots.carried import Carried, carried_by, lost_by_mjcf
 from loopcheck.robots.catalogue import LOOP_DIALECTS
 from loopcheck.robots.errors import (
     HarnessError,
@@ -28,14 +28,18 @@ from loopcheck.robots.errors import (
     OutputError,
     SingularityError,
 )
+from loopcheck.robots.formats import format_of
 from loopcheck.robots.linkage_from_mechanism import closed_exactly, linkage_of
+from loopcheck.robots.losses import Loss
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.mjcf_patch import moved
 from loopcheck.robots.mjcf_writer import mjcf_text
 from loopcheck.robots.model_file import ModelFile, file_hash, files_of
 from loopcheck.robots.motion import Drive, Motion
 from loopcheck.robots.robot import Case
 from loopcheck.robots.sdf_writer import sdf_text
+from loopcheck.robots.urdf import refusal_by_mujoco
 from loopcheck.robots.urdf_writer import urdf_texts
 from loopcheck.robots.usd_writer import usd_text, write_without_doubles
 from loopcheck.validation.comparison import sources, tolerances
@@ -60,7 +64,7 @@ UNFIT = 100.0
 """Largest effort error of an engine, relative to the contradiction between redundant loops, that is not judged [-]."""
 ENGINE = "mujoco/kkt"
 """Route that computes the efforts of the converted file too."""
-SCHEMA = "loopcheck.convert/1"
+SCHEMA = "loopcheck.convert/2"
 STEPS = 5
 """Number of steps of a conversion: read, find closed poses, write and read back, compare, compare by an engine."""
 
@@ -70,7 +74,7 @@ class Format(NamedTuple):
 
     name: str
     carried: Callable[[Mechanism], Carried]
-    texts: Callable[[Mechanism, Path, JointPositions, str], Mapping[Path, str]]
+    texts: Callable[[Mechanism, Path, JointPositions, str], Mapping[Path, bytes]]
     """Files by path, of the carried part, the path of the model, a closed pose, and a dialect of loops."""
     readers: str
     """Programs that read the file back."""
@@ -80,34 +84,35 @@ class Format(NamedTuple):
     """Writes a copy of the file with standard attributes alone, if loopcheck adds digits to them."""
 
 
-def _carried_by_mjcf(mechanism: Mechanism) -> Carried:
-    losses = ("constant external wrenches",) if mechanism.wrenches else ()
-    return Carried(replace(mechanism, wrenches=()) if losses else mechanism, losses)
+def _mjcf_files(mechanism: Mechanism, path: Path, _: JointPositions, __: str) -> dict[Path, bytes]:
+    return {path: mjcf_text(mechanism).encode()}
 
 
-def _mjcf_files(mechanism: Mechanism, path: Path, _: JointPositions, __: str) -> dict[Path, str]:
-    return {path: mjcf_text(mechanism)}
-
-
-def _urdf_files(mechanism: Mechanism, path: Path, _: JointPositions, dialect: str) -> dict[Path, str]:
+def _urdf_files(mechanism: Mechanism, path: Path, _: JointPositions, dialect: str) -> dict[Path, bytes]:
     urdf, loops = urdf_texts(mechanism, dialect)
-    return {path: urdf, **({path.with_suffix(".yaml"): loops} if loops else {})}
+    return {path: urdf.encode(), **({path.with_suffix(".yaml"): loops.encode()} if loops else {})}
 
 
-def _sdf_files(mechanism: Mechanism, path: Path, closed: JointPositions, _: str) -> dict[Path, str]:
-    return {path: sdf_text(replace(linkage_of(mechanism, closed), path=path))}
+def _sdf_files(mechanism: Mechanism, path: Path, closed: JointPositions, _: str) -> dict[Path, bytes]:
+    return {path: sdf_text(replace(linkage_of(mechanism, closed), path=path)).encode()}
 
 
-def _usd_files(mechanism: Mechanism, path: Path, closed: JointPositions, _: str) -> dict[Path, str]:
-    return {path: usd_text(replace(linkage_of(mechanism, closed), path=path))}
+def _usd_files(mechanism: Mechanism, path: Path, closed: JointPositions, _: str) -> dict[Path, bytes]:
+    return {path: usd_text(replace(linkage_of(mechanism, closed), path=path)).encode()}
 
 
-MJCF = Format("MJCF", _carried_by_mjcf, _mjcf_files, "MuJoCo reads tree and loops")
+def _copied(mechanism: Mechanism, path: Path, _: JointPositions, __: str) -> dict[Path, bytes]:
+    return {path: moved(mechanism.model, path.absolute().parent)}
+
+
+MJCF = Format("MJCF", lost_by_mjcf, _mjcf_files, "MuJoCo reads tree and loops")
+COPY = Format("MJCF", lambda mechanism: Carried(mechanism, ()), _copied, "MuJoCo reads tree and loops")
+"""An MJCF as the user wrote it: only paths of included files and of assets change, if the folder does."""
 URDF = Format(
     "URDF with loop file",
     partial(carried_by, carried.URDF),
     _urdf_files,
-    "MuJoCo's reader of URDF reads the tree; loopcheck adds the loops, because no engine reads them",
+    "loopcheck reads tree and loops; no engine reads the loops",
 )
 SDF = Format(
     "SDF",
@@ -168,18 +173,20 @@ def conversion_steps(
     if out.suffix.lower() not in FORMATS:
         raise NotFoundError("suffix of the output", out.suffix, FORMATS)
     _want_new(out, [Path(target)])
-    form, case = FORMATS[out.suffix.lower()], passive_case_of(target)
+    case = passive_case_of(target)
+    form = _format(out, case.mechanism)
     yield None
     kept, losses = form.carried(case.mechanism)
     if lossless and losses:
-        raise MechanismError(f"{out}: --lossless: {form.name} does not carry {'; '.join(losses)}")
+        raise MechanismError(f"{out}: --lossless: {form.name} does not carry {'; '.join(map(in_words, losses))}")
     states, start = closed_states(kept, case.guess, seed=seed)
     yield None
     if form.closes_loops:
         kept, opening = closed_exactly(kept, states.start)
         if opening:
             states = random_states(kept, states.start, count=SAMPLES, seed=seed)
-            losses = (*losses, f"gaps of loops, up to {opening:.1e} m or rad: closed in the pose of the file")
+            gaps = f"gaps of loops, up to {opening:.1e} m or rad: closed in the pose of the file"
+            losses = (*losses, Loss(kind="mechanism", tag="gaps", words=gaps))
     files = {path.absolute(): text for path, text in form.texts(kept, out, states.start, loops).items()}
     for path in files:
         _want_new(path, files_of(case.mechanism.model.path))
@@ -187,7 +194,7 @@ def conversion_steps(
     try:
         proof_file.parent.mkdir(parents=True, exist_ok=True)
         for path, text in files.items():
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(text)
         converted = replace(case, mechanism=read_mechanism(ModelFile(path=out.absolute())))
         yield None
         result = proof(case.mechanism, kept, converted.mechanism, states, losses)
@@ -202,10 +209,10 @@ def conversion_steps(
             "output": {"format": form.name, "files": _hashes(files)},
             "states": {"count": SAMPLES, "seed": seed, "distance from singular poses": states.distance},
             "states lie around": start,
-            "read by": form.readers,
+            "read by": form.readers + _mujoco_alone(form, out),
             "computed by": f"analytic/noc for input and output; {ENGINE} for the output",
             "comparison": [_as_json(row) for row in (*result.rows, result.effect)],
-            "losses": list(losses),
+            "losses": [asdict(loss) for loss in losses],
             "not compared": list(case.mechanism.left_out),
             "versions": {name: version(name) for name in ("loopcheck", "mujoco", "numpy")},
         }
@@ -213,6 +220,24 @@ def conversion_steps(
     except OSError as error:
         raise OutputError(f"{out}: cannot be written: {error.strerror}") from error
     yield Conversion(target=target, files=tuple(files), proof_file=proof_file, result=result, start=start)
+
+
+def _format(out: Path, mechanism: Mechanism) -> Format:
+    """The format of the output; an MJCF as it is written if the mechanism is read from it without changes."""
+    form, model = FORMATS[out.suffix.lower()], mechanism.model
+    is_unchanged = not (model.overrides or model.actuated or mechanism.wrenches)
+    return COPY if form is MJCF and is_unchanged and format_of(model.path) is None else form
+
+
+def in_words(loss: Loss) -> str:
+    """A loss with its kind and, in a file that names it, its place."""
+    return f"{loss.kind}: {f'{loss.place}: ' if loss.path else ''}{loss}"
+
+
+def _mujoco_alone(form: Format, out: Path) -> str:
+    """Whether MuJoCo's own reader takes a URDF, as an addition to a sentence."""
+    refusal = refusal_by_mujoco(out) if form is URDF else ""
+    return f"; MuJoCo's own reader refuses the tree: {refusal}" if refusal else ""
 
 
 def closed_states(mechanism: Mechanism, guess: JointPositions, *, seed: int) -> tuple[RandomStates, str]:

@@ -245,7 +245,7 @@ def test_losses_of_mjcf_are_values_of_the_compiled_model(actuator: str, drives: 
     assert [loss.tag for loss in found if loss.kind == "drive"] == drives
     assert all(loss.elements == ("a",) for loss in found if loss.kind == "drive")
     loads = {loss.tag: loss.elements for loss in found if loss.kind == "load"}
-    contacts = dict.fromkeys(("geom_contype", "geom_conaffinity", "opt.wind"), ())
+    contacts = dict.fromkeys(("geom_contype", "opt.wind"), ())
     assert loads == {"dof_frictionloss": ("j",), "jnt_limited": ("j",), **contacts}
     assert [loss.tag for loss in found if loss.kind == "setting"] == ["opt.timestep"]
 

@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import mujoco  # noqa: TID251 - its own reader of URDF
 import numpy as np
 import pytest
 
@@ -299,7 +301,7 @@ def test_losses_are_listed_measured_and_refused(loopcheck: Command, tmp_path: Pa
     out = tmp_path / "four_bar.urdf"
     status, stdout, _ = loopcheck("convert", MODELS / "four_bar.xml", out)
     assert status == 3
-    assert "Not carried: rotor inertia (armature) of joints: crank" in stdout
+    assert "Not carried: mechanism: rotor inertia (armature) of joints crank" in stdout
     record = json.loads((tmp_path / "four_bar.proof.json").read_text(encoding="utf-8"))
     rows = {row["quantity"]: row for row in record["comparison"]}
     assert rows["efforts"]["error"] < LIMIT
@@ -309,7 +311,7 @@ def test_losses_are_listed_measured_and_refused(loopcheck: Command, tmp_path: Pa
     refused = tmp_path / "refused.urdf"
     status, _, err = loopcheck("convert", MODELS / "four_bar.xml", refused, "--lossless")
     assert status == 2
-    assert "--lossless: URDF with loop file does not carry rotor inertia (armature) of joints: crank" in err
+    assert "--lossless: URDF with loop file does not carry mechanism: rotor inertia (armature) of joints crank" in err
     assert not refused.exists()
 
 
@@ -399,8 +401,106 @@ def test_a_locked_robot_is_converted(suffix: str, tmp_path: Path, loopcheck: Com
         encoding="utf-8",
     )
     status, _, _ = loopcheck("convert", path, tmp_path / f"out{suffix}")
-    assert status == 0
+    assert status == (0 if suffix == ".xml" else 3)  # a copy has the contacts between the geoms
     proof_of = json.loads((tmp_path / "out.proof.json").read_text(encoding="utf-8"))
     text = json.dumps(proof_of, ensure_ascii=False)
     assert "the loops leave no motion to compare" in text
+    assert [loss["kind"] for loss in proof_of["losses"]] == (
+        [] if suffix == ".xml" else ["load"] * (1 + (suffix == ".urdf"))
+    )
     assert ("gravity 0 0 -1 m/s²; readers of URDF assume 0 0 -9.81 m/s²" in text) == (suffix == ".urdf")
+
+
+def test_a_setting_alone_leaves_the_status(tmp_path: Path, loopcheck: Command) -> None:
+    """Time step and softness of loops belong to a simulation; a servo does not."""
+    text = (MODELS / "four_bar.xml").read_text(encoding="utf-8").replace(' armature="', ' user="')
+    assert "user" in text
+    path = tmp_path / "m.xml"
+    for option, actuator, kinds in (
+        ("", "motor", []),
+        ('<option timestep="0.001" integrator="RK4"/>', "motor", ["setting"] * 2),
+        ("", "position", ["drive"]),
+    ):
+        changed = text.replace("<worldbody>", f"{option}<worldbody>").replace("<motor", f"<{actuator}")
+        path.write_text(changed, encoding="utf-8")
+        status, stdout, _ = loopcheck("convert", path, tmp_path / "m.sdf", "--format", "json")
+        found = [loss["kind"] for loss in json.loads(stdout)["losses"] if loss["words"] != "keyframes"]
+        assert (found, status) == (kinds, 3 if "drive" in kinds else 0), option
+        status, _, err = loopcheck("convert", path, tmp_path / "n.sdf", "--lossless")
+        assert (status, "--lossless" in err) == ((2, True) if kinds else (0, False))
+
+
+def test_an_mjcf_is_copied_byte_by_byte(tmp_path: Path) -> None:
+    text = (
+        (MODELS / "four_bar.xml")
+        .read_bytes()
+        .replace(b"<mujoco", b"<!-- mine -->\r\n<mujoco")
+        .replace(b"motor", b"position")
+    )
+    path = tmp_path / "m.xml"
+    path.write_bytes(text)
+    for out in (tmp_path / "copy.xml", tmp_path / "below" / "copy.xml"):
+        done = convert(str(path), out, lossless=True, seed=0)
+        assert (done.result.status, done.result.losses, out.read_bytes()) == (0, (), text)
+
+
+@pytest.mark.parametrize("compiler", ["", '<compiler angle="radian"/>', '<compiler meshdir="parts" angle="radian"/>'])
+def test_paths_lead_to_the_folder_of_the_input(compiler: str, tmp_path: Path) -> None:
+    """Includes, and meshes with and without a folder of their own; the mass of a body is that of its mesh."""
+    home = tmp_path / "home"
+    (home / "parts").mkdir(parents=True)
+    mesh = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+    (home / "parts" / "a.obj").write_text(mesh, encoding="utf-8")
+    file = "a.obj" if "meshdir" in compiler else "parts/a.obj"
+    part = f'<mujocoinclude><asset><mesh name="a" file="{file}"/></asset></mujocoinclude>'
+    (home / "part.xml").write_text(part, encoding="utf-8")
+    body = '<body><joint name="j" axis="0 1 0"/><geom type="mesh" mesh="a" density="500"/></body>'
+    text = f'<mujoco>{compiler}<include file="part.xml"/><worldbody>{body}</worldbody></mujoco>'
+    (home / "m.xml").write_text(text, encoding="utf-8")
+    out = tmp_path / "other" / "deep" / "m.xml"
+    done = convert(str(home / "m.xml"), out, lossless=True, seed=0)
+    assert done.result.status == 0
+    assert read_mechanism(ModelFile(path=out)).bodies[0].mass == pytest.approx(500 / 6)
+    assert out.read_text(encoding="utf-8").replace("../../home/", "").count("part.xml") == 1
+
+
+@pytest.mark.parametrize("suffix", [".sdf", ".usda", ".urdf", ".xml"])
+@pytest.mark.parametrize("refs", [("", ""), (' ref="0.3"', ' ref="-0.2"')])
+def test_a_linear_equality_keeps_its_constant(suffix: str, refs: tuple[str, str], tmp_path: Path) -> None:
+    """g = g_ref + 0.1 + 1.5 (k - k_ref), by hand."""
+    if suffix == ".usda":
+        pytest.importorskip("pxr")
+    inertia = '<inertial pos=".1 0 0" mass="1" diaginertia="1 1 1"/>'
+    body = f'<body pos="0 {{}} 0"><joint name="{{}}" axis="0 0 1"{{}}/>{inertia}</body>'
+    bodies = body.format(0, "k", refs[0]) + body.format(1, "g", refs[1])
+    equality = '<joint name="e" joint1="g" joint2="k" polycoef=".1 1.5 0 0 0"/>'
+    path = tmp_path / "m.xml"
+    path.write_text(
+        f'<mujoco><compiler angle="radian"/><worldbody>{bodies}</worldbody><equality>{equality}</equality></mujoco>',
+        encoding="utf-8",
+    )
+    out = tmp_path / f"out{suffix}"
+    assert convert(str(path), out, lossless=True, seed=0).result.status == 0
+    mechanism = read_mechanism(ModelFile(path=out))
+    (closure,) = mechanism.coordinate_closures
+    rest = {joint.name: joint.rest_position[0] for joint in mechanism.joints}
+    k_ref, g_ref = (0.3, -0.2) if refs[0] else (0.0, 0.0)
+    for k in (-0.4, 0.0, 1.1):
+        constant, slope = closure.coefficients[:2]
+        g = rest["g"] + constant + slope * (k - rest["k"])
+        assert g == pytest.approx(g_ref + 0.1 + 1.5 * (k - k_ref), abs=1e-12)
+
+
+def test_the_proof_states_that_mujoco_refuses_massless_links(tmp_path: Path) -> None:
+    path = tmp_path / "m.xml"
+    joints = '<joint name="x" type="slide" axis="1 0 0"/><joint name="y" type="slide" axis="0 1 0"/>'
+    for count, is_refused in ((1, False), (2, True)):
+        of_body = joints if count == 2 else joints.split("/>")[0] + "/>"
+        body = f'<body>{of_body}<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>'
+        path.write_text(f"<mujoco><worldbody>{body}</worldbody></mujoco>", encoding="utf-8")
+        done = convert(str(path), tmp_path / "m.urdf", lossless=True, seed=0)
+        record = json.loads(done.proof_file.read_text(encoding="utf-8"))
+        assert ("MuJoCo's own reader refuses the tree" in record["read by"]) == is_refused
+        text = (tmp_path / "m.urdf").read_text(encoding="utf-8")
+        with pytest.raises(ValueError, match="mjMINVAL") if is_refused else nullcontext():
+            mujoco.MjModel.from_xml_string(text)

@@ -26,13 +26,15 @@ def command(target: str, out: Path, lossless: bool, loops: str, seed: int, forma
     """Write the model of a TARGET in another format, read it back, and prove that its dynamics is the same.
 
     The suffix of OUT states the format: .xml is MJCF, .urdf is URDF with its loops (--loops), .sdf is SDF, .usda or
-    .usd is USD. All numbers have 17 digits; USD has doubles beside its floats. Elements that the format does not carry
-    are listed, with their effect on the efforts.
+    .usd is USD. All numbers have 17 digits; USD has doubles beside its floats. Elements that the format does not carry,
+    or that IN has and its reader drops, are listed with their kind, and with their effect on the efforts.
 
     The proof compares input and output on the closed loops at 100 random poses and rates: reduced inertia, gravity,
     bias, efforts, limits and names. OUT.proof.json has all figures.
 
-    Exit status: 0 the same; 1 a quantity differs; 3 the same except for lost elements that change the efforts.
+    An MJCF that becomes an MJCF is copied: only paths of included files and assets change.
+
+    Exit status: 0 the same, settings of a simulation aside; 1 a quantity differs; 3 the same except for lost elements.
 
     \b
     Examples:
@@ -41,7 +43,7 @@ def command(target: str, out: Path, lossless: bool, loops: str, seed: int, forma
       loopcheck convert leg.xml leg.urdf --loops constraint
       loopcheck convert leg.usda leg.sdf
     """
-    from loopcheck.validation.converting import STEPS, conversion_steps, finished
+    from loopcheck.validation.converting import STEPS, conversion_steps, finished, in_words
     from loopcheck.validation.execution.progress import display
     from loopcheck.validation.report.terminal import show, table
 
@@ -58,7 +60,7 @@ def command(target: str, out: Path, lossless: bool, loops: str, seed: int, forma
     show(
         [
             table(["quantity", "error", "limit", "verdict", "note"], rows, title=f"{target} and {out.name}"),
-            *(f"Not carried: {loss}" for loss in done.result.losses),
+            *(f"Not carried: {in_words(loss)}" for loss in done.result.losses),
             f"Compared around {done.start}",
             f"Written: {', '.join(str(path) for path in done.files)}",
             f"Proof: {done.proof_file}",

@@ -12,6 +12,7 @@ from loopcheck.analytic.kinematics.continuation import close_batch
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.random_states import RandomStates
 from loopcheck.robots.arrays import AccelerationSeries, Array
+from loopcheck.robots.losses import Loss
 from loopcheck.robots.mechanism import Mechanism
 
 LIMIT = 1e-11
@@ -39,18 +40,18 @@ class Proof:
     """The comparison of a converted mechanism with the original."""
 
     rows: tuple[Row, ...]
-    losses: tuple[str, ...]
+    losses: tuple[Loss, ...]
     """Elements of the original that the target does not carry."""
     effect: Row
     """Effect of the losses on the efforts."""
 
     @property
     def status(self) -> int:
-        """Exit status: 1 for a quantity that disagrees, 3 if a loss changes the efforts, 0 otherwise."""
+        """Exit status: 1 for a quantity that disagrees, 3 for a loss other than a setting, 0 otherwise."""
         if any(row.verdict == DISAGREE for row in self.rows):
             return 1
         incomplete = any(row.verdict == MISSING for row in self.rows) or self.effect.verdict != AGREE
-        return 3 if incomplete else 0
+        return 3 if incomplete or any(loss.kind != "setting" for loss in self.losses) else 0
 
 
 def proof(
@@ -58,7 +59,7 @@ def proof(
     carried: Mechanism,
     converted: Mechanism,
     states: RandomStates,
-    losses: Sequence[str],
+    losses: Sequence[Loss],
     limit: float = LIMIT,
 ) -> Proof:
     """Compare a converted mechanism with the part of the original that its format carries.
