@@ -4,6 +4,7 @@ Reading makes an `MjSpec` of it: a spanning tree of the joints, and closures for
 mechanism. Frames are those of the links; positions of joints are zero where both frames of the joint coincide.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from loopcheck.robots.errors import MechanismError, NotFoundError
 from loopcheck.robots.loop_files import Loop
 from loopcheck.robots.rigid_frames import of_axis, quaternion, rigid_frame
 from loopcheck.robots.spec_elements import add_motor, add_polynomial
-from loopcheck.robots.spec_loops import close, joints_between, sink_joints
+from loopcheck.robots.spec_loops import close, joints_between, sink_joints, slide_of
 
 GROUND = "world"
 """Name of the world in place of a link, as in MuJoCo."""
@@ -27,6 +28,10 @@ UNLIMITED = 1e16
 """Limit of a joint that has a limit on its other side only [m or rad], as SDF states it."""
 BALL = np.array([1.0, 0.0, 0.0, 0.0])
 """Position of a ball at zero [-]."""
+LEAST = 2e-15
+"""Principal moment of a rod about its axis [kg m²]: MuJoCo refuses 0, and round-off is larger in every sum with it."""
+TURNED = 1e-12
+"""Least moment about the axis of a joint over the largest moment of the link [-]."""
 SAME = 1e-9
 """Largest distance from `BALL` that counts as zero [-]."""
 
@@ -89,7 +94,7 @@ class Connection(Loop):
     def has_coordinate(self) -> bool:
         """Whether forces or limits depend on its position."""
         acts = (self.damping, self.stiffness, self.armature, self.friction)
-        return any(acts) or self.limits is not None or self.mimic is not None
+        return any(acts) or self.pitch is not None or self.limits is not None or self.mimic is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +148,7 @@ def spec_of(linkage: Linkage) -> Any:
     _add_followers(linkage, spec)
     closed = [connection for connection in linkage.connections if connection.name not in tree]
     sink_joints(spec, {link for connection in closed for link in (connection.parent, connection.child)})
+    _want_inertia(linkage, tree)
     _add_motors(linkage, spec)
     _add_home(spec, positions)
     return spec
@@ -262,7 +268,7 @@ def _add_body(parent: Any, link: Link, X: Array) -> Any:
     if np.any(I):
         moments, axes = np.linalg.eigh(I)
         axes[:, 2] *= np.linalg.det(axes)  # a rotation, not a reflection
-        body.inertia, body.iquat = np.maximum(moments, 0.0), quaternion(axes)
+        body.inertia, body.iquat = np.maximum(moments, LEAST), quaternion(axes)
     return body
 
 
@@ -277,7 +283,8 @@ def _dressed(joints: Sequence[Any], connection: Connection, links: Mapping[str, 
     positions = dict(zip((joint.name for joint in joints), positions_of(connection, links), strict=True))
     at = connection.parent_frame
     for joint in joints:
-        _set(joint, connection)
+        if connection.pitch is None or joint.name == connection.name:
+            _set(joint, connection)
         if joint.type == mujoco.mjtJoint.mjJNT_BALL:
             continue
         joint.ref = float(positions[joint.name][0])
@@ -346,6 +353,11 @@ def _angle(R: Array, axis: Array) -> float:
 def _add_followers(linkage: Linkage, spec: Any) -> None:
     known = {joint.name: joint for joint in spec.joints}
     for connection in linkage.connections:
+        if connection.pitch is not None:
+            slide, turn = known[slide_of(connection)], known[connection.name]
+            slope = connection.pitch / (2 * np.pi)
+            terms = np.array([slope * turn.ref - slide.ref, slope, 0.0, 0.0, 0.0])
+            add_polynomial(spec, slide.name, turn.name, terms)
         mimic = connection.mimic
         if mimic is None:
             continue
@@ -356,6 +368,26 @@ def _add_followers(linkage: Linkage, spec: Any) -> None:
         follower, leader = (known[name].ref for name in names)  # MuJoCo's polynomial is of distances from these
         constant = mimic.offset + mimic.multiplier * leader - follower
         add_polynomial(spec, connection.name, mimic.leader, np.array([constant, mimic.multiplier, 0.0, 0.0, 0.0]))
+
+
+def _want_inertia(linkage: Linkage, tree: Mapping[str, Connection]) -> None:
+    """Refuse a rod without a moment about its axis that a joint alone turns about it."""
+    count = Counter(name for connection in tree.values() for name in (connection.parent, connection.child))
+    for link in linkage.links:
+        moments = np.linalg.eigvalsh(link.inertia)
+        ends = [connection for connection in tree.values() if link.name in (connection.parent, connection.child)]
+        if moments[0] > LEAST or not moments[-1] > 0 or count[link.name] != 1 or ends[0].kind == "fixed":
+            continue
+        X = ends[0].child_frame if ends[0].child == link.name else ends[0].parent_frame
+        arm = link.center - X[:3, 3]
+        about = link.inertia + link.mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+        axis = X[:3, :3] @ ends[0].axis / np.linalg.norm(ends[0].axis)
+        turned = np.linalg.eigvalsh(about)[0] if ends[0].kind == "spherical" else axis @ about @ axis
+        if ends[0].kind != "prismatic" and turned <= TURNED * moments[-1]:
+            raise MechanismError(
+                f"{linkage.path}: the inertia of link '{link.name}' about the axis of joint '{ends[0].name}' must be "
+                f"above 0, got {max(turned, 0.0):.2g} kg m². State the moment of inertia of the link about its axis"
+            )
 
 
 def _add_motors(linkage: Linkage, spec: Any) -> None:

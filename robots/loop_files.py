@@ -51,6 +51,8 @@ class Loop:
     """Axis of the joint in its frame [-], shape (3,)."""
     child_axis: Array | None = None
     """Second axis of a universal joint in the child's frame [-], shape (3,)."""
+    pitch: float | None = None
+    """Travel along the axis per turn of a screw, which is a cylindrical joint [m]; None for other joints."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ to its caller.
 """
 
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,12 @@ from loopcheck.robots.linkage import GROUND, UNLIMITED, Connection, Link, Linkag
 from loopcheck.robots.loop_files import LoopKind
 from loopcheck.robots.losses import Loss, lost_names, table_of
 from loopcheck.robots.rigid_frames import of_angles, of_axis, of_quaternion, rigid_frame
+from loopcheck.robots.spec_elements import Shape, inertia_of
 from loopcheck.robots.xml_document import XmlDocument, has_root, read_xml
 
 ROOT = "sdf"
 SUFFIXES = (".sdf", ".world")
+BALL_CONSTRAINT = "drake:ball_constraint"
 PREFIX = "loopcheck:"
 """Of attributes that other readers of SDF ignore."""
 SCOPE = "::"
@@ -36,8 +38,19 @@ KINDS: dict[str, LoopKind] = {
     "universal": "universal",
     "revolute2": "universal",
     "fixed": "fixed",
+    "screw": "cylindrical",
 }
 GEARBOX = "gearbox"
+SOLIDS: Mapping[str, Sequence[tuple[str, Sequence[float], float]]] = {
+    "box": (("size", (1.0, 1.0, 1.0), 0.5),),
+    "sphere": (("radius", (1.0,), 1.0),),
+    "cylinder": (("radius", (1.0,), 1.0), ("length", (1.0,), 0.5)),
+    "capsule": (("radius", (0.5,), 1.0), ("length", (1.0,), 0.5)),
+    "ellipsoid": (("radii", (1.0, 1.0, 1.0), 1.0),),
+}
+"""Elements with the size of each solid, their defaults [m], and the factors of `Shape.size` [-]."""
+WATER = 1000.0
+"""Density of shapes without one, the default of the format [kg/m³]."""
 DRIVES = ("ApplyJointForce", "JointController", "JointPositionController", "JointTrajectoryController")
 """Systems of Gazebo that put an effort on a joint."""
 FULL_MODEL_FRAME, AXIS_IN_MODEL = (1, 7), (1, 5)
@@ -167,7 +180,12 @@ def read_sdf(path: Path) -> Linkage:
         raise MechanismError(f"{path}: must have a <model>, got none")
     top = [name for name, _, _ in reading.models if SCOPE not in name]
     gravity = document.numbers(scope, "gravity", scope.findtext("gravity"), np.array(GRAVITY))
-    connections = [*_static(reading), *_connections(reading), *_world_connections(reading, scope)]
+    connections = [
+        *_static(reading),
+        *_connections(reading),
+        *_world_connections(reading, scope),
+        *_ball_constraints(reading),
+    ]
     linkage = Linkage(
         path=path,
         links=tuple(_links(reading)),
@@ -277,7 +295,7 @@ def _with_inertia(document: XmlDocument, element: ET.Element, link: Link) -> Lin
     if inertial is None:
         return replace(link, mass=1.0, inertia=np.eye(3))
     if inertial.get("auto") in ("true", "1"):
-        raise MechanismError(f"{document.where(element)}: the inertia must be stated, got <inertial auto='true'>")
+        return _of_shapes(document, element, link)
 
     def number(path: str, default: float) -> float:
         return float(document.numbers(element, path, inertial.findtext(path), np.array([default]))[0])
@@ -288,6 +306,47 @@ def _with_inertia(document: XmlDocument, element: ET.Element, link: Link) -> Lin
     X = _pose(document, element, inertial.find("pose"))
     R = X[:3, :3]
     return replace(link, mass=number("mass", 1.0), center=X[:3, 3], inertia=R @ I @ R.T)
+
+
+def _of_shapes(document: XmlDocument, element: ET.Element, link: Link) -> Link:
+    """The link with the inertia of its collision shapes (`auto`, 1.11); a stated mass scales it from 1.12 on."""
+    shapes = [_shape(document, element, collision) for collision in element.findall("collision")]
+    try:
+        mass, center, inertia = inertia_of(shapes)
+    except ValueError as error:
+        raise MechanismError(
+            f"{document.where(element)}: sizes and densities of collision shapes must be above 0 for auto='true'"
+        ) from error
+    if not mass > 0:
+        raise MechanismError(f"{document.where(element)}: auto='true' must have collision shapes, got none")
+    stated = element.findtext("inertial/mass")
+    if stated and document.root.get("version", "") not in ("1.11",):
+        factor = float(document.numbers(element, "mass", stated, np.ones(1))[0]) / mass
+        mass, inertia = factor * mass, factor * inertia
+    return replace(link, mass=mass, center=center, inertia=inertia)
+
+
+def _shape(document: XmlDocument, element: ET.Element, collision: ET.Element) -> Shape:
+    """A collision shape of a link with its density."""
+    density = collision.findtext("density") or element.findtext("inertial/density")
+    solid = next((shape for kind in SOLIDS if (shape := collision.find(f"geometry/{kind}")) is not None), None)
+    if solid is None:
+        kinds = [shape.tag for shape in collision.iterfind("geometry/*")]
+        raise MechanismError(
+            f"{document.where(collision)}: auto='true' is supported for {', '.join(SOLIDS)}, got "
+            f"{', '.join(kinds) or 'none'}. State mass, pose and inertia of the link"
+        )
+    size = [
+        factor * float(value)
+        for name, default, factor in SOLIDS[solid.tag]
+        for value in document.numbers(collision, f"{solid.tag}/{name}", solid.findtext(name), np.array(default))
+    ]
+    return Shape(
+        kind=solid.tag,
+        size=tuple(size),
+        X=_pose(document, collision, collision.find("pose")),
+        density=float(document.numbers(collision, "density", density, np.array([WATER]))[0]),
+    )
 
 
 def _static(reading: _Reading) -> Iterator[Connection]:
@@ -346,6 +405,33 @@ def _gearbox(reading: _Reading, scope: str, joint: ET.Element, connections: Sequ
     return {follower.name: Mimic(leader=leader.name, multiplier=multiplier, offset=0.0)}
 
 
+def _ball_constraints(reading: _Reading) -> Iterator[Connection]:
+    """Loops that Drake's `ball_constraint` closes between points of two links."""
+    document, tag = reading.document, f"{BALL_CONSTRAINT}_"
+    for scope, model, is_static in reading.models:
+        for k, element in enumerate(model.findall(BALL_CONSTRAINT) if not is_static else ()):
+            links = [reading.full(scope, _text(document, element, f"{tag}body_{end}"), element) for end in "AB"]
+            points = [
+                document.numbers(element, end, _text(document, element, f"{tag}{end}"), np.zeros(3))
+                for end in ("p_AP", "p_BQ")
+            ]
+            yield Connection(
+                name=_joined(scope, f"ball {k + 1}"),
+                kind="spherical",
+                parent=reading.link(links[0]),
+                child=reading.link(links[1]),
+                parent_frame=_on_link(reading, links[0]) @ rigid_frame(points[0], np.eye(3)),
+                child_frame=_on_link(reading, links[1]) @ rigid_frame(points[1], np.eye(3)),
+                where=document.where(element),
+                closes_loop=True,
+            )
+
+
+def _on_link(reading: _Reading, frame: str) -> Array:
+    """A frame on the link that it is attached to [m and -], shape (4, 4)."""
+    return np.asarray(inverse(reading.X(reading.link(frame))) @ reading.X(frame))
+
+
 def _world_connections(reading: _Reading, scope: ET.Element) -> Iterator[Connection]:
     for joint in scope.findall("joint"):
         child = reading.full("", _text(reading.document, joint, "child"), joint)
@@ -361,16 +447,18 @@ def _connection(reading: _Reading, scope: str, joint: ET.Element) -> Connection:
     parent, child = (
         reading.link(reading.full(scope, _text(document, joint, end), joint)) for end in ("parent", "child")
     )
-    X = reading.X(_key(reading, scope, joint))
+    frames = _two_frames(reading, scope, joint) or (_key(reading, scope, joint),) * 2
+    X = reading.X(frames[1])  # an axis has the same components in both frames
     connection = Connection(
         name=_joined(scope, joint.get(f"{PREFIX}name") or str(joint.get("name"))),
         kind=KINDS[kind],
         parent=parent,
         child=child,
-        parent_frame=inverse(reading.X(parent)) @ X,
+        parent_frame=inverse(reading.X(parent)) @ reading.X(frames[0]),
         child_frame=inverse(reading.X(child)) @ X,
         where=where,
         closes_loop=joint.get(f"{PREFIX}closes_loop") == "true",
+        pitch=_pitch(document, joint) if kind == "screw" else None,
     )
     if KINDS[kind] in ("fixed", "spherical"):
         return _at_position(document, joint, connection)
@@ -383,6 +471,37 @@ def _connection(reading: _Reading, scope: str, joint: ET.Element) -> Connection:
         connection = replace(connection, child_axis=_axis(reading, scope, joint, "axis2", X))
     connection = replace(connection, axis=_axis(reading, scope, joint, "axis", X), **forces[0])
     return _at_position(document, joint, connection)
+
+
+def _two_frames(reading: _Reading, scope: str, joint: ET.Element) -> tuple[str, str] | None:
+    """Names of the frames on parent and child, where the file states both (Drake's extension)."""
+    names = [(joint.findtext(f"drake:{end}_frame") or "").strip() for end in ("parent", "child")]
+    if not any(names):
+        return None
+    if not all(names):
+        raise MechanismError(
+            f"{reading.document.where(joint)}: must have both drake:parent_frame and drake:child_frame, got one"
+        )
+    first, second = (reading.full(scope, name, joint) for name in names)
+    for frame, end in ((first, "parent"), (second, "child")):
+        link = reading.link(reading.full(scope, _text(reading.document, joint, end), joint))
+        if reading.link(frame) != link:
+            raise MechanismError(
+                f"{reading.document.where(joint)}: drake:{end}_frame must be on link '{link}', got a frame on "
+                f"'{reading.link(frame)}'"
+            )
+    return first, second
+
+
+def _pitch(document: XmlDocument, joint: ET.Element) -> float:
+    """Travel of a screw per turn [m]; `thread_pitch` of versions before 1.10 is −2π over it."""
+    old = joint.findtext("thread_pitch") if joint.find("screw_thread_pitch") is None else None
+    if old is not None:
+        turns = float(document.numbers(joint, "thread_pitch", old, np.ones(1))[0])
+        if not turns:
+            raise MechanismError(f"{document.where(joint)}: thread_pitch must not be 0")
+        return -2 * np.pi / turns
+    return float(document.numbers(joint, "screw_thread_pitch", joint.findtext("screw_thread_pitch"), np.ones(1))[0])
 
 
 def _axis(reading: _Reading, scope: str, joint: ET.Element, tag: str, X: Array) -> Array:
@@ -428,13 +547,23 @@ def _forces(reading: _Reading, scope: str, joint: ET.Element, tag: str) -> dict[
     offset = float(_position(document, joint)[0])
     return {
         "limits": (max(low, -UNLIMITED) + offset, min(high, UNLIMITED) + offset) if is_limited else None,
-        "effort": effort if 0 <= effort < UNLIMITED else None,
+        "effort": effort if 0 < effort < UNLIMITED else None,  # 0: no actuator; negative: no limit
+        "armature": _reflected(document, joint) if tag == "axis" else 0.0,
         "damping": number("dynamics/damping", 0.0),
         "stiffness": number("dynamics/spring_stiffness", 0.0),
         "spring_reference": number("dynamics/spring_reference", 0.0) + offset,
         "friction": number("dynamics/friction", 0.0),
         "mimic": _mimic(reading, scope, joint, tag, offset),
     }
+
+
+def _reflected(document: XmlDocument, joint: ET.Element) -> float:
+    """Reflected inertia of the rotor, Drake's rotor inertia times the square of its gear ratio [kg or kg m²]."""
+    rotor, gear = (
+        float(document.numbers(joint, name, joint.findtext(name), np.array([default]))[0])
+        for name, default in (("drake:rotor_inertia", 0.0), ("drake:gear_ratio", 1.0))
+    )
+    return rotor * gear**2
 
 
 def _position(document: XmlDocument, joint: ET.Element) -> Array:
@@ -462,13 +591,16 @@ def _at_position(document: XmlDocument, joint: ET.Element, connection: Connectio
 
 def _mimic(reading: _Reading, scope: str, joint: ET.Element, tag: str, offset: float) -> Mimic | None:
     element = joint.find(f"{tag}/mimic")
+    if element is None and tag == "axis":
+        element = joint.find("drake:mimic")
     if element is None:
         return None
-    document = reading.document
+    document, of_drake = reading.document, element.tag != "mimic"
     leader = reading.frames[reading.full(scope, element.get("joint", ""), joint)].element
 
     def number(name: str, default: float) -> float:
-        return float(document.numbers(joint, f"mimic/{name}", element.findtext(name), np.array([default]))[0])
+        text = element.get(name) if of_drake else element.findtext(name)
+        return float(document.numbers(joint, f"mimic/{name}", text, np.array([default]))[0])
 
     multiplier = number("multiplier", 1.0)
     moved = number("reference", 0.0) + float(_position(document, leader)[0])

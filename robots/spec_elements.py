@@ -3,15 +3,23 @@
 import ctypes
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import mujoco
+import numpy as np
 
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.rigid_frames import quaternion
+from loopcheck.robots.rigid_frames import of_quaternion, quaternion
 
 KINDS = {"hinge": mujoco.mjtJoint.mjJNT_HINGE, "slide": mujoco.mjtJoint.mjJNT_SLIDE, "ball": mujoco.mjtJoint.mjJNT_BALL}
 
+SHAPES = {
+    "box": mujoco.mjtGeom.mjGEOM_BOX,
+    "capsule": mujoco.mjtGeom.mjGEOM_CAPSULE,
+    "cylinder": mujoco.mjtGeom.mjGEOM_CYLINDER,
+    "ellipsoid": mujoco.mjtGeom.mjGEOM_ELLIPSOID,
+    "sphere": mujoco.mjtGeom.mjGEOM_SPHERE,
+}
 DIGITS = 15
 """Of the numbers in a written MJCF."""
 GET_DIGITS, SET_DIGITS = "_mjPRIVATE__get_xml_precision", "_mjPRIVATE__set_xml_precision"
@@ -65,6 +73,38 @@ def add_closure(spec: Any, name: str, ends: Sequence[tuple[Any, Array]], *, is_w
     for site_name, (body, X) in zip(names, ends, strict=True):
         site = body.add_site()
         site.name, site.pos, site.quat = site_name, X[:3, 3], quaternion(X[:3, :3])
+
+
+class Shape(NamedTuple):
+    """A solid of constant density, fixed to a link."""
+
+    kind: str
+    """A key of `SHAPES`."""
+    size: tuple[float, ...]
+    """Half sizes of a box, radii of an ellipsoid, or radius and half of the length [m]."""
+    X: Array
+    """Frame in the link [m and -], shape (4, 4)."""
+    density: float
+    """[kg/m³]."""
+
+
+def inertia_of(shapes: Sequence[Shape]) -> tuple[float, Array, Array]:
+    """Mass [kg], mass centre in the link [m], shape (3,), and inertia about it, axes of the link [kg m²], shape (3, 3).
+
+    MuJoCo's compiler computes them.
+
+    Raises:
+        ValueError: If a size or a density is not positive.
+    """
+    spec = mujoco.MjSpec()
+    body = spec.worldbody.add_body()
+    for shape in shapes:
+        geom = body.add_geom()
+        geom.type, geom.size, geom.density = SHAPES[shape.kind], [*shape.size, 0.0, 0.0][:3], shape.density
+        geom.pos, geom.quat = shape.X[:3, 3], quaternion(shape.X[:3, :3])
+    m = spec.compile()
+    R = of_quaternion(m.body_iquat[1])
+    return float(m.body_mass[1]), np.array(m.body_ipos[1]), np.asarray(R @ np.diag(m.body_inertia[1]) @ R.T)
 
 
 def text_of(spec: Any) -> str:

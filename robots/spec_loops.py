@@ -74,11 +74,19 @@ def joints_between(body: Any, loop: Loop, X: Array) -> list[Any]:
         "universal": (("hinge", loop.axis), ("hinge", second)),
     }[loop.kind]
     joints = []
-    for k, (kind, axis) in enumerate(kinds):
-        joint = add_joint(body, loop.name if len(kinds) == 1 else f"{loop.name} {k + 1}", kind, X[:3, :3] @ axis)
+    names = [loop.name] if len(kinds) == 1 else [f"{loop.name} {k + 1}" for k in range(len(kinds))]
+    if loop.pitch is not None:
+        names = [slide_of(loop), loop.name]
+    for name, (kind, axis) in zip(names, kinds, strict=True):
+        joint = add_joint(body, name, kind, X[:3, :3] @ axis)
         joint.pos = X[:3, 3]
         joints.append(joint)
     return joints
+
+
+def slide_of(loop: Loop) -> str:
+    """Name of the slide of a screw, of which the turn has the name of the joint."""
+    return f"{loop.name}, slide"
 
 
 def _halved(parent: Any, child: Any, loop: Loop) -> Any:

@@ -22,6 +22,7 @@ def read(path: Path) -> Mechanism:
     return read_mechanism(ModelFile(path=path))
 
 
+MESH = '<collision name="c"><geometry><mesh><uri>a.obj</uri></mesh></geometry></collision>'
 AXIS = "<axis><xyz>0 0 1</xyz></axis>"
 SPRING = "<dynamics><spring_stiffness>1e-9</spring_stiffness></dynamics></axis>"
 OLD = re.sub(' expressed_in="[^"]*"', "", sdf().replace("1.9", "1.6"))
@@ -113,8 +114,8 @@ def test_a_file_without_a_world_has_the_gravity_of_the_format(tmp_path: Path) ->
             r"unknown frame at .*model.sdf:\d+: joint 'j': 'crnk'. Did you mean",
         ),
         (
-            sdf(LINKS + JOINTS.replace("revolute", "screw", 1)),
-            r"unknown type of joint at .*joint 'crank_joint': 'screw'",
+            sdf(LINKS + JOINTS.replace("revolute", "skrew", 1)),
+            r"unknown type of joint at .*joint 'crank_joint': 'skrew'. Did you mean 'screw'",
         ),
         (
             sdf(LINKS.replace('relative_to="crank"', 'relative_to="krank"') + JOINTS),
@@ -129,7 +130,15 @@ def test_a_file_without_a_world_has_the_gravity_of_the_format(tmp_path: Path) ->
             sdf(LINKS + JOINTS + DRIVE.replace("crank_joint", "crank_jont")),
             r"unknown joint at .*plugin.*'m::crank_jont'",
         ),
-        (sdf(LINKS.replace("<inertial>", '<inertial auto="true">', 1)), "the inertia must be stated"),
+        (sdf(LINKS.replace("<inertial>", '<inertial auto="true">', 1)), "auto='true' must have collision shapes"),
+        (
+            sdf(LINKS.replace("<inertial>", f'{MESH}<inertial auto="true">', 1)),
+            r"collision 'c': auto='true' is supported for box, sphere, .*, got mesh. State mass",
+        ),
+        (
+            sdf(LINKS + JOINTS.replace("<axis>", "<drake:parent_frame>crank</drake:parent_frame><axis>", 1)),
+            "must have both drake:parent_frame and drake:child_frame",
+        ),
         (sdf(LINKS + LINKS), "names of links, joints and frames must be unique"),
         ("<sdf version='1.9'></sdf>", "must have a <model>, got none"),
         ("<robot/>", "the root element of an SDF must be <sdf>, got <robot>"),
