@@ -70,6 +70,7 @@ def gate_schema() -> dict[str, Any]:
         "file": TEXT,
         "seconds": {"type": "number", "minimum": 0},
         "known": {**COUNT, "description": "further findings that a baseline excuses"},
+        "loops": {"type": ["integer", "null"], "minimum": 0, "description": "closures and couplings; 0: a tree"},
         "findings": _rows(finding),
     }
     entries = {"schema": {"const": formats.SCHEMA}, "exit_status": _status(0, 1), "targets": _rows(target)}

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from tests.conftest import MODELS
+from tests.validation.conftest import Command
 
 ROOT = Path(__file__).parents[2]
 
@@ -107,3 +108,15 @@ def test_the_hook_takes_models_and_calls_the_gate() -> None:
 def test_links_of_the_page_for_agents() -> None:
     text = (ROOT / "llms.txt").read_text(encoding="utf-8")
     assert all((ROOT / path).is_file() for path in re.findall(r"\]\(([^)#]+)\)", text))
+
+
+def test_a_tree_is_called_a_tree(tmp_path: Path, loopcheck: Command) -> None:
+    body = '<body name="{0}"><joint name="{0}"/><geom size=".1"/></body>'
+    for equality, is_tree in (("", True), ('<equality><joint joint1="a" joint2="b"/></equality>', False)):
+        path = tmp_path / "m.xml"
+        bodies = body.format("a") + body.format("b").replace("<body", '<body pos="1 0 0"')
+        path.write_text(f"<mujoco><worldbody>{bodies}</worldbody>{equality}</mujoco>", encoding="utf-8")
+        _, out, _ = loopcheck("gate", path)
+        assert ("no loop (tree)" in out) == is_tree
+        _, out, _ = loopcheck("gate", path, "--format", "json")
+        assert json.loads(out)["targets"][0]["loops"] == (0 if is_tree else 1)

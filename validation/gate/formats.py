@@ -21,6 +21,7 @@ def as_text(results: Sequence[GateResult], status: int) -> str:
     for (remedy, page), findings in groupby(_all(results), key=lambda finding: (finding.remedy, finding.page)):
         lines += [f"{each.file}:{each.line}: {each.code} {each.severity}: {each.message}" for each in findings]
         lines.append(f"    {remedy} See {page}")
+    lines += [f"{result.file}: no loop (tree)" for result in results if result.loops == 0]
     seconds = sum(result.seconds for result in results)
     return "\n".join([*lines, f"{_counted(results)} ({seconds:.2f} s)"])
 
@@ -37,6 +38,7 @@ def as_json(results: Sequence[GateResult], status: int) -> str:
                     "file": str(result.file),
                     "seconds": result.seconds,
                     "known": result.known,
+                    "loops": result.loops,
                     "findings": [_row(finding) for finding in result.findings],
                 }
                 for result in results

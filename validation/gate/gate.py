@@ -38,6 +38,8 @@ class GateResult:
     findings: tuple[Finding, ...]
     seconds: float
     """Duration of the checks [s]."""
+    loops: int | None = None
+    """Number of closures and couplings; None for a file that does not compile, or with others alone."""
     known: int = 0
     """Further findings that a baseline excuses."""
     closed: Array | None = None
@@ -79,17 +81,19 @@ def gate(target: str, leave_out: Sequence[str] = ()) -> GateResult:
 
 def _gate(target: str, leave_out: Sequence[str]) -> GateResult:
     began, path = time.perf_counter(), model_path(target)
-    texts, closed = {str(part): _text_lines(part) for part in xml_files(path)}, None
+    texts, closed, loops = {str(part): _text_lines(part) for part in xml_files(path)}, None, None
     try:
         description = describe(path, leave_out)
     except (MechanismError, NotFoundError) as error:  # the latter of a joint that the file names and lacks
         findings = [_not_compiled(path, error), *_losses(_losses_of_file(path, leave_out))]
     else:
+        loops = len(description.mechanism.closures) or (None if description.compiled.neq else 0)
         findings = [_placed(finding, description, texts) for finding in _findings(description)]
         if any(finding.code == "LC201" for finding in findings):
             closed = closed_near(description.mechanism, description.mechanism.rest_position)
     kept = tuple(without_ignored(findings, texts))
-    return GateResult(target=target, file=path, findings=kept, seconds=time.perf_counter() - began, closed=closed)
+    seconds = time.perf_counter() - began
+    return GateResult(target=target, file=path, findings=kept, seconds=seconds, loops=loops, closed=closed)
 
 
 def _losses(losses: Iterable[Loss]) -> Iterator[Finding]:

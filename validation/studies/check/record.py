@@ -183,6 +183,7 @@ def robot_record(case: Case) -> Mapping[str, Any]:
             *(f"Without {source}: {reason}" for source, reason in robot.without.items()),
         ],
         "left_out": list(case.mechanism.left_out),
+        "loops": len(case.mechanism.closures),
         "expected": dict(robot.expected),
         "actuated": {
             case.mechanism.joints[j].name: case.mechanism.joints[j].unit for j in case.mechanism.actuated_joints

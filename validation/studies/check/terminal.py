@@ -26,7 +26,8 @@ def summary(results: Results) -> Iterator[RenderableType]:
             for source, cells in by_source.items()
             if source not in unsupported
         )
-        yield table(["source", *columns], rows, title=f"{robot}: worst relative effort error")
+        tree = " (no loop: a tree)" if about_robots(results)[robot].get("loops") == 0 else ""
+        yield table(["source", *columns], rows, title=f"{robot}{tree}: worst relative effort error")
     if unsupported_sources := unsupported_in_words(results):
         yield f"Not supported: {unsupported_sources}"
     for line in closing_lines(results):
