@@ -28,5 +28,5 @@ def outputs(tape: Tape, inputs: Array) -> Array:
     Returns:
         Its outputs [any unit], shape (outputs, lanes).
     """
-    lanes = inputs.shape[1]
-    return np.array(tape.run({**RULES, Op.NUMBER: lambda x, y, k: np.full(lanes, k)}, [*inputs])).reshape(-1, lanes)
+    rules = {**RULES, Op.NUMBER: lambda x, y, k: np.full(inputs.shape[1], k)}
+    return np.array(tape.run(rules, [*inputs])).reshape(len(tape.outputs), inputs.shape[1])

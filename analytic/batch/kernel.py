@@ -44,7 +44,9 @@ entry:
 {before}
 %last = sub i64 %lanes, 1
 %never = icmp slt i64 %lanes, 0
-br label %group
+%shorter = call i64 @llvm.smin.i64(i64 %lanes, i64 %samples)
+%is.some = icmp sgt i64 %shorter, 0
+br i1 %is.some, label %group, label %done
 
 group:
 %first = phi i64 [0, %entry], [%first.next, %next]
@@ -122,7 +124,8 @@ declare {vector} @llvm.minimum.v{width}f64({vector}, {vector})
 define void @map(ptr %inputs, ptr %outputs, i64 %inputs.column, i64 %outputs.column, i64 %groups) {{
 entry:
 %never = icmp slt i64 %groups, 0
-br label %work
+%is.some = icmp sgt i64 %groups, 0
+br i1 %is.some, label %work, label %done
 
 work:
 %group = phi i64 [0, %entry], [%group.next, %{end}]
@@ -141,7 +144,8 @@ def function(newton: Tape, efforts: Tape, columns: Columns, width: int) -> str:
     """A module with the function `track` of the tapes of a mechanism.
 
     Its arguments are the tolerance, the weights of the history, the motion of the drives and the records, each with the
-    bytes from a lane to the next and from a sample to the next, and the numbers of lanes and samples.
+    bytes from a lane to the next and from a sample to the next, and the numbers of lanes and samples. Without any it
+    writes nothing.
 
     Args:
         columns: Columns of the arrays.
@@ -198,7 +202,7 @@ def map_function(tape: Tape, inputs: int, width: int) -> str:
     """A module with the function `map` that computes a tape for groups of samples.
 
     Its arguments are the inputs and the outputs, with the samples of a column side by side, for both the bytes from a
-    column to the next, and the number of groups of `width` samples.
+    column to the next, and the number of groups of `width` samples. Without a group it writes nothing.
 
     Args:
         inputs: Inputs of the tape that it may read [-].
@@ -213,11 +217,11 @@ def map_function(tape: Tape, inputs: int, width: int) -> str:
 
     read = _read(tape)
     given = [
-        Value(writer, writer.new(f"load {writer.vector}, ptr {place('inputs', c)}, align 8")) if c in read else None
+        Value(writer, writer.new(f"load {writer.vector}, ptr {place('inputs', c)}, align 1")) if c in read else None
         for c in range(inputs)
     ]
     for c, value in enumerate(straight_line(writer, tape, given)):
-        writer.lines.append(f"store {writer.vector} {value.name}, ptr {place('outputs', c)}, align 8")
+        writer.lines.append(f"store {writer.vector} {value.name}, ptr {place('outputs', c)}, align 1")
     end = _divide(writer, "work")
     return MAP.format(vector=writer.vector, width=width, end=end, work="\n".join(writer.lines))
 

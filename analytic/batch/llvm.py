@@ -163,7 +163,7 @@ RULES: Mapping[int, Callable[[Any, Any, float], Value]] = {
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """An array at a sample of the lanes of a vector."""
+    """An array at a sample of the lanes of a vector, at any address."""
 
     writer: Writer
     places: tuple[str, ...]
@@ -181,7 +181,7 @@ class Stream:
         """A column."""
         new, gathered = self.writer.new, "poison"
         for k, pointer in enumerate(self.places):
-            entry = new(f"load double, ptr {new(f'getelementptr double, ptr {pointer}, i64 {column}')}")
+            entry = new(f"load double, ptr {new(f'getelementptr double, ptr {pointer}, i64 {column}')}, align 1")
             gathered = new(f"insertelement {self.writer.vector} {gathered}, double {entry}, i64 {k}")
         return Value(self.writer, gathered)
 
@@ -191,7 +191,7 @@ class Stream:
         for k, pointer in enumerate(self.places):
             entry = new(f"extractelement {self.writer.vector} {value.name}, i64 {k}")
             to = new(f"getelementptr double, ptr {pointer}, i64 {column}")
-            self.writer.lines.append(f"store double {entry}, ptr {to}")
+            self.writer.lines.append(f"store double {entry}, ptr {to}, align 1")
 
 
 def straight_line(writer: Writer, tape: Tape, inputs: Sequence[Value | None]) -> list[Value]:

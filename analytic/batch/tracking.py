@@ -73,6 +73,8 @@ def track(newton: Tape, efforts: Tape, columns: Columns, tolerance: float, drive
         records: To be filled in; marks must be 0 before [m or rad, N or N m, -], shape (lanes, samples, columns).
     """
     lanes, samples, _ = records.shape
+    if not lanes * samples:
+        return
     guess = records[:, 0, columns.q].copy()
     past, nq = [guess.T] * HISTORY, guess.shape[1]
     limit = tolerance * np.maximum(1.0, np.abs(guess).max(axis=1, initial=0.0))

@@ -12,6 +12,7 @@ from loopcheck.analytic.batch.c_source import function
 from loopcheck.analytic.batch.expressions import Graph, Op, Scalar, Symbol, cosine, largest, sine, smallest
 from loopcheck.analytic.batch.interpreter import outputs
 from loopcheck.analytic.batch.tape import assemble_tape
+from tests.guarded import Zones
 
 COMPILER = shutil.which("cc")
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler (cc)")
@@ -49,6 +50,9 @@ def test_every_operation_in_c_gives_what_numpy_does(tmp_path: Path) -> None:
     inputs[2, 0] = np.nan  # the largest and the smallest of what is not a number is none
     expected = outputs(tape, inputs)
     for lane, column in enumerate(inputs.T):
-        x, y, z = column[:3].copy(), column[3:].copy(), np.zeros(count)
+        zones = Zones()
+        x, y, z = zones((3,)), zones((2,)), zones((count,))
+        x[:], y[:] = column[:3], column[3:]
         compiled(x.ctypes.data, y.ctypes.data, z.ctypes.data)
         assert z == pytest.approx(expected[:, lane], rel=1e-14, nan_ok=True)
+        assert zones.touched() == []

@@ -1,6 +1,7 @@
 """Tracking and trust of samples, on a mechanism with a single position: x² = d, with branches that meet at 0."""
 
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -39,19 +40,17 @@ def _efforts(x: Any, d: Any, v: Any, a: Any) -> list[Any]:
     return [moved, v / (2 * x), residual, size, abs(x), x, abs(a)]
 
 
+TAPES = _tape(_newton, 2.0, 4.0), _tape(_efforts, 2.0, 4.0, 1.0, 1.0)
+"""Newton steps and efforts."""
+
+
 @pytest.fixture(params=FAST)
 def equations(request: pytest.FixtureRequest) -> Equations:
-    newton, efforts = _tape(_newton, 2.0, 4.0), _tape(_efforts, 2.0, 4.0, 1.0, 1.0)
-    function: Track
+    function: Track = partial(track, *TAPES, COLUMNS)
     if request.param == "llvm":
         from loopcheck.analytic.batch import compiled
 
-        function = compiled.load(compiled.job(newton, efforts, COLUMNS))
-    else:
-
-        def function(tolerance: float, drive: Drive, records: Array) -> None:
-            track(newton, efforts, COLUMNS, tolerance, drive, records)
-
+        function = compiled.load(compiled.job(*TAPES, COLUMNS))
     return Equations(track=function, tolerance=TOLERANCE, columns=COLUMNS)
 
 
