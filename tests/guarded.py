@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.motion import Drive
 
 GUARD = 7.25
 """Content of a guard zone."""
@@ -77,9 +78,9 @@ def compiled_functions_in(allocate: Allocate) -> Iterator[None]:
         copy[...] = x
         return copy
 
-    def track(function: compiled.Function, tolerance: float, drive: compiled.Drive, records: Array) -> None:
+    def track(function: compiled.Function, tolerance: float, drive: Drive, records: Array) -> None:
         copy = moved(records)
-        of_track(function, tolerance, compiled.Drive(*map(moved, drive)), copy)
+        of_track(function, tolerance, Drive(*map(moved, drive)), copy)
         records[...] = copy
 
     def map_(function: compiled.Map, inputs: list[Array]) -> Array:

@@ -20,7 +20,7 @@ from loopcheck.analytic.batch.trace import Trace, trace
 from loopcheck.analytic.batch.tracking import TRUSTED, Columns, Track, columns_of
 from loopcheck.robots.arrays import AnyArray, Array, EffortSeries, PositionSeries
 from loopcheck.robots.errors import LoopClosureError, MechanismError, ShapeError
-from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.mechanism import CoordinateClosure, Mechanism
 from loopcheck.robots.motion import Drive
 
 CLOSED_EXACTLY = 3e-14
@@ -244,10 +244,9 @@ def _track(traced: Trace, drive: Drive, records: Array, is_path: bool, evaluator
     equations = _equations(traced, evaluator)
     if not is_path:
         equations.settle(drive, records)
-    elif nt <= FEW[evaluator]:
-        equations.follow(drive, records)
     else:
-        equations.follow_in_lanes(drive, records, max(-(-nt // LANES[evaluator]), SHORTEST))
+        span = nt if nt <= FEW[evaluator] else max(-(-nt // LANES[evaluator]), SHORTEST)
+        equations.follow(drive, records, span)
 
 
 @lru_cache(maxsize=8)
@@ -259,8 +258,20 @@ def _equations(traced: Trace, evaluator: str) -> Equations:
         track: Track = partial(tracking.track, *tapes, traced.columns)
     else:
         track = compiled.load(_job(traced))
-    tolerance = CLOSED_EXACTLY * max(1.0, _size(mechanism))
-    return Equations(track=track, tolerance=tolerance, columns=traced.columns)
+    size = _size(mechanism) or 1.0
+    is_periodic = not any(isinstance(closure, CoordinateClosure) for closure in mechanism.closures)
+    hinges = np.zeros(mechanism.nq, np.bool_)
+    for joint, columns in zip(mechanism.joints, mechanism.q_slices, strict=True):
+        hinges[columns] = is_periodic and joint.kind == "hinge"
+    return Equations(
+        track=track,
+        tolerance=CLOSED_EXACTLY * max(1.0, size),
+        columns=traced.columns,
+        lengths=np.array([1.0 if mechanism.joints[j].kind == "hinge" else size for j in mechanism.actuated_joints]),
+        turning=hinges[traced.shape.places],
+        hinges=hinges,
+        quaternions=tuple(slice(x.stop - 4, x.stop) for x in mechanism.q_slices if x.stop - x.start >= 4),
+    )
 
 
 @lru_cache(maxsize=8)

@@ -1,24 +1,42 @@
-"""Tracks the samples of a batch: in a single lane, each in its own, or a long path in many lanes at once.
+"""Tracks the samples of a batch: each alone, or those of a path in lanes.
 
-Every lane of a long path starts from a state that `_starts` finds, so that it keeps the working mode, and must end at
-the start of the next lane.
+Every lane starts from a pose that `Equations._starts` finds along the path, so that it keeps the working mode, and must
+end at the start of the next lane.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
 
 from loopcheck.analytic.batch.plain import MEETING
-from loopcheck.analytic.batch.tape import HISTORY
-from loopcheck.analytic.batch.tracking import WEIGHTS, Columns, Track
+from loopcheck.analytic.batch.tracking import Columns, Track
 from loopcheck.robots.arrays import AnyArray, Array, JointPositions, PositionSeries
 from loopcheck.robots.motion import Drive
 
-AHEAD = 8
-"""Samples tried at once in the search for the starts of lanes: the vector length of the largest processors."""
-STRIDES = 64
-"""Strides at the beginning of the search."""
+PLACES = 16
+"""Samples of a lane in which cells are looked for at first [-]: all are, if two of them are in cells apart."""
+
+AT_ONCE = 4096
+"""Ways that are followed at once [-], for the sake of memory."""
+
+
+class Search(NamedTuple):
+    """How the starts of lanes are searched."""
+
+    turn: int
+    """Cells of a turn of a drive, or of 2π lengths of a mechanism [-]."""
+    parts: tuple[int, ...]
+    """Parts of the way to a cell or a sample [-], tried in this order until Newton's method contracts in all."""
+
+
+WIDE = Search(32, (1, 8))
+"""In few Newton steps."""
+FINE = Search(256, (8,))
+"""In steps so small that they do not cross a singularity unseen, see `tracking.CONTRACTION`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +47,14 @@ class Equations:
     tolerance: float
     """Largest closure residual, relative to the largest position if above 1 [-]."""
     columns: Columns
+    lengths: Array
+    """Length of the mechanism for drives that slide, 1 for those that turn [m or -], shape (drives,)."""
+    turning: AnyArray
+    """Mask of the drives that whole turns do not change [-], shape (drives,)."""
+    hinges: AnyArray
+    """Mask of the joint positions that whole turns do not change [-], shape (nq,)."""
+    quaternions: tuple[slice, ...]
+    """Joint positions that are quaternions, which a change of all signs does not change."""
 
     def settle(self, drive: Drive, records: Array) -> None:
         """Track samples each alone, from their own guesses.
@@ -39,101 +65,148 @@ class Equations:
         """
         self.track(self.tolerance, Drive(*(x[:, None] for x in drive)), records[:, None])
 
-    def follow(self, drive: Drive, records: Array) -> None:
-        """Track a path in a single lane, from a guess of its first sample.
+    def follow(self, drive: Drive, records: Array, span: int) -> None:
+        """Track a path in lanes, and what they lose in finer steps.
 
         Args:
             drive: Motion of the drives [m or rad, per s, per s²], each of shape (nt, drives).
-            records: To be filled in, with a guess [m or rad, N or N m, -], shape (nt, columns).
+            records: To be filled in, with a guess of the first sample [m or rad, N or N m, -], shape (nt, columns).
+            span: Samples of a lane.
         """
+        nt, state = len(records), records[:, self.columns.marks.start]
+        if span < nt:
+            found = self._follow(drive, records, span, WIDE)
+        else:
+            self._follow_lane(drive, records)
+            found = nt if state[-1] else int(np.argmin(np.abs(state)))
+        if 0 < found < nt:
+            rest = slice(found - 1, None)
+            self._follow(Drive(*(x[rest] for x in drive)), records[rest], 1, FINE)
+
+    def _follow_lane(self, drive: Drive, records: Array) -> None:
+        """Track a path in a single lane."""
         self.track(self.tolerance, Drive(*[x[None] for x in drive]), records[None])
 
     @np.errstate(all="ignore")  # a lane that is lost may hold anything
-    def follow_in_lanes(self, drive: Drive, records: Array, span: int) -> None:
-        """Track a path in many lanes. If a lane does not end at the start of the next, all later results are invalid.
+    def _follow(self, drive: Drive, records: Array, span: int, search: Search) -> int:
+        """Number of samples before the first that is lost; all later results are invalid.
 
         Args:
             drive: Motion of the drives [m or rad, per s, per s²], each of shape (nt, drives).
-            records: To be filled in, with a guess [m or rad, N or N m, -], shape (nt, columns).
+            records: As of `follow`.
             span: Samples of a lane.
         """
-        starts = self._starts(drive, records[0, self.columns.q], span)
-        lanes, whole = len(starts), min(len(starts), len(records) // span)
-        records[: lanes * span : span, self.columns.q] = starts
+        nt, q, state = len(records), records[:, self.columns.q], records[:, self.columns.marks.start]
+        starts = self._starts(drive.q, q[0], span, search)
+        lanes, whole = len(starts), min(len(starts), nt // span)
+        q[: lanes * span : span] = starts
         if whole:
-            given = Drive(*(_in_lanes(x, whole, span) for x in drive))
-            self.track(self.tolerance, given, _in_lanes(records, whole, span))
+            self.track(
+                self.tolerance, Drive(*(_in_lanes(x, whole, span) for x in drive)), _in_lanes(records, whole, span)
+            )
         if lanes > whole:
-            self.follow(Drive(*(x[whole * span :] for x in drive)), records[whole * span :])
-        missed = np.flatnonzero(~self._arrivals(drive, starts, span, records[:, self.columns.q]))
-        settled = (int(missed[0]) + 1 if missed.size else lanes) * span
-        records[settled:, self.columns.marks] = 0
+            rest = slice(whole * span, None)
+            self._follow_lane(Drive(*(x[rest] for x in drive)), records[rest])
+        ends = span * np.arange(1, lanes)
+        arrived, states = self._moved(search, drive.q[ends - 1], drive.q[ends], q[ends - 1])
+        missed = np.flatnonzero((states == 0) | (np.abs(arrived - starts[1:]) > MEETING).any(axis=1))
+        met = min((int(missed[0]) + 1 if missed.size else lanes) * span, nt)
+        records[met:, self.columns.marks] = 0
+        lost = np.flatnonzero(state[:met] == 0)
+        return int(lost[0]) if lost.size else met
 
-    def _close(self, drive: Drive, samples: AnyArray, guess: PositionSeries) -> tuple[Array, AnyArray]:
-        """Close the loops of some samples.
+    def _close(self, driven: Array, guess: PositionSeries) -> tuple[Array, Array]:
+        """Close the loops at the ends of lanes at rest.
 
         Args:
-            drive: Motion of the drives [m or rad, per s, per s²], each of shape (nt, drives).
-            samples: Indices of the samples [-], shape (n,).
-            guess: Joint positions near each [m or rad], shape (n, nq).
+            driven: Positions of the drives [m or rad], shape (n, samples, drives).
+            guess: Joint positions near the first samples [m or rad], shape (n, nq).
 
         Returns:
-            Joint positions [m or rad], shape (n, nq), and a mask of the valid samples [-], shape (n,).
+            Joint positions [m or rad], shape (n, nq), and states, see `tracking.track`, shape (n,).
         """
-        records = np.zeros((len(samples), self.columns.marks.stop))
-        records[:, self.columns.q] = guess
-        self.settle(Drive(*(x[samples] for x in drive)), records)
-        return records[:, self.columns.q], records[:, self.columns.marks.start] != 0
+        rest, records = np.zeros_like(driven), np.zeros((*driven.shape[:2], self.columns.marks.stop))
+        records[:, 0, self.columns.q] = guess
+        self.track(self.tolerance, Drive(driven, rest, rest), records)
+        return records[:, -1, self.columns.q], records[:, -1, self.columns.marks.start]
 
-    def _starts(self, drive: Drive, guess: JointPositions, span: int) -> Array:
-        """Follow the path in strides as long as Newton's method contracts, to the start of each lane.
+    def _moved(self, search: Search, driven: Array, to: Array, poses: PositionSeries) -> tuple[Array, Array]:
+        """Move the drives of poses on straight ways, by Newton's method in a single part or in several.
 
         Args:
-            drive: Motion of the drives [m or rad, per s, per s²], each of shape (nt, drives).
+            driven: Positions of the drives in the poses [m or rad], shape (n, drives).
+            to: Positions to move them to, or whole turns away [m or rad], shape (n, drives).
+            poses: Joint positions with closed loops [m or rad], shape (n, nq).
+
+        Returns:
+            As from `_close`.
+        """
+        step = to - driven
+        step[:, self.turning] -= 2 * np.pi * np.rint(step[:, self.turning] / (2 * np.pi))
+        moved, states = np.empty_like(poses), np.zeros(len(poses))
+        for parts in search.parts:
+            left = np.flatnonzero(states == 0)
+            for some in np.split(left, range(AT_ONCE, len(left), AT_ONCE)) if left.size else ():
+                way = to[some, None] + step[some, None] * (np.arange(1 - parts, 1)[:, None] / parts)
+                moved[some], states[some] = self._close(way, poses[some])
+        return moved, states
+
+    def _starts(self, driven: Array, guess: JointPositions, span: int, search: Search) -> Array:
+        """Joint positions at the starts of lanes, from poses in cells of the space of the drives.
+
+        A path of many turns returns to its cells: each takes a single search, from a cell beside it on the path.
+
+        Args:
+            driven: Positions of the drives [m or rad], shape (nt, drives).
             guess: Joint positions near the first sample [m or rad], shape (nq,).
             span: Samples of a lane.
 
         Returns:
-            Joint positions at the starts of lanes [m or rad], shape (lanes, nq): of fewer lanes if two samples of the
-            path are
-            too far apart.
+            Joint positions [m or rad], shape (lanes, nq); anything if two samples of the path are too far apart.
         """
-        nt = len(drive.q)
-        first, sound = self._close(drive, np.zeros(1, dtype=int), guess[None])
-        if not sound[0]:
-            return first[:0]
-        places, poses = [0], [first[0]]
-        stride = max(nt // STRIDES, 1)
-        while places[-1] < nt - 1:
-            ahead = np.unique(np.minimum(places[-1] + stride * np.arange(1, AHEAD + 1), nt - 1))
-            slope = (poses[-1] - poses[-2]) / (places[-1] - places[-2]) if len(places) > 1 else np.zeros_like(first[0])
-            closed, sound = self._close(drive, ahead, poses[-1] + np.outer(ahead - places[-1], slope))
-            reached = len(ahead) if sound.all() else int(sound.argmin())
-            places += ahead[:reached].tolist()
-            poses += list(closed[:reached])
-            if not reached and stride == 1:
+        for every in (max(span // PLACES, 1), 1):
+            cells = np.floor(driven[::every] * (search.turn / (2 * np.pi * self.lengths)))
+            steps = np.diff(cells, axis=0)
+            if np.abs(steps).max(initial=0.0) <= 1:
                 break
-            stride = stride if reached else max(stride // 4, 1)
-        starts = np.arange(0, places[-1] + 1, span)
-        between = np.stack([np.interp(starts, places, column) for column in np.array(poses).T], axis=1)
-        closed, sound = self._close(drive, starts, between)
-        return closed if sound.all() else closed[: sound.argmin()]
+        changes = np.flatnonzero(steps) // len(self.lengths)  # faster than `any` along the drives
+        entries = np.unique(np.append(0, changes + 1))
+        cells = cells[entries]
+        cells[:, self.turning] %= search.turn
+        entries *= every
+        _, first, visited = np.unique(cells, axis=0, return_index=True, return_inverse=True)
+        centers = driven[entries[first]]
+        path = self._poses(search, centers, visited, guess)[visited]
+        path[:, self.hinges] = np.unwrap(path[:, self.hinges], axis=0)
+        for place in self.quaternions:
+            turned = np.vecdot(path[1:, place], path[:-1, place]) < 0
+            path[1:, place] *= 1.0 - 2.0 * (np.cumsum(turned)[:, None] % 2)
+        samples = np.arange(0, len(driven), span)
+        entry = np.searchsorted(entries, samples, side="right") - 1
+        return self._moved(search, centers[visited[entry]], driven[samples], path[entry])[0]
 
-    def _arrivals(self, drive: Drive, starts: Array, span: int, q: PositionSeries) -> AnyArray:
-        """Mask of the lanes that end at the start of the next lane, shape (lanes,); the last lane counts.
+    def _poses(self, search: Search, centers: Array, visited: AnyArray, guess: JointPositions) -> Array:
+        """A pose in each cell, from that in a cell just before or after it on the path.
 
         Args:
-            drive: Motion of the drives [m or rad, per s, per s²], each of shape (nt, drives).
-            starts: Joint positions at the starts of lanes [m or rad], shape (lanes, nq).
-            span: Samples of a lane.
-            q: Joint positions along the lanes [m or rad], shape (nt, nq).
+            centers: Positions of the drives in each cell [m or rad], shape (cells, drives).
+            visited: Cells along the path [-], shape (n,).
+            guess: Joint positions near those in the first of them [m or rad], shape (nq,).
+
+        Returns:
+            Joint positions [m or rad], shape (cells, nq).
         """
-        ends = span * np.arange(1, len(starts))
-        weights = WEIGHTS[min(HISTORY, span), : min(HISTORY, span)]
-        before = q[ends - 1 - np.arange(len(weights))[:, None]]
-        arrived, sound = self._close(drive, ends, np.tensordot(weights, before, 1))
-        met = sound & (np.abs(arrived - starts[1:]) <= MEETING).all(axis=1)
-        return np.append(met, True)
+        n, first = len(centers), visited[:1]
+        poses, states = np.tile(guess, (n, 1)), np.zeros(n)
+        poses[first], states[first] = self._close(centers[first, None], guess[None])
+        sides = csr_array((np.ones(len(visited) - 1), (visited[:-1], visited[1:])), shape=(n, n))
+        far, beside = dijkstra(sides, directed=False, unweighted=True, indices=first[0], return_predecessors=True)
+        order = np.argsort(far, kind="stable")
+        for cells in np.split(order, np.flatnonzero(np.diff(far[order])) + 1)[1:]:
+            left = cells[states[beside[cells]] != 0]
+            before = beside[left]
+            poses[left], states[left] = self._moved(search, centers[before], centers[left], poses[before])
+        return poses
 
 
 def _in_lanes(x: Array, lanes: int, span: int) -> Array:

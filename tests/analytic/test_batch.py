@@ -13,13 +13,14 @@ from loopcheck.analytic.batch import elimination, equations, inverse_dynamics
 from loopcheck.analytic.batch.expressions import Graph, Scalar, Symbol, value_of
 from loopcheck.analytic.batch.interpreter import outputs
 from loopcheck.analytic.batch.inverse import FEWEST
+from loopcheck.analytic.batch.lanes import Equations, Search
 from loopcheck.analytic.batch.support import want_known
 from loopcheck.analytic.batch.tape import assemble_tape
 from loopcheck.analytic.batch.trace import Trace, trace
 from loopcheck.analytic.batch.tracking import SMALLEST_PIVOT
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import AnyArray, Array
 from loopcheck.robots.catalogue import names
 from loopcheck.robots.errors import LoopClosureError, MechanismError, ShapeError, SingularityError
 from loopcheck.robots.mechanism import Joint, Mechanism
@@ -27,7 +28,7 @@ from loopcheck.robots.motion import Drive, Motion
 from loopcheck.robots.robot import Case, load, make_case, modes, representative_case
 from tests.analytic.test_closed_chains import states
 from tests.closed_chains import Shape, closed_chain
-from tests.conftest import CaseMaker
+from tests.conftest import MODELS, CaseMaker
 from tests.errors import relative_error
 
 ROUND_OFF = 1e-12
@@ -175,6 +176,84 @@ def test_dense_samples_need_no_newton_step(prr: Case, prr_motion: Motion, evalua
     some = np.r_[:5000:250, 4990:5000]
     reference = Noc().compute_efforts(prr, prr_motion.assemble(t[some])).effort
     np.testing.assert_allclose(batch.effort[some], reference, atol=ROUND_OFF * peak, rtol=0)
+
+
+def _turns(case: Case, turns: int, samples: int) -> tuple[Drive, Motion]:
+    """The motion of a case, there and back in each turn; a single drive turns round."""
+    motion, angle = prescribe(case), np.arange(turns * samples) * (2 * np.pi / samples)
+    t, rate, change = (motion.t[-1] / 2 * x for x in (1 - np.cos(angle), np.sin(angle), np.cos(angle)))
+    q, qd, qdd = motion.law(t)
+    if q.shape[1] == 1:
+        q = q[0] + angle[:, None]
+        return Drive(q, np.ones_like(q), np.zeros_like(q)), motion
+    return Drive(q, qd * rate[:, None], qdd * rate[:, None] ** 2 + qd * change[:, None]), motion
+
+
+def _agrees_turn_by_turn(case: Case, turns: int, samples: int, evaluator: str) -> None:
+    """At most 1 % by the plain version; the all turns as the first by `noc`, and joints continuous."""
+    drive, motion = _turns(case, turns, samples)
+    batch = inverse_dynamics(case.mechanism, drive, motion.q[0], evaluator=evaluator)
+    assert batch.plain <= len(drive.q) // 100
+    round_off = ROUND_OFF + 2 * np.spacing(np.abs(drive.q).max())  # of the angle after many turns
+    first = Drive(*(x[:samples] for x in drive))
+    reference = inverse_dynamics(case.mechanism, first, motion.q[0], evaluator="plain").effort
+    each = batch.effort.reshape(turns, samples, -1)
+    np.testing.assert_allclose(
+        each, np.broadcast_to(reference, each.shape), atol=round_off * np.abs(reference).max(), rtol=0
+    )
+    assert np.abs(np.diff(batch.q, axis=0)).max() < 1.0
+    np.testing.assert_array_equal(
+        batch.q[:, case.mechanism.q_slices[case.mechanism.actuated_joints[0]]], drive.q[:, :1]
+    )
+
+
+@pytest.mark.parametrize("evaluator", ["numpy", pytest.param("llvm", marks=NEEDS_LLVM)])
+@pytest.mark.parametrize("samples", [25, 100])
+def test_many_turns_of_a_crank_need_the_cells_of_one(
+    evaluator: str, samples: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts, find = [], Equations._poses
+
+    def poses(self: Equations, search: Search, centers: Array, visited: AnyArray, guess: Array) -> Array:
+        counts.append(len(centers) / search.turn)
+        return find(self, search, centers, visited, guess)
+
+    monkeypatch.setattr(Equations, "_poses", poses)
+    _agrees_turn_by_turn(representative_case(load("four_bar")), 60, samples, evaluator)
+    assert counts
+    assert max(counts) <= 1
+
+
+GEARED = """<mujoco><worldbody>
+<body><joint name="crank" axis="0 0 1"/><geom size=".1" pos=".2 0 0"/></body>
+<body pos="1 0 0"><joint name="follower" axis="0 0 1"/><geom size=".1" pos=".3 0 0"/></body>
+</worldbody><equality><joint joint1="follower" joint2="crank" polycoef="0 2.3 0 0 0"/></equality>
+<actuator><motor joint="crank"/></actuator></mujoco>"""
+
+
+def test_a_gear_follows_all_turns_of_its_crank(tmp_path: Path, model_case: CaseMaker) -> None:
+    """After a turn of the crank, the follower is elsewhere."""
+    (tmp_path / "geared.xml").write_text(GEARED)
+    case = model_case(tmp_path / "geared.xml", configuration="vertical", amplitude=0.1)
+    drive, motion = _turns(case, 40, 50)
+    batch = inverse_dynamics(case.mechanism, drive, motion.q[0], evaluator="numpy")
+    assert batch.plain == 0
+    np.testing.assert_allclose(batch.q[:, 1], 2.3 * batch.q[:, 0], rtol=1e-14, atol=1e-14)
+
+
+@pytest.mark.slow
+@NEEDS_LLVM
+@pytest.mark.parametrize("turns", [1, 10, 50, 200, 1000])
+@pytest.mark.parametrize("name", ["3prr", "3rrr", "6x6r", "four_bar"])
+def test_many_turns_are_equal_turn_by_turn(name: str, turns: int) -> None:
+    _agrees_turn_by_turn(representative_case(load(name)), turns, 200, "llvm")
+
+
+@pytest.mark.parametrize("turns", [3, 40])
+def test_a_ball_that_turns_round_keeps_its_quaternion_continuous(turns: int, model_case: CaseMaker) -> None:
+    """A turn of the crank is half a turn of a quaternion: after it, all signs have changed."""
+    case = model_case(MODELS / "ball_and_universal.xml", configuration="vertical", amplitude=0.1)
+    _agrees_turn_by_turn(case, turns, 100, "numpy")
 
 
 def test_coarse_samples_need_newton_steps(prr: Case, prr_motion: Motion) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from loopcheck.analytic.batch.expressions import Graph
 from loopcheck.analytic.batch.inverse import _trusted
-from loopcheck.analytic.batch.lanes import Equations
+from loopcheck.analytic.batch.lanes import WIDE, Equations, Search
 from loopcheck.analytic.batch.tape import Tape, assemble_tape
 from loopcheck.analytic.batch.tracking import Columns, Track, track
 from loopcheck.robots.arrays import Array
@@ -51,7 +51,16 @@ def equations(request: pytest.FixtureRequest) -> Equations:
         from loopcheck.analytic.batch import compiled
 
         function = compiled.load(compiled.job(*TAPES, COLUMNS))
-    return Equations(track=function, tolerance=TOLERANCE, columns=COLUMNS)
+    nothing = np.zeros(1, np.bool_)
+    return Equations(
+        track=function,
+        tolerance=TOLERANCE,
+        columns=COLUMNS,
+        lengths=np.ones(1),
+        turning=nothing,
+        hinges=nothing,
+        quaternions=(),
+    )
 
 
 def _drive(d: Array, *, apart: float = 0.0) -> Drive:
@@ -101,7 +110,7 @@ def test_what_is_not_finite_is_not_believed(equations: Equations, which: int, va
 def test_a_lane_that_is_lost_is_lost_to_its_end(equations: Equations) -> None:
     records = np.zeros((9, 4))
     records[0, 0] = 2.0
-    equations.follow(_drive(np.array([4.0, 4.1, 4.2, 4.3, 4.4, -1.0, 4.4, 4.4, 4.4])), records)
+    equations.follow(_drive(np.array([4.0, 4.1, 4.2, 4.3, 4.4, -1.0, 4.4, 4.4, 4.4])), records, 9)
     assert records[:, 2].tolist() == [2, 2, 2, 2, 2, 0, 0, 0, 0]
 
 
@@ -111,7 +120,7 @@ def test_only_positions_that_close_the_loops_are_extrapolated(equations: Equatio
     d[10:] += 1e-6
     records = np.zeros((20, 4))
     records[0, 0] = 2.0
-    equations.follow(_drive(d), records)
+    equations.follow(_drive(d), records, 20)
     np.testing.assert_allclose(records[:, 0] ** 2, d, rtol=1e-15)
     np.testing.assert_allclose(records[:, 1], 0.5 / np.sqrt(d), rtol=1e-15)
     dense = records[:, 3]
@@ -120,20 +129,45 @@ def test_only_positions_that_close_the_loops_are_extrapolated(equations: Equatio
     assert dense[-1] == 1
 
 
-def test_a_lane_must_arrive_where_the_next_one_starts(equations: Equations, monkeypatch: pytest.MonkeyPatch) -> None:
-    drive = _drive(np.linspace(4, 5, 40))
+@pytest.mark.parametrize("again", [False, True])
+def test_a_lane_must_arrive_where_the_next_one_starts(
+    equations: Equations, monkeypatch: pytest.MonkeyPatch, *, again: bool
+) -> None:
+    """What begins elsewhere is followed again in finer steps."""
+    drive, find = _drive(np.linspace(4, 5, 40)), Equations._starts
 
-    def followed() -> Array:
-        records = np.zeros((40, 4))
-        records[0, 0] = 2.0
-        equations.follow_in_lanes(drive, records, 8)
-        return records[:, 2]
+    def starts(self: Equations, driven: Array, guess: Array, span: int, search: Search) -> Array:
+        found = find(self, driven, guess, span, search)
+        if search is WIDE:
+            return found * np.array([1.0, 1, 1, -1, -1])[:, None]
+        return found if again else found[:0]
 
-    assert (followed() == 2).all()
-    find = Equations._starts
-    off = np.array([1.0, 1, 1, -1, -1])[:, None]
-    monkeypatch.setattr(Equations, "_starts", lambda *given: find(*given) * off)
-    assert followed().tolist() == [2] * 24 + [0] * 16
+    monkeypatch.setattr(Equations, "_starts", starts)
+    records = np.zeros((40, 4))
+    records[0, 0] = 2.0
+    equations.follow(drive, records, 8)
+    assert records[:23, 2].tolist() == [2] * 23
+    assert records[24:, 2].tolist() == [2 * again] * 16
+
+
+def test_few_samples_of_a_path_are_followed_in_finer_steps(equations: Equations) -> None:
+    """From 2 to 9 and back, Newton's steps on x² = d do not contract; those of an eighth of the way do."""
+    d = np.tile([4.0, 40.0], 20)
+    records = np.zeros((40, 4))
+    records[0, 0] = 2.0
+    equations.follow(_drive(d), records, 40)
+    np.testing.assert_allclose(records[:, 0], np.sqrt(d), rtol=1e-15)
+    assert (records[:, 2] == 2).all()
+
+
+def test_a_change_of_branch_between_two_samples_is_refused(equations: Equations) -> None:
+    """Through 0 both branches meet; after that, nothing is believed."""
+    records = np.zeros((30, 4))
+    records[0, 0] = 2.0
+    equations.follow(_drive(np.concatenate([np.linspace(4, -1, 15), np.linspace(-1, 4, 15)])), records, 8)
+    reached = int(np.argmin(records[:, 2]))
+    assert 5 < reached < 15
+    assert (records[reached:, 2] == 0).all()
 
 
 def test_samples_beside_a_change_of_sign_are_not_trusted() -> None:
