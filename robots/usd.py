@@ -128,8 +128,7 @@ def _lost_properties(reading: "_Reading", table: NameTable, prim: Any, lines: Se
         found = NameClass("harmless") if is_of_view else table.class_of(f"@{name}")
         relation = prim.GetRelationship(name)
         value = [str(one) for one in relation.GetTargets()] if relation else prim.GetAttribute(name).Get()
-        is_default = not relation and value == definition.GetAttributeFallbackValue(name)
-        if found.kind in ("read", "harmless") or is_default or not (found.kind or is_known):
+        if found.kind in ("read", "harmless") or not (found.kind or is_known):
             continue
         texts = value if relation else [_text(value)]
         if not table.is_neutral(f"@{name}", " ".join(texts)):

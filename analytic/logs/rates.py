@@ -68,7 +68,7 @@ def _said(log: Log, computed: Array, given: Array, slope: Array, rounding: float
     if left > max(WRONG_SHAPE * root_mean_square(computed), NOISY * roughness):
         wrong = ("are not the derivatives", f" (relative error {left / scale:.2g})")
         yield wrong if size else ("are zero, not the derivatives", "")
-    elif abs(inverse_gain - 1) > WRONG_GAIN + NOISY * roughness / scale:
+    elif size and abs(inverse_gain - 1) > WRONG_GAIN + NOISY * roughness / scale:
         near = [words for known, words in KNOWN_GAINS.items() if abs(inverse_gain * known - 1) < WRONG_SHAPE]
         yield f"are {1 / inverse_gain:.4g} times the derivatives", f" ({near[0]}?)" if near else ""
     elif abs(shift) * log.dt > _most_late(log) and abs(shift) * log.dt * root_mean_square(slope) > NOISY * roughness:

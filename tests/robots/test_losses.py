@@ -250,6 +250,16 @@ def test_losses_of_mjcf_are_values_of_the_compiled_model(actuator: str, drives: 
     assert [loss.tag for loss in found if loss.kind == "setting"] == ["opt.timestep"]
 
 
+def test_dry_friction_is_named_by_joint_behind_joints_of_several_dofs() -> None:
+    bodies = (
+        '<body><freejoint name="f"/><geom size=".1"/><body><joint name="h" frictionloss="2"/><geom size=".1"/></body>'
+    )
+    m = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{bodies}</body></worldbody></mujoco>")
+    (friction,) = [loss for loss in lost_values(m, mujoco.MjOption()) if loss.tag == "dof_frictionloss"]
+    assert friction.elements == ("h",)
+    assert str(friction) == "dry friction of joints h"
+
+
 def test_every_field_of_the_compiled_model_is_listed() -> None:
     """A release of MuJoCo with a new field fails here: the field is read, harmless, refused, or a loss."""
     table = table_of("mjcf")

@@ -462,6 +462,19 @@ def test_paths_lead_to_the_folder_of_the_input(compiler: str, tmp_path: Path) ->
     assert done.result.status == 0
     assert read_mechanism(ModelFile(path=out)).bodies[0].mass == pytest.approx(500 / 6)
     assert out.read_text(encoding="utf-8").replace("../../home/", "").count("part.xml") == 1
+    convert(str(home / "m.xml"), home / "copy.xml", lossless=True, seed=0)
+    assert (home / "copy.xml").read_text(encoding="utf-8") == text
+
+
+def test_the_limit_of_a_ball_is_lost_and_that_of_a_hinge_is_not(tmp_path: Path) -> None:
+    body = (
+        '<body><joint name="{}" type="{}" range="0 40" {}/><inertial pos=".1 0 0" mass="1" diaginertia="1 1 1"/></body>'
+    )
+    path = tmp_path / "m.xml"
+    for limited, lost in (("", ["limits of ball joints b"]), ('limited="false"', [])):
+        bodies = body.format("h", "hinge", "") + body.format("b", "ball", limited)
+        path.write_text(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>", encoding="utf-8")
+        assert list(map(str, carried_by(URDF, read_mechanism(ModelFile(path=path))).losses)) == lost
 
 
 @pytest.mark.parametrize("suffix", [".sdf", ".usda", ".urdf", ".xml"])

@@ -118,8 +118,12 @@ def judge(
     by_actuator = verdicts(judged, asked.accuracy, asked.internal_load)
     names = [actuator.name for actuator in case.mechanism.actuators]
     lost = "; ".join(f"{loss.place}: {loss}" for loss in unread(case.mechanism.losses))
-    if lost:
-        by_actuator = [one._replace(verdict="not comparable", note=f"{lost}; {one.note}") for one in by_actuator]
+    if lost:  # agreement with another robot is none
+        open_verdict = {"agree": "not comparable"}
+        by_actuator = [
+            one._replace(verdict=open_verdict.get(one.verdict, one.verdict), note=f"{lost}; {one.note}")
+            for one in by_actuator
+        ]
     return Judgement(
         verdicts={name: one.verdict for name, one in zip(names, by_actuator, strict=True)},
         notes={name: one.note for name, one in zip(names, by_actuator, strict=True)},
