@@ -53,7 +53,7 @@ class Main(Commands):
         **{name: study_modules()[name] for name in ("judge", "tune", "serial", "check")},
         **{
             name: f"loopcheck.validation.commands.{name}"
-            for name in ("gate", "convert", "list", "new", "report", "engines")
+            for name in ("gate", "same", "convert", "list", "new", "report", "engines")
         },
     }
 

@@ -1,0 +1,1 @@
+"""Comparison of two model files of a robot."""
