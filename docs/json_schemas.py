@@ -11,6 +11,8 @@ from loopcheck.validation.execution.tables import Column, TableSpec
 from loopcheck.validation.gate import baseline as gate_baseline
 from loopcheck.validation.gate import formats
 from loopcheck.validation.gate.findings import RULES, SEVERITIES
+from loopcheck.validation.same import same
+from loopcheck.validation.same.fields import FIELDS
 from loopcheck.validation.studies.check import baseline as check_baseline
 from loopcheck.validation.studies.check.study import Check
 from loopcheck.validation.studies.judge.study import Judge
@@ -34,6 +36,7 @@ def schemas() -> dict[str, dict[str, Any]]:
     return {
         **{f"{study.name}.schema.json": study_schema(study) for study in STUDIES},
         "gate.schema.json": gate_schema(),
+        "same.schema.json": same_schema(),
         "baseline.schema.json": baseline_schema(),
     }
 
@@ -75,6 +78,32 @@ def gate_schema() -> dict[str, Any]:
     }
     entries = {"schema": {"const": formats.SCHEMA}, "exit_status": _status(0, 1), "targets": _rows(target)}
     return _titled(formats.SCHEMA, _object(entries))
+
+
+def same_schema() -> dict[str, Any]:
+    """Schema of the object that `loopcheck same --format json` prints."""
+    numbers = {"type": "array", "items": {"type": ["number", "null"]}}
+    size = {"type": ["number", "null"], "minimum": 0}
+    difference = {
+        **dict.fromkeys(("element", "name"), TEXT),
+        "field": {"enum": list(FIELDS)},
+        "unit": TEXT,
+        **{name: {"oneOf": [numbers, TEXT]} for name in ("a", "b")},
+        "difference": size,
+        "tolerance": size,
+    }
+    entries = {
+        "schema": {"const": same.SCHEMA},
+        "exit_status": _status(*same.VERDICTS),
+        "verdict": {"enum": list(same.VERDICTS.values())},
+        **dict.fromkeys(("a", "b"), TEXT),
+        "joints": {**COUNT, "description": "compared joints"},
+        "dynamics": TEXT,
+        **{name: {"type": "array", "items": TEXT} for name in ("notes", "only_in_a", "only_in_b")},
+        "differences": _rows(difference),
+        "forces": _rows({"joint": TEXT, "unit": TEXT, "error": size, "scale": size}),
+    }
+    return _titled(same.SCHEMA, _object(entries))
 
 
 def baseline_schema() -> dict[str, Any]:

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from loopcheck.engines.mujoco.acted_effort import ActedEffort, acted_effort
+    from loopcheck.validation.same.same import SameResult, same
     from loopcheck.validation.studies.judge.library import Judgement, judge
 
-__all__ = ["ActedEffort", "Judgement", "acted_effort", "judge"]
+__all__ = ["ActedEffort", "Judgement", "SameResult", "acted_effort", "judge", "same"]
 
 _MODULES = {
     "ActedEffort": "engines.mujoco.acted_effort",
     "acted_effort": "engines.mujoco.acted_effort",
     "Judgement": "validation.studies.judge.library",
     "judge": "validation.studies.judge.library",
+    "SameResult": "validation.same.same",
+    "same": "validation.same.same",
 }
 
 _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120

@@ -1,6 +1,6 @@
 """`loopcheck same`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -8,6 +8,7 @@ import click
 from loopcheck.validation.studies.options import JUDGEMENT, Command, Target, format_option, names_of, option
 
 if TYPE_CHECKING:
+    from loopcheck.validation.same.fields import Difference
     from loopcheck.validation.same.same import SameResult
 
 SHOWN, NAMED = 15, 2
@@ -89,7 +90,7 @@ def command(
 
 
 def _verdict(result: "SameResult") -> str:
-    fields = len(result.differences)
+    fields = len(result.rows)
     if result.exit_status == 1:
         return f"Different: {fields} field{'s' * (fields > 1)} of {result.joints} joints and their bodies."
     word = "Not comparable as a whole; no shared field differs" if result.exit_status else "The same robot"
@@ -98,32 +99,35 @@ def _verdict(result: "SameResult") -> str:
 
 def _rows(result: "SameResult") -> Iterator[list[str]]:
     """Rows of the table; elements with equal values share a row, and so do all that a file does not state."""
-    groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
-    for row in result.differences.to_dict("records"):
-        key = (row["element"], row["field"], row["unit"])
-        missing = [value in ((0.0,), "none") for value in (row["a"], row["b"])]
+    groups: dict[tuple[str, ...], list[Difference]] = {}
+    for row in result.rows:
+        key = (row.element, row.field, row.unit)
+        missing = [value in ((0.0,), "none") for value in (row.a, row.b)]
         groups.setdefault((*key, *(map(str, missing) if any(missing) else _texts(row))), []).append(row)
     for (element, field, unit, *_), of in groups.items():
-        names = [row["name"] for row in of if row["name"]]
+        names = [row.name for row in of if row.name]
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        values = [" to ".join(dict.fromkeys((min(texts, key=_first), max(texts, key=_first)))) for texts in zip(*map(_texts, of), strict=True)]
-        unit = "mm" if unit == "m" else unit
-        yield [f"{element} {', '.join(names[:NAMED])}{more}".strip(), field, unit, *values, _size(of[0])]
+        values = [
+            " to ".join(dict.fromkeys((min(texts, key=_first), max(texts, key=_first))))
+            for texts in zip(*map(_texts, of), strict=True)
+        ]
+        shown = "mm" if unit == "m" else unit
+        yield [f"{element} {', '.join(names[:NAMED])}{more}".strip(), field, shown, *values, _size(of[0])]
 
 
 def _first(text: str) -> float:
     return float(text.split()[0]) if text[-1:].isdigit() and text[0] in "-0123456789" else 0.0
 
 
-def _texts(row: Mapping[str, Any]) -> tuple[str, str]:
+def _texts(row: "Difference") -> tuple[str, str]:
     """Both values; of a tensor the entry that differs most."""
-    a, b = row["a"], row["b"]
-    if row["field"] == "inertia":
+    a, b = row.a, row.b
+    if row.field == "inertia":
         from loopcheck.validation.same.fields import TENSOR_ENTRIES
 
         k = max(range(len(a)), key=lambda i: abs(a[i] - b[i]))
         return f"{TENSOR_ENTRIES[k]} {a[k]:.4g}", f"{TENSOR_ENTRIES[k]} {b[k]:.4g}"
-    return _text(a, row["unit"]), _text(b, row["unit"])
+    return _text(a, row.unit), _text(b, row.unit)
 
 
 def _text(value: Any, unit: str) -> str:
@@ -134,10 +138,10 @@ def _text(value: Any, unit: str) -> str:
     return " ".join(f"{0.0 if abs(x) < 5e-10 else x:.4g}" for x in value)
 
 
-def _size(row: Mapping[str, Any]) -> str:
-    size, unit = row["difference"], row["unit"]
-    if size == float("inf") or isinstance(row["a"], str) or not unit:
+def _size(row: "Difference") -> str:
+    size, unit = row.difference, row.unit
+    if size == float("inf") or isinstance(row.a, str) or not unit:
         return ""
-    if row["field"] in RELATIVE:
-        return f"{size:.2%}" if (0.0,) not in (row["a"], row["b"]) else ""
+    if row.field in RELATIVE:
+        return f"{size:.2%}" if (0.0,) not in (row.a, row.b) else ""
     return f"{1e3 * size:.3g} mm" if unit == "m" else f"{size:.2g} {unit}"

@@ -7,18 +7,27 @@ import numpy as np
 
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.mechanism import Joint, Mechanism
-from loopcheck.validation.same.links import Link, Tree
+from loopcheck.validation.same.links import Tree
 from loopcheck.validation.same.mechanisms import Dynamics
-from loopcheck.validation.same.pairs import ANGLE, LENGTH, TENSOR, Pair, angle_of, kind_of
+from loopcheck.validation.same.pairs import ANGLE, LENGTH, TENSOR, Pair, angle_of
 
 Value: TypeAlias = tuple[float, ...] | str
-RATIO, RANGE, GRAVITY = 1e-3, 2e-3, 0.01
-"""Further differences that digits explain: of masses and drives [-], of ranges [rad or m], of gravity [m/s²]."""
+RATIO, RANGE, GRAVITY, FORCES = 1e-3, 2e-3, 0.01, 0.01
+"""Further differences that digits explain: of masses and drives [-], ranges [rad, m], gravity [m/s²], forces [-]."""
 EMPTY = 1e-6
 """Mass of a link that is only a frame [kg]."""
 TENSOR_ENTRIES = ("xx", "yy", "zz", "xy", "xz", "yz")
+SMALLEST = 1e-9
+"""Smallest reference of a ratio [as the field]."""
+TERMS = {"armature": "kg m²", "damping": "N m s/rad", "friction": "N m", "stiffness": "N m/rad"}
+"""Fields of joints with their units; of slides, the units with m instead of rad and without m."""
 DRIVES = ("effort limit", "driven")
 """Fields of actuators."""
+FIELDS = (
+    *("mass", "centre", "inertia", "gravity compensation", "axis", "direction", "zero", "orientation", "position"),
+    *("range", *TERMS, "spring reference", *DRIVES, "parent", "kind", "gravity", "loops", "couplings"),
+    *("loops closed in A", "degrees of freedom", "present", "rest length", "forces on joints"),
+)
 
 
 class Difference(NamedTuple):
@@ -34,7 +43,7 @@ class Difference(NamedTuple):
     b: Value
     """Value in B, along the axes of A."""
     difference: float
-    """Relative to the larger value for masses, tensors and drives [-], otherwise in the unit; infinite without a value."""
+    """Of masses, tensors and drives relative to the larger [-], otherwise in the unit; infinite if a value is none."""
     tolerance: float
     """Largest difference that the digits of files explain."""
 
@@ -49,41 +58,53 @@ def differences(
         pairs: Their links.
         mechanisms: Both in the same frames, if their joints have the same order and kinds.
     """
-    efforts, driven = (
-        all(any(getattr(link, name) for link in tree.links) for tree in trees) for name in ("effort", "driven")
-    )
-    first = len(mechanisms[0].joints) - len(pairs) + 1 if mechanisms else 0
-    for k, pair in enumerate(pairs):
-        if k and mechanisms:
-            a, b = (mechanism.joints[k - 1 + first] for mechanism in mechanisms)
-            yield from _geometry(pair)
-            yield from _joint(a, b)
-        if k and efforts:
-            yield _ends("effort limit", (pair.a.name, _unit(pair.a)), pair.a.effort, _flipped(pair), relative=True)
-        if k and driven:
-            yield Difference(
-                "joint", pair.a.name, "driven", "", *_words(pair), float(pair.a.driven != pair.b.driven), 0
-            )
-        if not pair.regular:
+    stated = [name for name in ("effort", "driven") if all(any(getattr(link, name) for link in t.links) for t in trees)]
+    for pair in pairs[1:]:
+        yield from _drives(pair, stated)
+        if not pair.is_regular:
             parents = [tree.links[link.parent].name for tree, link in zip(trees, (pair.a, pair.b), strict=True)]
             yield Difference("joint", pair.a.name, "parent", "", parents[0], parents[1], np.inf, 0)
-        elif kind_of(pair.a) != kind_of(pair.b):
-            yield Difference("joint", pair.a.name, "kind", "", kind_of(pair.a), kind_of(pair.b), np.inf, 0)
-        if k or trees[0].floating or trees[1].floating or (pair.a.inertial.mass and pair.b.inertial.mass):
-            yield from _body(pair)
+        yield Difference("joint", pair.a.name, "kind", "", pair.a.kind, pair.b.kind, pair.a.kind != pair.b.kind, 0)
     if mechanisms:
-        yield from _robot(*mechanisms)
+        joints = [mechanism.joints[len(mechanism.joints) - len(pairs) + 1 :] for mechanism in mechanisms]
+        for pair, left, right in zip(pairs[1:], *joints, strict=True):
+            yield from (*_geometry(pair), *_joint(left, right))
+        yield from _robot(trees, *(mechanism.gravity for mechanism in mechanisms))
+    never_acts = not (trees[0].floating or trees[1].floating) and not (pairs[0].a.body.mass and pairs[0].b.body.mass)
+    for pair in pairs[never_acts:]:
+        yield from _body(pair)
 
 
-def of_loops(dynamics: Dynamics) -> Iterator[Difference]:
-    """Fields of the loops, if both robots have loops."""
-    yield Difference("robot", "", "loops in closed poses of A", "m, rad", (0.0,), (dynamics.gap,), dynamics.gap, LENGTH)
-    a, b = (float(n) for n in dynamics.freedoms)
+def of_loops(gap: float, freedoms: tuple[int, int]) -> Iterator[Difference]:
+    """Fields of the loops, if both robots have loops.
+
+    Args:
+        gap: Largest gap of B's loops in closed poses of A [m or rad].
+        freedoms: Degrees of freedom of both.
+    """
+    yield Difference("robot", "", "loops closed in A", "m", (0.0,), (gap,), gap, LENGTH)
+    a, b = (float(n) for n in freedoms)
     yield Difference("robot", "", "degrees of freedom", "", (a,), (b,), abs(a - b), 0)
 
 
+def of_forces(forces: Dynamics) -> Iterator[Difference]:
+    """Difference of the forces on joints, if no field differs."""
+    largest = float(forces.relative.max(initial=0.0))
+    yield Difference("robot", "", "forces on joints", "", (0.0,), (largest,), largest, FORCES)
+
+
+def _drives(pair: Pair, stated: Sequence[str]) -> Iterator[Difference]:
+    if "effort" in stated:
+        effort, unit = pair.b.effort, pair.a.joint.effort_unit if pair.a.joint else ""
+        effort = (-effort[1], -effort[0]) if effort and pair.sign < 0 else effort
+        yield _ends("joint", pair.a.name, "effort limit", unit, pair.a.effort, effort)
+    if "driven" in stated:
+        words = ["yes" if link.driven else "no" for link in (pair.a, pair.b)]
+        yield Difference("joint", pair.a.name, "driven", "", words[0], words[1], words[0] != words[1], 0)
+
+
 def _geometry(pair: Pair) -> Iterator[Difference]:
-    name, kind = pair.a.name, kind_of(pair.a)
+    name, kind = pair.a.name, pair.a.kind
     unit = "m" if kind == "slide" else "rad"
     if kind in ("hinge", "slide"):
         angle = float(np.arcsin(min(1.0, float(np.linalg.norm(np.cross(pair.a.axis, pair.axis))))))
@@ -103,10 +124,12 @@ def _geometry(pair: Pair) -> Iterator[Difference]:
 
 def _joint(a: Joint, b: Joint) -> Iterator[Difference]:
     unit = a.unit
-    yield _ends("range", (a.name, unit), a.limits, b.limits)
-    for field, of in (("armature", "kg m²"), ("damping", "N m s/rad"), ("friction", "N m"), ("stiffness", "N m/rad")):
-        name = of if unit == "rad" else {"kg m²": "kg", "N m s/rad": "N s/m", "N m": "N", "N m/rad": "N/m"}[of]
-        yield _ratio("joint", a.name, field, name, getattr(a, field), getattr(b, field))
+    yield _ends("joint", a.name, "range", unit, a.limits, b.limits)
+    for field, of_hinge in TERMS.items():
+        of_slide = of_hinge.replace(" m", "", 1).replace("rad", "m")
+        yield _ratio(
+            "joint", a.name, field, of_hinge if unit == "rad" else of_slide, *(getattr(x, field) for x in (a, b))
+        )
     if a.stiffness and b.stiffness:
         apart = float(np.abs(a.spring_reference - b.spring_reference).max())
         values = tuple(a.spring_reference), tuple(b.spring_reference)
@@ -114,8 +137,8 @@ def _joint(a: Joint, b: Joint) -> Iterator[Difference]:
 
 
 def _body(pair: Pair) -> Iterator[Difference]:
-    name = next((name for name in pair.a.bodies if name in pair.b.bodies), next(iter(pair.a.bodies), pair.a.name))
-    a, b, R = pair.a.inertial, pair.b.inertial, pair.T[:3, :3]
+    name = next((name for name in pair.a.frames if name in pair.b.frames), next(iter(pair.a.frames), pair.a.name))
+    a, b, R = pair.a.body, pair.b.body, pair.T[:3, :3]
     if max(a.mass, b.mass) > EMPTY:
         yield _ratio("body", name, "mass", "kg", a.mass, b.mass)
     if min(a.mass, b.mass) <= EMPTY:
@@ -127,64 +150,48 @@ def _body(pair: Pair) -> Iterator[Difference]:
     largest = max(float(np.abs(entries).max()) for entries in tensors)
     apart = float(np.abs(tensors[0] - tensors[1]).max()) / largest if largest else 0.0
     yield Difference("body", name, "inertia", "kg m²", tuple(tensors[0]), tuple(tensors[1]), apart, TENSOR)
-    yield _ratio("body", name, "gravity compensation", "", a.held, b.held)
+    yield _ratio("body", name, "gravity compensation", "", a.gravity_compensation, b.gravity_compensation)
 
 
-def _robot(a: Mechanism, b: Mechanism) -> Iterator[Difference]:
-    apart = float(np.linalg.norm(a.gravity - b.gravity))
-    yield Difference("robot", "", "gravity", "m/s²", tuple(a.gravity), tuple(b.gravity), apart, GRAVITY)
-    loops = [len(each.closures) for each in (a, b)]
-    if not all(loops):
-        yield Difference("robot", "", "loops", "", (float(loops[0]),), (float(loops[1]),), float(max(loops)), 0)
+def _robot(trees: tuple[Tree, Tree], left: Array, right: Array) -> Iterator[Difference]:
+    """Fields of both robots, with the gravity of both in the axes of A [m/s²], shape (3,)."""
+    if not any(tree.floating for tree in trees):
+        apart = float(np.linalg.norm(left - right))
+        yield Difference("robot", "", "gravity", "m/s²", tuple(left), tuple(right), apart, GRAVITY)
+    a, b = (tree.mechanism for tree in trees)
+    for field, of in (("loops", "rigid_closures"), ("couplings", "coordinate_closures")):
+        counts = [float(len(getattr(each, of))) for each in (a, b)]
+        if not all(counts):
+            yield Difference("robot", "", field, "", (counts[0],), (counts[1],), max(counts), 0)
     for element, of in (("tendon", "tendons"), ("spring", "point_springs")):
-        left, right = ({each.name: each for each in getattr(model, of)} for model in (a, b))
-        for name in dict.fromkeys((*left, *right)):
-            if name not in left or name not in right:
-                words = ["yes" if name in side else "no" for side in (left, right)]
-                yield Difference(element, name, "present", "", words[0], words[1], np.inf, 0)
-                continue
-            for field in ("armature", "damping", "stiffness"):
-                values = [getattr(side[name], field, 0.0) for side in (left, right)]
-                yield _ratio(element, name, field, "", values[0], values[1])
-            rest = [tuple(map(float, side[name].rest)) for side in (left, right)]
-            yield _ends("rest length", (name, "m, rad"), rest[0], rest[1], element=element)
+        springs = [{each.name: each for each in getattr(model, of)} for model in (a, b)]
+        for name in dict.fromkeys((*springs[0], *springs[1])):
+            here = ["yes" if name in each else "no" for each in springs]
+            yield Difference(element, name, "present", "", here[0], here[1], here[0] != here[1], 0)
+            if here == ["yes", "yes"]:
+                one, other = (each[name] for each in springs)
+                for field in ("armature", "damping", "stiffness"):
+                    yield _ratio(element, name, field, "", getattr(one, field, 0.0), getattr(other, field, 0.0))
+                rest = [(float(each.rest[0]), float(each.rest[1])) for each in (one, other)]
+                yield _ends(element, name, "rest length", "m", *rest)
 
 
 def _ratio(element: str, name: str, field: str, unit: str, a: float, b: float) -> Difference:
-    ratio = abs(a - b) / max(abs(a), abs(b), EMPTY)
+    ratio = abs(a - b) / max(abs(a), abs(b), SMALLEST)
     return Difference(element, name, field, unit, (a,), (b,), ratio, RATIO)
 
 
 def _ends(
-    field: str,
-    of: tuple[str, str],
-    a: tuple[float, float] | None,
-    b: tuple[float, float] | None,
-    *,
-    relative: bool = False,
-    element: str = "joint",
+    element: str, name: str, field: str, unit: str, a: tuple[float, float] | None, b: tuple[float, float] | None
 ) -> Difference:
-    """Both ends of a range, of an element and in a unit `of`."""
+    """Both ends of a range; of an effort limit relative to the larger."""
+    relative = field == "effort limit"
     apart = 0.0 if a is None and b is None else np.inf
     if a is not None and b is not None:
-        with np.errstate(invalid="ignore"):
-            ends = np.where(np.equal(a, b), 0.0, np.abs(np.subtract(a, b)))
-        apart = float(ends.max() / (max(np.abs([a, b]).max(), EMPTY) if relative and np.isfinite(ends).all() else 1.0))
-    values = ["none" if each is None else tuple(map(float, each)) for each in (a, b)]
-    return Difference(element, of[0], field, of[1], values[0], values[1], apart, RATIO if relative else RANGE)
-
-
-def _flipped(pair: Pair) -> tuple[float, float] | None:
-    effort = pair.b.effort
-    return (-effort[1], -effort[0]) if effort and pair.sign < 0 else effort
-
-
-def _words(pair: Pair) -> tuple[str, str]:
-    return "yes" if pair.a.driven else "no", "yes" if pair.b.driven else "no"
-
-
-def _unit(link: Link) -> str:
-    return link.joint.effort_unit if link.joint else ""
+        apart = max(0.0 if x == y else abs(x - y) for x, y in zip(a, b, strict=True))
+        apart /= max(map(abs, (*a, *b))) if relative and np.isfinite(apart) and apart else 1.0
+    values = ["none" if each is None else each for each in (a, b)]
+    return Difference(element, name, field, unit, values[0], values[1], apart, RATIO if relative else RANGE)
 
 
 def _entries(inertia: Array) -> Array:

@@ -1,12 +1,11 @@
 """The spanning tree of a model as links, each moved by one joint, with all bodies that are fixed to it.
 
-Vectors are given at the zero pose, with every hinge and slide at zero: neither the frames of the bodies nor the pose of
-the file matter.
+Vectors are in world axes at the zero pose, with every hinge and slide at zero: neither the frames of the bodies nor the
+pose of the file matter.
 """
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,31 +15,21 @@ from loopcheck.robots.mechanism import WORLD, Body, Joint, Mechanism
 from loopcheck.robots.mjcf import Description
 from loopcheck.robots.rigid_frames import rigid_frame
 
-
-class Inertial(NamedTuple):
-    """Mass, mass centre and inertia about it."""
-
-    mass: float
-    """Mass [kg]."""
-    center: Array
-    """Mass centre [m], shape (3,)."""
-    inertia: Array
-    """Inertia about the mass centre [kg m²], shape (3, 3)."""
-    held: float = 0.0
-    """Fraction of the weight that gravity compensation holds [-]."""
+BASE, ORIGIN = "base", np.zeros(3)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """A rigid link, in world axes at the zero pose."""
+    """A rigid link."""
 
-    joint: Joint | None
+    joint: Joint | None = None
     """The joint that moves it; None for the base."""
-    parent: int
+    parent: int = WORLD
     """Index of the parent link."""
-    bodies: Mapping[str, Array]
+    body: Body
+    """Its mass, mass centre and inertia, in world axes."""
+    frames: Mapping[str, Array]
     """Pose of each of its bodies [m and -], shape (4, 4)."""
-    inertial: Inertial
     anchor: Array
     """Anchor of its joint [m], shape (3,)."""
     axis: Array
@@ -52,8 +41,13 @@ class Link:
 
     @property
     def name(self) -> str:
-        """Name of its joint; of the base, 'base'."""
-        return self.joint.name if self.joint else "base"
+        """Name of its joint."""
+        return self.joint.name if self.joint else BASE
+
+    @property
+    def kind(self) -> str:
+        """Kind of its joint."""
+        return self.joint.kind if self.joint else BASE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,13 +56,9 @@ class Tree:
 
     mechanism: Mechanism
     links: tuple[Link, ...]
-    place: Mapping[int, int]
-    """Link of each body, by index; of the world too if the base is fixed to it."""
     floating: bool
     """Whether the base moves freely."""
-    frames: Mapping[int, Array]
-    """Pose of each body and of the world [m and -], shape (4, 4)."""
-    left_out: tuple[str, ...] = field(default=())
+    left_out: tuple[str, ...]
     """Parts of the model that belong to no link, a sentence each."""
 
 
@@ -82,125 +72,109 @@ def tree_of(description: Description, locked: Collection[str] = ()) -> Tree:
     mechanism = description.mechanism
     moving = [[k for k in of if mechanism.joints[k].name not in locked] for of in mechanism.joints_of]
     roots = [mechanism.way(b)[-2] for b in range(len(mechanism.bodies))]
-    free = {b for b in set(roots) if any(mechanism.joints[k].kind == "free" for k in mechanism.joints_of[b])}
-    robots = [b if b in free else WORLD for b in roots]  # what is not free belongs to the fixed robot
+    free = {b for b in roots if any(mechanism.joints[k].kind == "free" for k in mechanism.joints_of[b])}
+    robots = [b if b in free else WORLD for b in roots]  # all that is not free belongs to the fixed robot
     joints = {robot: sum(len(moving[b]) for b, of in enumerate(robots) if of == robot) for robot in robots}
     chosen = max(joints, key=lambda robot: joints[robot])
-    others = [mechanism.bodies[robot].name if robot in free else "world" for robot in joints if robot != chosen]
-    left_out = [f"bodies on '{name}'" for name in others if name != "world" or joints[WORLD]]
-    at_zero = poses(mechanism, _zero(mechanism)[None])
-    frames = {b: rigid_frame(at_zero.p[0, b], at_zero.R[0, b]) for b in range(len(mechanism.bodies))}
-    efforts, driven = _effort_ranges(description), {j for a in mechanism.actuators for j in a.coordinate.joints}
-    place, members = ({} if chosen in free else {WORLD: 0}), [[]]  # type: ignore[var-annotated]
-    links = [(None, -1)]
-    for b, body in enumerate(mechanism.bodies):
-        if robots[b] != chosen:
-            continue
-        place[b] = place.get(body.parent, 0)
+    others = [robot for robot in joints if robot != chosen and joints[robot]]
+    rest = [np.zeros(1) if joint.kind in ("hinge", "slide") else joint.rest_position for joint in mechanism.joints]
+    at_zero = poses(mechanism, np.concatenate([np.zeros(0), *rest])[None])
+    frames = [rigid_frame(*each) for each in zip(at_zero.p[0], at_zero.R[0], strict=True)]
+    place: dict[int, int] = {}
+    links, members = [Link(body=_together(BASE, []), frames={}, anchor=ORIGIN, axis=ORIGIN)], [list[int]()]
+    for b in (b for b, of in enumerate(robots) if of == chosen):
+        place[b] = place.get(mechanism.bodies[b].parent, 0)
         for k in moving[b]:
-            if mechanism.joints[k].kind != "free":
-                links.append((k, place[b]))  # type: ignore[arg-type]
+            joint, dof = mechanism.joints[k], mechanism.dof_slices[k].start
+            if joint.kind != "free":
+                anchor, axis = at_zero.anchors[0, dof], at_zero.axes[0, dof]
+                links.append(replace(links[0], joint=joint, parent=place[b], anchor=anchor, axis=axis))
                 members.append([])
                 place[b] = len(links) - 1
         members[place[b]].append(b)
-    starts = [dofs.start for dofs in mechanism.dof_slices]
+    efforts, driven = _efforts(description), {mechanism.joints[j].name for j in mechanism.actuated_joints}
     return Tree(
         mechanism=mechanism,
         links=tuple(
-            Link(
-                joint=None if k is None else mechanism.joints[k],
-                parent=parent,
-                bodies={mechanism.bodies[b].name: frames[b] for b in of},
-                inertial=_together([_inertial(mechanism.bodies[b], frames[b]) for b in of]),
-                anchor=np.zeros(3) if k is None else at_zero.anchors[0, starts[k]],
-                axis=np.zeros(3) if k is None else at_zero.axes[0, starts[k]],
-                effort=None if k is None else efforts.get(k),
-                driven=k in driven,
+            replace(
+                link,
+                body=_together(link.name, [_in_world(mechanism.bodies[b], frames[b]) for b in of]),
+                frames={mechanism.bodies[b].name: frames[b] for b in of},
+                effort=efforts.get(link.name),
+                driven=link.name in driven,
             )
-            for (k, parent), of in zip(links, members, strict=True)
+            for link, of in zip(links, members, strict=True)
         ),
-        place=place,
         floating=chosen in free,
-        frames={**frames, WORLD: np.eye(4)},
-        left_out=(*left_out, *description.unsupported),
+        left_out=(
+            *(f"bodies on '{mechanism.bodies[b].name if b != WORLD else 'world'}'" for b in others),
+            *description.unsupported,
+        ),
     )
 
 
-def with_hinges(tree: Tree, ball: int, hinges: tuple[Link, ...], turn: Array) -> Tree:
+def with_hinges(tree: Tree, name: str, hinges: Sequence[Link]) -> Tree:
     """The tree with a ball joint as three hinges.
 
     Args:
         tree: The tree.
-        ball: Index of the link of the ball joint.
-        hinges: Links of another model with the three hinges.
-        turn: Rotation from the world axes of the other model [-], shape (3, 3).
+        name: Name of the ball joint.
+        hinges: Links of another model with the three hinges, in the axes of the tree.
     """
-    link = tree.links[ball]
-    assert link.joint is not None
-    empty = _together([])
-    new = [
-        replace(
-            link,
-            joint=replace(
-                hinge.joint,  # type: ignore[type-var]
-                rest_position=np.zeros(1),
-                spring_reference=np.zeros(1),
-                **{name: getattr(link.joint, name) for name in ("armature", "damping", "friction", "stiffness")},
-            ),
-            parent=link.parent if k == 0 else ball + k - 1,
-            axis=turn @ hinge.axis,
-            effort=hinge.effort,
-            driven=hinge.driven,
-            **({"bodies": {}, "inertial": empty} if k < 2 else {}),
-        )
-        for k, hinge in enumerate(hinges)
+    place = next(k for k, link in enumerate(tree.links) if link.name == name)
+    ball, new = tree.links[place], []
+    drives = {field: getattr(ball.joint, field) for field in ("armature", "damping", "friction", "stiffness")}
+    for k, hinge in enumerate(hinges):
+        body, frames = (ball.body, ball.frames) if hinge is hinges[-1] else (_together(hinge.name, []), {})
+        joint = None if hinge.joint is None else replace(hinge.joint, **drives)
+        link = replace(hinge, joint=joint, parent=place + k - 1 if k else ball.parent, body=body, frames=frames)
+        new.append(replace(link, anchor=ball.anchor))
+    after = [
+        replace(each, parent=each.parent + 2 if each.parent >= place else each.parent)
+        for each in tree.links[place + 1 :]
     ]
-
-    def moved(k: int) -> int:
-        return k if k < ball else k + 2
-
-    after = [replace(each, parent=moved(each.parent)) for each in tree.links[ball + 1 :]]
-    place = {b: moved(k) for b, k in tree.place.items()}
-    return replace(tree, links=(*tree.links[:ball], *new, *after), place=place)
+    return replace(tree, links=(*tree.links[:place], *new, *after))
 
 
-def _zero(mechanism: Mechanism) -> Array:
-    rest = [np.zeros(1) if joint.kind in ("hinge", "slide") else joint.rest_position for joint in mechanism.joints]
-    return np.concatenate([np.zeros(0), *rest])
-
-
-def _inertial(body: Body, X: Array) -> Inertial:
+def _in_world(body: Body, X: Array) -> Body:
     R = X[:3, :3]
-    return Inertial(body.mass, X[:3, 3] + R @ body.center, R @ body.inertia @ R.T, body.gravity_compensation)
+    return replace(body, center=X[:3, 3] + R @ body.center, inertia=R @ body.inertia @ R.T)
 
 
-def _together(parts: list[Inertial]) -> Inertial:
+def _together(name: str, parts: Sequence[Body]) -> Body:
+    """Bodies that are fixed to each other, as one body."""
     mass = sum(part.mass for part in parts)
-    if not mass:
-        return Inertial(0.0, np.zeros(3), np.sum([part.inertia for part in parts] or [np.zeros((3, 3))], axis=0))
-    center = np.sum([part.mass * part.center for part in parts], axis=0) / mass
+    center = sum((part.mass * part.center for part in parts), np.zeros(3)) / (mass or 1.0)
     inertia = np.zeros((3, 3))
     for part in parts:
         d = part.center - center
-        inertia += part.inertia + part.mass * (d @ d * np.eye(3) - np.outer(d, d))
-    return Inertial(mass, center, inertia, sum(part.mass * part.held for part in parts) / mass)
+        inertia = inertia + part.inertia + part.mass * (d @ d * np.eye(3) - np.outer(d, d))
+    return Body(
+        name=name,
+        parent=WORLD,
+        position=ORIGIN,
+        rotation=np.eye(3),
+        mass=mass,
+        center=center,
+        inertia=inertia,
+        gravity_compensation=sum(part.mass * part.gravity_compensation for part in parts) / (mass or 1.0),
+    )
 
 
-def _effort_ranges(description: Description) -> dict[int, tuple[float, float]]:
+def _efforts(description: Description) -> dict[str, tuple[float, float]]:
     """Range of the effort on each joint: the narrower of its own and of the sum of its motors' [N or N m]."""
     mechanism, m = description.mechanism, description.compiled
-    own = {j: m.jnt_actfrcrange[j] for j in range(len(mechanism.joints)) if m.jnt_actfrclimited[j]}
-    motors: dict[int, list[Array]] = {}
-    for actuator in mechanism.actuators:
-        if actuator.coordinate.is_joint:
-            limits = [[limit.low, limit.high] for limit in actuator.limits] or [[-np.inf, np.inf]]
-            ends = np.array([np.max(limits, axis=0)[0], np.min(limits, axis=0)[1]])
-            motors.setdefault(actuator.coordinate.joints[0], []).append(np.sort(ends * actuator.gear))
-    ranges = dict(_narrowed(own, {j: np.sum(of, axis=0) for j, of in motors.items()}))
-    return {j: (float(low), float(high)) for j, (low, high) in ranges.items() if np.isfinite([low, high]).any()}
-
-
-def _narrowed(own: Mapping[int, Array], motors: Mapping[int, Array]) -> Iterator[tuple[int, tuple[float, float]]]:
-    for j in {**own, **motors}:
-        ends = [of[j] for of in (own, motors) if j in of]
-        yield j, (max(low for low, _ in ends), min(high for _, high in ends))
+    ranges: dict[str, tuple[float, float]] = {}
+    for j, joint in enumerate(mechanism.joints):
+        low, high = m.jnt_actfrcrange[j] if m.jnt_actfrclimited[j] else (-np.inf, np.inf)
+        motors = [a for a in mechanism.actuators if a.coordinate.is_joint and a.coordinate.joints == (j,)]
+        ends = [
+            sorted(a.gear * end for end in (max(x.low for x in a.limits), min(x.high for x in a.limits)))
+            for a in motors
+            if a.limits
+        ]
+        if ends and len(ends) == len(motors):
+            low, high = max(low, sum(least for least, _ in ends)), min(high, sum(most for _, most in ends))
+        if np.isfinite([low, high]).any():
+            ranges[joint.name] = (float(low), float(high))
+    return ranges

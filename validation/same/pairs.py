@@ -1,17 +1,23 @@
 """Pairs of links of two models, and the motion that lays each link of the second on its partner."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import warnings
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import NotFoundError, listed
+from loopcheck.robots.mjcf import Description
 from loopcheck.robots.rigid_frames import of_axis, rigid_frame
-from loopcheck.validation.same.links import Link, Tree
+from loopcheck.validation.same.links import Link, Tree, tree_of, with_hinges
 
 LENGTH, ANGLE, TENSOR = 1e-4, 1e-3, 5e-3
 """Differences that the digits of files explain: of a length [m], of an axis [rad], of an inertia tensor [-]."""
+NAMED = 5
+"""Largest number of joints that a sentence lists."""
 CLOSER = 3.0
 """Least factor by which another displacement must fit better than that of the parent link [-]."""
 
@@ -28,9 +34,7 @@ class Pair:
     """Displacement from the world of B to that of A of all that the joint moves [m and -], shape (4, 4)."""
     T_parent: Array
     """The same of the link before the joint [m and -], shape (4, 4)."""
-    parent: int
-    """Index of the pair of the parent link in A."""
-    regular: bool = True
+    is_regular: bool
     """Whether B's link hangs on the partner of A's parent link."""
 
     @cached_property
@@ -52,9 +56,9 @@ class Pair:
     def offset(self) -> float:
         """Position of B's joint, along A's axis, at A's zero [m or rad]."""
         E = self.T @ inverse(self.T_parent)
-        if not self.a.joint or self.a.joint.kind not in ("hinge", "slide"):
+        if self.a.kind not in ("hinge", "slide"):
             return 0.0
-        if self.a.joint.kind == "slide":
+        if self.a.kind == "slide":
             return float(E[:3, 3] @ self.axis)
         turn = _turn(E[:3, :3])
         along = float(turn @ self.axis)
@@ -67,7 +71,7 @@ class Pair:
 
     def motion(self, angle: float) -> Array:
         """Displacement by B's joint in the world of A [m and -], shape (4, 4)."""
-        if self.a.joint and self.a.joint.kind == "slide":
+        if self.a.kind == "slide":
             return rigid_frame(angle * self.axis, np.eye(3))
         R = of_axis(self.axis, angle)
         return rigid_frame(self.anchor - R @ self.anchor, R)
@@ -83,23 +87,84 @@ def moved(X: Array, point: Array) -> Array:
     return np.asarray(X[:3, :3] @ point + X[:3, 3])
 
 
-def partners(a: Tree, b: Tree, mapping: Mapping[str, str]) -> dict[str, str]:
-    """Joints of A with their partners in B: by name, by `mapping`, by the body that moves, by a common affix."""
-    names = [[link.name for link in tree.links[1:]] for tree in (a, b)]
-    pairs = {**{name: name for name in names[0] if name in names[1]}, **mapping}
-    rest = [
-        [link for link in tree.links[1:] if link.name not in known]
-        for tree, known in ((a, pairs), (b, {*pairs.values()}))
+class Pairing(NamedTuple):
+    """Two trees with the same joints."""
+
+    trees: tuple[Tree, Tree]
+    names: Mapping[str, str]
+    """Joints of A with their partners in B."""
+    only: tuple[tuple[str, ...], tuple[str, ...]]
+    """Joints without a partner, of A and of B; fixed at zero in the trees."""
+    notes: tuple[str, ...]
+
+
+def paired(descriptions: Sequence[Description], mapping: Mapping[str, str]) -> Pairing:
+    """Both trees with the joints that they share; a ball joint becomes three hinges where the other model has them.
+
+    Args:
+        descriptions: A and B.
+        mapping: Joints of A with their partners in B.
+
+    Raises:
+        NotFoundError: If `mapping` names an unknown joint.
+    """
+    trees = [tree_of(each) for each in descriptions]
+    for pair in mapping.items():
+        for tree, name in zip(trees, pair, strict=True):
+            if name not in (known := [link.name for link in tree.links[1:]]):
+                raise NotFoundError(f"joint in {tree.mechanism.model.path.name}", name, known)
+    names = _partners(trees[0], trees[1], mapping)
+    renamed = [f"'{name}' is '{other}' in B" for name, other in names.items() if name != other]
+    notes = [f"Names of joints differ: {listed(renamed, NAMED)}"] if renamed else []
+    rest = [_without(trees[0], names), _without(trees[1], names.values())]
+    balls = [
+        (k, ball, found) for k in (0, 1) for ball in rest[k] if (found := _as_hinges(ball, trees[1 - k], rest[1 - k]))
     ]
-    for link in rest[0]:
-        same = [other for other in rest[1] if {*link.bodies} & {*other.bodies} and kind_of(link) == kind_of(other)]
-        if len(same) == 1:
-            pairs[link.name] = same[0].name
-    left, right = (
-        [link.name for link in of if link.name not in known]
-        for of, known in zip(rest, (pairs, {*pairs.values()}), strict=True)
-    )
-    return {**pairs, **_by_affix(left, right)}
+    adapted = {link.name for _, ball, hinges in balls for link in (ball, *hinges)}
+    only = [tuple(link.name for link in of if link.name not in adapted) for of in rest]
+    trees = [tree_of(each, locked) for each, locked in zip(descriptions, only, strict=True)]
+    for k, ball, hinges in balls:
+        trees[k] = with_hinges(trees[k], ball.name, hinges)
+        names |= {hinge.name: hinge.name for hinge in hinges}
+    if balls:
+        notes.append(f"Ball joints compared as three hinges: {listed([ball.name for _, ball, _ in balls], NAMED)}")
+    for side, of, tree in zip("AB", only, trees, strict=True):
+        if of:
+            notes.append(f"Joints in {side} only, held at zero: {listed(of, NAMED)}. Pair other names with --map A=B")
+        notes += [f"Not compared in {side}: {each}" for each in tree.left_out]
+    return Pairing((trees[0], trees[1]), names, (only[0], only[1]), tuple(notes))
+
+
+def _partners(a: Tree, b: Tree, mapping: Mapping[str, str]) -> dict[str, str]:
+    """Joints of A with their partners in B: by name, by `mapping`, by the body that moves, by a common affix."""
+    known = [link.name for link in b.links]
+    pairs = {**{link.name: link.name for link in a.links[1:] if link.name in known}, **mapping}
+    for link in _without(a, pairs):
+        others = _without(b, pairs.values())
+        found = [each for each in others if {*link.frames} & {*each.frames} and link.kind == each.kind]
+        pairs |= {link.name: found[0].name} if len(found) == 1 else {}
+    names = [[link.name for link in _without(*each)] for each in ((a, pairs), (b, pairs.values()))]
+    return {**pairs, **_by_affix(*names)}
+
+
+def _without(tree: Tree, names: Collection[str]) -> list[Link]:
+    return [link for link in tree.links[1:] if link.name not in names]
+
+
+def _as_hinges(ball: Link, tree: Tree, rest: Sequence[Link]) -> list[Link]:
+    """Three hinges at a point of another tree in place of a ball joint, in the axes of the ball's tree."""
+    for last in rest if ball.kind == "ball" else ():
+        hinges = [last]
+        while len(hinges) < 3 and hinges[0].parent > 0:
+            hinges.insert(0, tree.links[hinges[0].parent])
+        common = [name for name in ball.frames if name in last.frames]
+        is_named = all(ball.name in each.name for each in hinges)
+        at_a_point = all(np.linalg.norm(each.anchor - last.anchor) <= LENGTH for each in hinges)
+        are_missing = all(each.kind == "hinge" and any(each is link for link in rest) for each in hinges)
+        if len(hinges) == 3 and at_a_point and are_missing and (common or is_named):
+            R = ball.frames[common[0]][:3, :3] @ last.frames[common[0]][:3, :3].T if common else np.eye(3)
+            return [replace(each, axis=R @ each.axis) for each in hinges]
+    return []
 
 
 def align(a: Tree, b: Tree, names: Mapping[str, str]) -> list[Pair]:
@@ -111,18 +176,20 @@ def align(a: Tree, b: Tree, names: Mapping[str, str]) -> list[Pair]:
         other, ahead = b.links[found[k]], pairs[link.parent].T if k else np.eye(4)
         children = [(a.links[i], b.links[found[i]]) for i in range(k + 1, len(found)) if a.links[i].parent == k]
         is_fixed = k > 0 or not (a.floating or b.floating)
-        tried = list(_candidates(link, other, ahead, is_fixed=is_fixed, has_children=bool(children)))
+        tried = list(_candidates(link, other, ahead, children, is_fixed=is_fixed))
         best = tried[0]
         for T in tried[1:]:
             if _misfit(link, other, best, children) > max(1.0, CLOSER * _misfit(link, other, T, children)):
                 best = T
-        origin = link.anchor if k else next((X[:3, 3] for X in link.bodies.values()), np.zeros(3))
+        origin = link.anchor if k else next((X[:3, 3] for X in link.frames.values()), np.zeros(3))
         regular = not k or other.parent == found[link.parent]
-        pairs.append(Pair(a=link, b=other, origin=origin, T=best, T_parent=ahead, parent=link.parent, regular=regular))
+        pairs.append(Pair(a=link, b=other, origin=origin, T=best, T_parent=ahead, is_regular=regular))
     return pairs
 
 
-def _candidates(link: Link, other: Link, ahead: Array, *, is_fixed: bool, has_children: bool) -> Iterator[Array]:
+def _candidates(
+    link: Link, other: Link, ahead: Array, children: Sequence[tuple[Link, Link]], *, is_fixed: bool
+) -> Iterator[Array]:
     """Displacements of a link of B onto that of A, the simplest first.
 
     Without joints on the link, another zero of its joint and another mass centre are told apart by the frames of the
@@ -132,43 +199,51 @@ def _candidates(link: Link, other: Link, ahead: Array, *, is_fixed: bool, has_ch
         yield ahead
     if link.joint:
         apart = link.anchor - moved(ahead, other.anchor)
-        shifts = (apart - (apart @ link.axis) * link.axis, apart) if link.joint.kind != "slide" else ()
+        shifts = (apart - (apart @ link.axis) * link.axis, apart) if link.kind != "slide" else ()
         for shift in shifts:
             yield rigid_frame(shift, np.eye(3)) @ ahead
-        if link.joint.kind == "hinge" and has_children:
-            yield _turned(link, other, rigid_frame(apart, np.eye(3)) @ ahead)
-        if link.joint.kind == "slide" and has_children:
-            centers = link.inertial.center - moved(ahead, other.inertial.center)
+        if link.kind != "slide" and children:
+            yield _turned(link, other, rigid_frame(apart, np.eye(3)) @ ahead, children)
+        if link.kind == "slide" and children:
+            centers = link.body.center - moved(ahead, other.body.center)
             yield rigid_frame((centers @ link.axis) * link.axis, np.eye(3)) @ ahead
-    common = [name for name in link.bodies if name in other.bodies]
-    of = zip(link.bodies.values(), other.bodies.values(), strict=False)
-    frames = [(link.bodies[name], other.bodies[name]) for name in common] or list(of)
+    common = [name for name in link.frames if name in other.frames]
+    of = zip(link.frames.values(), other.frames.values(), strict=False)
+    frames = [(link.frames[name], other.frames[name]) for name in common] or list(of)
     for mine, theirs in frames:
         yield mine @ inverse(theirs)
     if not is_fixed:
         yield ahead
 
 
-def _turned(link: Link, other: Link, T: Array) -> Array:
-    """A displacement with the turn about the joint's axis that lays B's mass centre on A's."""
-    mine, theirs = link.inertial.center - link.anchor, moved(T, other.inertial.center) - link.anchor
-    sine, cosine = link.axis @ np.cross(theirs, mine), theirs @ mine - (theirs @ link.axis) * (mine @ link.axis)
-    R = of_axis(link.axis, float(np.arctan2(sine, cosine)))
+def _turned(link: Link, other: Link, T: Array, children: Sequence[tuple[Link, Link]]) -> Array:
+    """A displacement with the turn about A's anchor that lays the joints and the mass centre on a link on A's."""
+    from scipy.spatial.transform import Rotation
+
+    signs = [1.0 if mine.axis @ T[:3, :3] @ theirs.axis > 0 else -1.0 for mine, theirs in children]
+    mine = [*(each.anchor - link.anchor for each, _ in children), *(each.axis for each, _ in children)]
+    theirs = [moved(T, each.anchor) - link.anchor for _, each in children]
+    theirs += [sign * T[:3, :3] @ each.axis for sign, (_, each) in zip(signs, children, strict=True)]
+    if np.linalg.matrix_rank(np.array(mine), tol=LENGTH) < 2:
+        mine.append(link.body.center - link.anchor)
+        theirs.append(moved(T, other.body.center) - link.anchor)
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # of vectors along one line
+        R = Rotation.align_vectors(np.array(mine), np.array(theirs))[0].as_matrix()
     return rigid_frame(link.anchor - R @ link.anchor, R) @ T
 
 
 def _misfit(link: Link, other: Link, T: Array, children: list[tuple[Link, Link]]) -> float:
     """Largest difference of a link and of the joints on it, relative to what the digits of files explain [-]."""
     R, misfits = T[:3, :3], [0.0]
-    if link.inertial.mass and other.inertial.mass:
-        misfits.append(float(np.linalg.norm(link.inertial.center - moved(T, other.inertial.center))) / LENGTH)
-        apart = link.inertial.inertia - R @ other.inertial.inertia @ R.T
-        misfits.append(float(np.abs(apart).max() / max(np.abs(link.inertial.inertia).max(), 1e-12)) / TENSOR)
+    if link.body.mass and other.body.mass:
+        misfits.append(float(np.linalg.norm(link.body.center - moved(T, other.body.center))) / LENGTH)
+        apart = link.body.inertia - R @ other.body.inertia @ R.T
+        misfits.append(float(np.abs(apart).max() / max(np.abs(link.body.inertia).max(), 1e-12)) / TENSOR)
     for mine, theirs in children:
         axis = R @ theirs.axis
         misfits.append(float(np.linalg.norm(np.cross(mine.axis, axis))) / ANGLE)
         apart = mine.anchor - moved(T, theirs.anchor)
-        if mine.joint and mine.joint.kind != "slide":
+        if mine.kind != "slide":
             misfits.append(float(np.linalg.norm(apart - (apart @ mine.axis) * mine.axis)) / LENGTH)
     return max(misfits)
 
@@ -183,11 +258,6 @@ def _turn(R: Array) -> Array:
 def angle_of(X: Array) -> float:
     """Angle of a displacement [rad]."""
     return float(np.linalg.norm(_turn(X[:3, :3])))
-
-
-def kind_of(link: Link) -> str:
-    """Kind of a link's joint, empty for the base."""
-    return link.joint.kind if link.joint else ""
 
 
 def _by_affix(left: list[str], right: list[str]) -> dict[str, str]:

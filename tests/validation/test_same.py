@@ -1,0 +1,308 @@
+"""Twins in two formats are the same robot; every seeded difference is found at its place, and nothing else."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from scipy.spatial.transform import Rotation
+
+import loopcheck
+from loopcheck.robots.errors import NotFoundError
+from loopcheck.validation.cli import cli
+from loopcheck.validation.converting import convert
+from loopcheck.validation.same.same import SameResult, same
+from tests.json_outputs import valid_output
+from tests.robot_twins import Part, Robot, mjcf, random_robot, urdf
+
+ROBOT = random_robot(0)
+SHAPES = ("plain", "turned", "split")
+
+
+@pytest.fixture
+def compare(tmp_path: Path):  # type: ignore[no-untyped-def]
+    """Compare the URDF of a robot with the MJCF of another."""
+
+    def result(a: Robot, b: Robot, shape: str = "plain", **options: object) -> SameResult:
+        (tmp_path / "a.urdf").write_text(urdf(a, split=shape == "split"), encoding="utf-8")
+        turned = shape == "turned"
+        (tmp_path / "b.xml").write_text(mjcf(b, turned=turned, degrees=turned), encoding="utf-8")
+        return same(tmp_path / "a.urdf", tmp_path / "b.xml", **options)  # type: ignore[arg-type]
+
+    return result
+
+
+def found(result: SameResult) -> set[tuple[str, str]]:
+    return {(row.name, row.field) for row in result.rows}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", range(5))
+def test_twins_are_the_same_to_round_off(compare, shape: str, seed: int) -> None:  # type: ignore[no-untyped-def]
+    robot = random_robot(seed)
+    result = compare(robot, robot, shape, exact=True)
+    assert (found(result), result.exit_status, result.joints) == (set(), 0, len(robot.parts)), result.dynamics
+    assert result.forces.error.max() < 1e-9 * result.forces.scale.max()
+
+
+def part(name: str) -> Part:
+    return next(each for each in ROBOT.parts if each.name == name)
+
+
+def across(axis: np.ndarray) -> np.ndarray:
+    normal = np.cross(axis, [0.3, 0.5, -0.8])
+    return normal / np.linalg.norm(normal)
+
+
+def turned_about(name: str, vector: np.ndarray) -> np.ndarray:
+    R = Rotation.from_euler("xyz", part(name).rpy) * Rotation.from_rotvec(vector)
+    return R.as_euler("xyz")
+
+
+P3, P5 = part("p3"), part("p5")
+FAULTS = {
+    "mass": ({"mass": 1.01 * P3.mass}, "p3", False),
+    "centre": ({"center": P3.center + [0.001, 0, 0]}, "p3", False),
+    "inertia": ({"inertia": P3.inertia + 0.02 * P3.inertia.max() * np.eye(3)}, "p3", False),
+    "axis": ({"axis": P3.axis * np.cos(0.02) + across(P3.axis) * np.sin(0.02)}, "j_p3", False),
+    "direction": ({"axis": -P3.axis, "limits": (-P3.limits[1], -P3.limits[0])}, "j_p3", True),
+    "position": (
+        {"xyz": P3.xyz + 0.001 * Rotation.from_euler("xyz", P3.rpy).apply(across(P3.axis))},
+        "j_p3",
+        False,
+    ),
+    "orientation": ({"rpy": turned_about("p3", 0.1 * across(P3.axis))}, "j_p3", False),
+    "zero": (
+        {"rpy": turned_about("p3", 0.1 * P3.axis), "limits": (P3.limits[0] - 0.1, P3.limits[1] - 0.1)},
+        "j_p3",
+        True,
+    ),
+    "range": ({"limits": (P3.limits[0], P3.limits[1] + 0.005)}, "j_p3", True),
+    "effort limit": ({"effort": 1.1 * P3.effort}, "j_p3", True),
+    "damping": ({"damping": 0.2}, "j_p3", True),
+    "friction": ({"friction": 0.3}, "j_p3", True),
+    "armature": ({"armature": 0.05}, "j_p3", True),
+    "stiffness": ({"stiffness": 4.0}, "j_p3", False),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("field", FAULTS)
+def test_a_difference_is_found_at_its_place_alone(compare, field: str, shape: str) -> None:  # type: ignore[no-untyped-def]
+    values, name, keeps_dynamics = FAULTS[field]
+    result = compare(ROBOT, ROBOT.changed("p3", **values), shape)
+    expected = {(name, field)}
+    if field == "orientation":  # the axis turns with the frame
+        expected |= {(name, "axis")}
+    assert (found(result), result.exit_status, result.verdict) == (expected, 1, "different")
+    assert result.dynamics.startswith("The same dynamics") == keeps_dynamics or field in (
+        "mass",
+        "centre",
+        "inertia",
+        "position",
+    )
+    assert (result.forces.error.max() < 1e-9 * result.forces.scale.max()) == keeps_dynamics
+
+
+def test_values_and_differences_are_those_of_the_files(compare) -> None:  # type: ignore[no-untyped-def]
+    rows = {}
+    for field in ("mass", "centre", "range", "effort limit", "zero", "axis", "position"):
+        (row,) = compare(ROBOT, ROBOT.changed("p3", **FAULTS[field][0])).rows
+        rows[field] = row
+    assert rows["mass"].a == (P3.mass,) and rows["mass"].difference == pytest.approx(1 - 1 / 1.01)
+    assert rows["centre"].difference == pytest.approx(1e-3)
+    assert rows["range"].a == P3.limits and rows["range"].difference == pytest.approx(0.005)
+    assert rows["effort limit"].b == pytest.approx((-22.0, 22.0))
+    assert rows["effort limit"].difference == pytest.approx(1 - 1 / 1.1)
+    assert rows["axis"].difference == pytest.approx(0.02)
+    assert rows["position"].difference == pytest.approx(1e-3)
+    assert rows["zero"].b == pytest.approx((-0.1,))
+
+
+def test_another_zero_by_ref_is_named_or_mended(compare) -> None:  # type: ignore[no-untyped-def]
+    """`ref` moves the number of a pose, and not the pose: the zero of the joint stays where it is."""
+    result = compare(ROBOT, ROBOT.changed("p3", zero=0.3), exact=True)
+    assert (found(result), result.exit_status) == (set(), 0)
+
+
+def test_forces_scale_with_all_masses(compare) -> None:  # type: ignore[no-untyped-def]
+    """Without dampers the forces on the joints are linear in masses and inertias."""
+    heavy = ROBOT
+    for each in ROBOT.parts:
+        heavy = heavy.changed(each.name, mass=1.05 * each.mass, inertia=1.05 * each.inertia, damping=0.0)
+    light = ROBOT
+    for each in ROBOT.parts:
+        light = light.changed(each.name, damping=0.0)
+    result = compare(light, heavy)
+    assert {row.field for row in result.rows} == {"mass", "inertia"} and len(result.rows) == 2 * len(ROBOT.parts)
+    assert (result.forces.error / result.forces.scale).to_numpy() == pytest.approx(0.05 * np.ones(len(ROBOT.parts)))
+    assert "differ by up to 5.00%" in result.dynamics
+
+
+def test_a_difference_below_the_digits_counts_only_if_exact(compare) -> None:  # type: ignore[no-untyped-def]
+    rounded = ROBOT.changed("p3", mass=1.0005 * P3.mass).changed("p5", center=P5.center + [5e-5, 0, 0])
+    assert compare(ROBOT, rounded).exit_status == 0
+    assert found(compare(ROBOT, rounded, exact=True)) == {("p3", "mass"), ("p5", "centre")}
+
+
+def test_a_kind_and_a_parent_stop_the_dynamics(compare) -> None:  # type: ignore[no-untyped-def]
+    kind = compare(ROBOT, ROBOT.changed("p3", kind="slide"))
+    assert ("j_p3", "kind") in found(kind) and kind.exit_status == 1
+    assert kind.dynamics == "Dynamics not comparable: the kinematic trees differ" and kind.forces.empty
+    assert ("j_p7", "parent") in found(compare(ROBOT, ROBOT.changed("p7", parent="p1")))
+
+
+def test_gravity_of_a_fixed_robot_is_compared(compare) -> None:  # type: ignore[no-untyped-def]
+    assert found(compare(ROBOT, Robot(parts=ROBOT.parts, gravity=-1.62))) == {("", "gravity")}
+
+
+def test_a_free_base_in_one_file_is_held_unless_asked_for(compare) -> None:  # type: ignore[no-untyped-def]
+    free = Robot(parts=ROBOT.parts, free=True)
+    held, floating = compare(ROBOT, free), compare(ROBOT, free, free_base=True)
+    assert (held.exit_status, floating.exit_status) == (0, 0)
+    assert held.notes == ("Only B has a free base: held for the dynamics. Compare with a free base: --free-base",)
+    assert len(held.forces) == len(ROBOT.parts) and len(floating.forces) == len(ROBOT.parts) + 6
+    assert "with the base held" in held.dynamics and "held" not in floating.dynamics
+    light = Robot(parts=ROBOT.changed("p1", mass=1.01 * ROBOT.parts[0].mass).parts, free=True)
+    error = compare(ROBOT, light, free_base=True).forces.error[:3]  # weight and inertia of the base's own freedom
+    assert error.max() > 1e-3
+
+
+def test_names_with_a_common_end_are_paired(compare) -> None:  # type: ignore[no-untyped-def]
+    result = compare(ROBOT, Robot(parts=ROBOT.parts, suffix="_joint"))
+    assert result.exit_status == 0 and result.notes[0].startswith("Names of joints differ: 'j_p1' is 'j_p1_joint' in B")
+
+
+def test_names_are_paired_by_mapping(tmp_path: Path) -> None:
+    text = mjcf(ROBOT)
+    other = text.replace('body name="p3"', 'body name="x"').replace('"j_p3"', '"elbow"')
+    for name, content in (("a.xml", text), ("b.xml", other)):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    files = tmp_path / "a.xml", tmp_path / "b.xml"
+    unpaired = same(*files)
+    assert (unpaired.exit_status, unpaired.verdict, unpaired.only) == (3, "not comparable", (("j_p3",), ("elbow",)))
+    assert same(*files, mapping={"j_p3": "elbow"}, exact=True).exit_status == 0
+    with pytest.raises(NotFoundError, match=r"unknown joint in b.xml: 'elbo'. Did you mean 'elbow'\?"):
+        same(*files, mapping={"j_p3": "elbo"})
+    with pytest.raises(NotFoundError, match="unknown field or option of same: 'mas'"):
+        same(*files, ignore=["mas"])
+
+
+def test_joints_in_one_file_are_held_and_the_others_compared(compare) -> None:  # type: ignore[no-untyped-def]
+    fewer = Robot(parts=ROBOT.parts[:-1])
+    result = compare(ROBOT, fewer)
+    assert result.only == (("j_p7",), ())
+    assert found(result) == {("p6", "mass"), ("p6", "centre"), ("p6", "inertia")}  # with p7 on it
+    dead = Robot(parts=(*ROBOT.parts[:-1], ROBOT.parts[-1])).changed("p7", mass=1e-12, inertia=1e-14 * np.eye(3))
+    assert compare(dead, fewer).exit_status == 3
+
+
+BALL = """<mujoco><worldbody><body name="arm" pos="0 0 1" quat="0.8 0.6 0 0">{joints}
+<inertial mass="1" pos="0.1 0.2 0.05" diaginertia="0.02 0.03 0.04"/><body name="hand" pos="0.3 0 0"><joint name="wrist"
+axis="0 1 0"/><inertial mass="0.5" pos="0.1 0 0" diaginertia="0.001 0.001 0.001"/></body></body></worldbody></mujoco>"""
+HINGES = "".join(
+    f'<joint name="s{k}" pos="0 0 0" axis="{axis}"/>' for k, axis in enumerate(("1 0 0", "0 1 0", "0 0 1"))
+)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_ball_is_three_hinges(tmp_path: Path, swapped: bool) -> None:
+    for name, joints in (("a.xml", '<joint name="s" type="ball"/>'), ("b.xml", HINGES)):
+        (tmp_path / name).write_text(BALL.format(joints=joints), encoding="utf-8")
+    files = sorted(tmp_path.iterdir(), reverse=swapped)
+    result = same(*files, exact=True)
+    assert (result.exit_status, result.joints, len(result.forces)) == (0, 4, 4), result
+    assert result.notes == ("Ball joints compared as three hinges: s",)
+    heavy = files[1].read_text(encoding="utf-8").replace('mass="1"', 'mass="1.1"')
+    files[1].write_text(heavy, encoding="utf-8")
+    assert found(same(*files)) == {("arm", "mass")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("out", ["x.urdf", "x.sdf", "x.usda", "x.xml"])
+@pytest.mark.parametrize("robot", ["four_bar", "slider_crank", "6spu", "2t1r"])
+def test_conversions_are_the_same_robot(tmp_path: Path, robot: str, out: str) -> None:
+    convert(robot, tmp_path / out, lossless=False, seed=0)
+    result = same(robot, tmp_path / out, ignore=["gravity", "stiffness", "armature", "effort limit"])
+    assert result.exit_status == 0 and "on closed loops" in result.dynamics, (result.rows, result.dynamics)
+
+
+LOOP = """<mujoco><option gravity="0 -9.81 0"/><compiler angle="radian"/><default><joint axis="0 0 1"/></default><worldbody>
+<body name="crank"><joint name="crank"/><inertial mass="1" pos="0.1 0 0" diaginertia="0.01 0.01 0.01"/>
+<body name="coupler" pos="0.2 0.05 0"><joint name="coupler" ref="-1"/><inertial mass="1" pos="0.2 0 0"
+diaginertia="0.01 0.01 0.01"/></body></body><body name="rocker" pos="0.5 0.15 0"><joint name="rocker"/><inertial mass="1"
+pos="0.1 0 0" diaginertia="0.01 0.01 0.01"/></body></worldbody><equality>{closures}</equality></mujoco>"""
+PIN = '<connect body1="coupler" body2="rocker" anchor="{x} 0 0"/>'
+
+
+def test_loops_are_compared_by_their_motion(tmp_path: Path) -> None:
+    closures = {
+        "a": PIN.format(x=0.4),
+        "twice": 2 * PIN.format(x=0.4),
+        "moved": PIN.format(x=0.401),
+        "locked": PIN.format(x=0.4) + '<joint joint1="crank"/>',
+        "open": "",
+    }
+    for name, text in closures.items():
+        (tmp_path / f"{name}.xml").write_text(LOOP.format(closures=text), encoding="utf-8")
+    results = {name: same(tmp_path / "a.xml", tmp_path / f"{name}.xml") for name in closures}
+    assert [results[name].exit_status for name in ("a", "twice")] == [0, 0]
+    assert found(results["moved"]) == {("", "loops closed in A")}
+    assert ("", "degrees of freedom") in found(results["locked"])
+    assert found(results["open"]) == {("", "loops")}
+    assert "of the spanning trees" in results["open"].dynamics and "on closed loops" in results["a"].dynamics
+
+
+MOTORS = (
+    '<actuator><motor name="{name}" joint="j_p3" gear="{gear}" ctrlrange="-{end} {end}" ctrllimited="true"/></actuator>'
+)
+
+
+def test_effort_limits_of_joints_and_of_actuators_are_one_field(compare) -> None:  # type: ignore[no-untyped-def]
+    def with_motor(gear: float, end: float) -> SameResult:
+        return compare(ROBOT, Robot(parts=ROBOT.parts, extra=MOTORS.format(name="m", gear=gear, end=end)))  # type: ignore[no-any-return]
+
+    assert with_motor(4, 5).exit_status == 0  # 4 · 5 = 20 N m, as the joint allows
+    assert with_motor(4, 6).exit_status == 0
+    assert found(with_motor(4, 4)) == {("j_p3", "effort limit")}
+    assert found(with_motor(-4, 4)) == {("j_p3", "effort limit")}
+
+
+def test_driven_joints_and_options(tmp_path: Path) -> None:
+    for name, joint in (("a.xml", "j_p3"), ("b.xml", "j_p4")):
+        extra = MOTORS.format(name="m", gear=4, end=4).replace("j_p3", joint)
+        (tmp_path / name).write_text(mjcf(Robot(parts=ROBOT.parts, extra=extra)), encoding="utf-8")
+    files = tmp_path / "a.xml", tmp_path / "b.xml"
+    joints = {"j_p3", "j_p4"}
+    assert found(same(*files)) == {(name, field) for name in joints for field in ("driven", "effort limit")}
+    assert found(same(*files, ignore=["driven"])) == {(name, "effort limit") for name in joints}
+    assert same(*files, without_actuators=True).exit_status == 0
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["same", *arguments], standalone_mode=False)
+
+
+def test_command_prints_a_bounded_table_and_valid_json(tmp_path: Path) -> None:
+    random = np.random.default_rng(3)
+    other = ROBOT
+    for each in ROBOT.parts:
+        values = {"mass": each.mass * random.uniform(1.1, 2), "center": each.center + 0.01, "inertia": 2 * each.inertia}
+        other = other.changed(each.name, limits=(-2.0 - random.uniform(), 2.0), armature=0.01, **values)
+    files = [str(tmp_path / "a.urdf"), str(tmp_path / "b.xml")]
+    for path, text in zip(files, (urdf(ROBOT), mjcf(other)), strict=True):
+        Path(path).write_text(text, encoding="utf-8")
+    text = run(*files)
+    assert text.return_value == 1 and "And 14 more: --all" in text.output
+    assert "joint j_p1, j_p2 and 4 more" in text.output.replace("\n", " ")
+    assert "And" not in run(*files, "--all").output
+    output = run(*files, "--format", "json")
+    entries = valid_output(output.output)
+    assert output.return_value == entries["exit_status"] == 1 and len(entries["differences"]) == 5 * len(ROBOT.parts)
+    result = loopcheck.same(*files)
+    assert json.loads(result.report(tmp_path / "same.json").read_text(encoding="utf-8")) == entries
+    assert list(result.differences.field[:1]) == [entries["differences"][0]["field"]]
+    equal = run(files[0], files[0])
+    assert equal.return_value == 0 and "The same robot: 7 joints with their bodies." in equal.output
+    assert run(*files, "--map", "a").exception is not None
