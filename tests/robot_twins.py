@@ -83,7 +83,7 @@ def urdf(robot: Robot, *, split: bool = False) -> str:
     for part in robot.parts:
         mass, center, inertia = part.mass, part.center, part.inertia
         if split:
-            point, third = part.center + [0.03, -0.02, 0.05], part.mass / 3
+            point, third = [*part.center, 0.03, -0.02, 0.05], part.mass / 3
             center = (mass * part.center - third * point) / (mass - third)
             d, e = center - part.center, point - part.center
             moved = sum(m * (x @ x * np.eye(3) - np.outer(x, x)) for m, x in ((mass - third, d), (third, e)))

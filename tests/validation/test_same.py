@@ -63,7 +63,7 @@ def turned_about(name: str, vector: np.ndarray) -> np.ndarray:
 P3, P5 = part("p3"), part("p5")
 FAULTS = {
     "mass": ({"mass": 1.01 * P3.mass}, "p3", False),
-    "centre": ({"center": P3.center + [0.001, 0, 0]}, "p3", False),
+    "centre": ({"center": [*P3.center, 0.001, 0, 0]}, "p3", False),
     "inertia": ({"inertia": P3.inertia + 0.02 * P3.inertia.max() * np.eye(3)}, "p3", False),
     "axis": ({"axis": P3.axis * np.cos(0.02) + across(P3.axis) * np.sin(0.02)}, "j_p3", False),
     "direction": ({"axis": -P3.axis, "limits": (-P3.limits[1], -P3.limits[0])}, "j_p3", True),
@@ -110,9 +110,11 @@ def test_values_and_differences_are_those_of_the_files(compare) -> None:  # type
     for field in ("mass", "centre", "range", "effort limit", "zero", "axis", "position"):
         (row,) = compare(ROBOT, ROBOT.changed("p3", **FAULTS[field][0])).rows
         rows[field] = row
-    assert rows["mass"].a == (P3.mass,) and rows["mass"].difference == pytest.approx(1 - 1 / 1.01)
+    assert rows["mass"].a == (P3.mass,)
+    assert rows["mass"].difference == pytest.approx(1 - 1 / 1.01)
     assert rows["centre"].difference == pytest.approx(1e-3)
-    assert rows["range"].a == P3.limits and rows["range"].difference == pytest.approx(0.005)
+    assert rows["range"].a == P3.limits
+    assert rows["range"].difference == pytest.approx(0.005)
     assert rows["effort limit"].b == pytest.approx((-22.0, 22.0))
     assert rows["effort limit"].difference == pytest.approx(1 - 1 / 1.1)
     assert rows["axis"].difference == pytest.approx(0.02)
@@ -135,21 +137,24 @@ def test_forces_scale_with_all_masses(compare) -> None:  # type: ignore[no-untyp
     for each in ROBOT.parts:
         light = light.changed(each.name, damping=0.0)
     result = compare(light, heavy)
-    assert {row.field for row in result.rows} == {"mass", "inertia"} and len(result.rows) == 2 * len(ROBOT.parts)
+    assert {row.field for row in result.rows} == {"mass", "inertia"}
+    assert len(result.rows) == 2 * len(ROBOT.parts)
     assert (result.forces.error / result.forces.scale).to_numpy() == pytest.approx(0.05 * np.ones(len(ROBOT.parts)))
     assert "differ by up to 5.00%" in result.dynamics
 
 
 def test_a_difference_below_the_digits_counts_only_if_exact(compare) -> None:  # type: ignore[no-untyped-def]
-    rounded = ROBOT.changed("p3", mass=1.0005 * P3.mass).changed("p5", center=P5.center + [5e-5, 0, 0])
+    rounded = ROBOT.changed("p3", mass=1.0005 * P3.mass).changed("p5", center=[*P5.center, 5e-05, 0, 0])
     assert compare(ROBOT, rounded).exit_status == 0
     assert found(compare(ROBOT, rounded, exact=True)) == {("p3", "mass"), ("p5", "centre")}
 
 
 def test_a_kind_and_a_parent_stop_the_dynamics(compare) -> None:  # type: ignore[no-untyped-def]
     kind = compare(ROBOT, ROBOT.changed("p3", kind="slide"))
-    assert ("j_p3", "kind") in found(kind) and kind.exit_status == 1
-    assert kind.dynamics == "Dynamics not comparable: the kinematic trees differ" and kind.forces.empty
+    assert ("j_p3", "kind") in found(kind)
+    assert kind.exit_status == 1
+    assert kind.dynamics == "Dynamics not comparable: the kinematic trees differ"
+    assert kind.forces.empty
     assert ("j_p7", "parent") in found(compare(ROBOT, ROBOT.changed("p7", parent="p1")))
 
 
@@ -162,8 +167,10 @@ def test_a_free_base_in_one_file_is_held_unless_asked_for(compare) -> None:  # t
     held, floating = compare(ROBOT, free), compare(ROBOT, free, free_base=True)
     assert (held.exit_status, floating.exit_status) == (0, 0)
     assert held.notes == ("Only B has a free base: held for the dynamics. Compare with a free base: --free-base",)
-    assert len(held.forces) == len(ROBOT.parts) and len(floating.forces) == len(ROBOT.parts) + 6
-    assert "with the base held" in held.dynamics and "held" not in floating.dynamics
+    assert len(held.forces) == len(ROBOT.parts)
+    assert len(floating.forces) == len(ROBOT.parts) + 6
+    assert "with the base held" in held.dynamics
+    assert "held" not in floating.dynamics
     light = Robot(parts=ROBOT.changed("p1", mass=1.01 * ROBOT.parts[0].mass).parts, free=True)
     error = compare(ROBOT, light, free_base=True).forces.error[:3]  # weight and inertia of the base's own freedom
     assert error.max() > 1e-3
@@ -171,7 +178,8 @@ def test_a_free_base_in_one_file_is_held_unless_asked_for(compare) -> None:  # t
 
 def test_names_with_a_common_end_are_paired(compare) -> None:  # type: ignore[no-untyped-def]
     result = compare(ROBOT, Robot(parts=ROBOT.parts, suffix="_joint"))
-    assert result.exit_status == 0 and result.notes[0].startswith("Names of joints differ: 'j_p1' is 'j_p1_joint' in B")
+    assert result.exit_status == 0
+    assert result.notes[0].startswith("Names of joints differ: 'j_p1' is 'j_p1_joint' in B")
 
 
 def test_names_are_paired_by_mapping(tmp_path: Path) -> None:
@@ -251,7 +259,8 @@ def test_loops_are_compared_by_their_motion(tmp_path: Path) -> None:
     assert found(results["moved"]) == {("", "loops closed in A")}
     assert ("", "degrees of freedom") in found(results["locked"])
     assert found(results["open"]) == {("", "loops")}
-    assert "of the spanning trees" in results["open"].dynamics and "on closed loops" in results["a"].dynamics
+    assert "of the spanning trees" in results["open"].dynamics
+    assert "on closed loops" in results["a"].dynamics
 
 
 MOTORS = (
@@ -294,15 +303,20 @@ def test_command_prints_a_bounded_table_and_valid_json(tmp_path: Path) -> None:
     for path, text in zip(files, (urdf(ROBOT), mjcf(other)), strict=True):
         Path(path).write_text(text, encoding="utf-8")
     text = run(*files)
-    assert text.return_value == 1 and "And 14 more: --all" in text.output
+    assert text.return_value == 1
+    assert "And 15 more: --all" in text.output
     assert "joint j_p1, j_p2 and 4 more" in text.output.replace("\n", " ")
+    assert "armature │ kg    │" in text.output
+    assert "mass     │ kg " in text.output
     assert "And" not in run(*files, "--all").output
     output = run(*files, "--format", "json")
     entries = valid_output(output.output)
-    assert output.return_value == entries["exit_status"] == 1 and len(entries["differences"]) == 5 * len(ROBOT.parts)
+    assert output.return_value == entries["exit_status"] == 1
+    assert len(entries["differences"]) == 5 * len(ROBOT.parts)
     result = loopcheck.same(*files)
     assert json.loads(result.report(tmp_path / "same.json").read_text(encoding="utf-8")) == entries
     assert list(result.differences.field[:1]) == [entries["differences"][0]["field"]]
     equal = run(files[0], files[0])
-    assert equal.return_value == 0 and "The same robot: 7 joints with their bodies." in equal.output
+    assert equal.return_value == 0
+    assert "The same robot: 7 joints with their bodies." in equal.output
     assert run(*files, "--map", "a").exception is not None

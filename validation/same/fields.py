@@ -7,7 +7,7 @@ import numpy as np
 
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.mechanism import Joint, Mechanism
-from loopcheck.validation.same.links import Tree
+from loopcheck.validation.same.links import BASE, Tree
 from loopcheck.validation.same.mechanisms import Dynamics
 from loopcheck.validation.same.pairs import ANGLE, LENGTH, TENSOR, Pair, angle_of
 
@@ -19,8 +19,13 @@ EMPTY = 1e-6
 TENSOR_ENTRIES = ("xx", "yy", "zz", "xy", "xz", "yz")
 SMALLEST = 1e-9
 """Smallest reference of a ratio [as the field]."""
-TERMS = {"armature": "kg m²", "damping": "N m s/rad", "friction": "N m", "stiffness": "N m/rad"}
-"""Fields of joints with their units; of slides, the units with m instead of rad and without m."""
+TERMS = {
+    "armature": ("kg m²", "kg"),
+    "damping": ("N m s/rad", "N s/m"),
+    "friction": ("N m", "N"),
+    "stiffness": ("N m/rad", "N/m"),
+}
+"""Fields of joints, with their units for hinges and slides."""
 DRIVES = ("effort limit", "driven")
 """Fields of actuators."""
 FIELDS = (
@@ -125,11 +130,8 @@ def _geometry(pair: Pair) -> Iterator[Difference]:
 def _joint(a: Joint, b: Joint) -> Iterator[Difference]:
     unit = a.unit
     yield _ends("joint", a.name, "range", unit, a.limits, b.limits)
-    for field, of_hinge in TERMS.items():
-        of_slide = of_hinge.replace(" m", "", 1).replace("rad", "m")
-        yield _ratio(
-            "joint", a.name, field, of_hinge if unit == "rad" else of_slide, *(getattr(x, field) for x in (a, b))
-        )
+    for field, units in TERMS.items():
+        yield _ratio("joint", a.name, field, units[unit == "m"], getattr(a, field), getattr(b, field))
     if a.stiffness and b.stiffness:
         apart = float(np.abs(a.spring_reference - b.spring_reference).max())
         values = tuple(a.spring_reference), tuple(b.spring_reference)
@@ -137,7 +139,9 @@ def _joint(a: Joint, b: Joint) -> Iterator[Difference]:
 
 
 def _body(pair: Pair) -> Iterator[Difference]:
-    name = next((name for name in pair.a.frames if name in pair.b.frames), next(iter(pair.a.frames), pair.a.name))
+    firsts = [next(iter(link.frames), link.name) for link in (pair.a, pair.b)]
+    name = next((name for name in pair.a.frames if name in pair.b.frames), firsts[0])
+    name = pair.a.name if pair.a.name == BASE and firsts[0] != firsts[1] else name
     a, b, R = pair.a.body, pair.b.body, pair.T[:3, :3]
     if max(a.mass, b.mass) > EMPTY:
         yield _ratio("body", name, "mass", "kg", a.mass, b.mass)

@@ -9,6 +9,7 @@ import numpy as np
 from loopcheck.analytic.dynamics.powers import powers_along
 from loopcheck.analytic.kinematics.continuation import close_batch
 from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.tree import TURNS
 from loopcheck.robots.arrays import Array, PositionSeries
 from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.mechanism import Joint, Mechanism
@@ -19,6 +20,8 @@ from loopcheck.validation.same.pairs import Pair, inverse, moved
 
 STATES, RATE = 20, 2.0
 """Number of random states, and standard deviation of their rates [rad/s or m/s]."""
+LARGEST = 5_000_000
+"""Largest number of pairs of a body and a dof over all states [-]."""
 LEAST = 1e-3
 """Part of the sum of all terms that the scale of a force is at least [-]."""
 SHARED = ("armature", "damping", "friction")
@@ -111,18 +114,18 @@ def compare(a: Mechanism, b: Mechanism, q: PositionSeries) -> Dynamics:
     b = replace(b, joints=tuple(replace(y, **{name: getattr(x, name) for name in SHARED}) for x, y in pairs))
     qd, qdd = RATE * np.random.default_rng(0).normal(size=(2, len(q), a.nv))
     (left, magnitude), (right, _) = (_forces(each, q, qd, qdd) for each in (a, b))
-    dofs = [joint for joint, of in zip(a.joints, a.dof_slices, strict=True) for _ in range(of.start, of.stop)]
+    dofs = [(joint, turns) for joint in a.joints for turns in TURNS[joint.kind]]
     return Dynamics(
-        joint=tuple(joint.name for joint in dofs),
-        unit=tuple(joint.effort_unit for joint in dofs),
+        joint=tuple(joint.name for joint, _ in dofs),
+        unit=tuple("N m" if turns else "N" for _, turns in dofs),
         error=np.abs(left - right).max(0),
         scale=np.maximum(np.abs(left).max(0), LEAST * magnitude.max(0)),
     )
 
 
 def random_poses(mechanism: Mechanism) -> PositionSeries:
-    """Poses around the zero pose and within the ranges."""
-    return closed_poses(mechanism).q[:STATES]
+    """Poses around the zero pose and within the ranges; fewer of large robots."""
+    return closed_poses(mechanism).q[: max(1, min(STATES, LARGEST // (len(mechanism.bodies) * mechanism.nv + 1)))]
 
 
 def loops_of(

@@ -14,7 +14,6 @@ from loopcheck.validation.gate.gate import model_path
 from loopcheck.validation.same.fields import DRIVES, FIELDS, FORCES, Difference, differences, of_forces, of_loops
 from loopcheck.validation.same.mechanisms import (
     SHARED,
-    STATES,
     Dynamics,
     compare,
     loops_of,
@@ -138,7 +137,7 @@ def same(a: str | Path, b: str | Path, **options: Unpack[Options]) -> SameResult
             q, gap, freedoms = loops_of(*trees, pairs, left)
             loops = list(of_loops(gap, freedoms))
         forces = compare(left, right, q)
-        dynamics = _in_words(forces, mechanisms, pairing, is_free=free, on_loops=bool(loops))
+        dynamics = _in_words(forces, mechanisms, pairing, free=free, states=(len(q), bool(loops)))
     except HarnessError as error:
         dynamics = f"Dynamics not comparable: {error}"
     exact, left_out = options.get("exact", False), {*options.get("ignore", ())}
@@ -174,25 +173,26 @@ def _notes_of_bases(pairing: Pairing, *, is_free: bool) -> list[str]:
 
 
 def _in_words(
-    forces: Dynamics, mechanisms: tuple[Mechanism, Mechanism], pairing: Pairing, *, is_free: bool, on_loops: bool
+    forces: Dynamics, mechanisms: tuple[Mechanism, Mechanism], pairing: Pairing, *, free: bool, states: tuple[int, bool]
 ) -> str:
+    """The comparison of the dynamics, at a number of states that close the loops or not."""
     if not len(forces.error):
         return "No joint: no dynamics to compare"
     models = [tree.mechanism for tree in pairing.trees]
-    held = ["the base"] if not is_free and any(tree.floating for tree in pairing.trees) else []
+    held = ["the base"] if not free and any(tree.floating for tree in pairing.trees) else []
     held += ["the other joints"] if any(pairing.only) else []
-    states = " on closed loops" if on_loops else " of the spanning trees" if any(m.closures for m in models) else ""
-    states += f" with {' and '.join(held)} held" if held else ""
-    states += " without tendons and springs between points" if any(m.tendons or m.point_springs for m in models) else ""
+    under = " on closed loops" if states[1] else " of the spanning trees" if any(m.closures for m in models) else ""
+    under += f" with {' and '.join(held)} held" if held else ""
+    under += " without tendons and springs between points" if any(m.tendons or m.point_springs for m in models) else ""
     k = int(forces.relative.argmax())
     if forces.relative[k] <= FORCES:
-        return f"The same dynamics{states} to {forces.relative[k]:.1e} of the largest force at {STATES} random states"
+        return f"The same dynamics{under} to {forces.relative[k]:.1e} of the largest force at {states[0]} random states"
     joints = list(zip(*(each.joints for each in mechanisms), strict=True))
     taken = [name for name in SHARED if any(getattr(a, name) != getattr(b, name) for a, b in joints)]
     given = f", with {' and '.join(taken)} of A" if taken else ""
     return (
-        f"Forces on joints{states} differ by up to {forces.relative[k]:.2%} of the largest at '{forces.joint[k]}' "
-        f"({forces.error[k]:.2g} of {forces.scale[k]:.2g} {forces.unit[k]}) at {STATES} random states{given}"
+        f"Forces on joints{under} differ by up to {forces.relative[k]:.2%} of the largest at '{forces.joint[k]}' "
+        f"({forces.error[k]:.2g} of {forces.scale[k]:.2g} {forces.unit[k]}) at {states[0]} random states{given}"
     )
 
 
