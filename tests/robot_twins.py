@@ -83,15 +83,15 @@ def urdf(robot: Robot, *, split: bool = False) -> str:
     for part in robot.parts:
         mass, center, inertia = part.mass, part.center, part.inertia
         if split:
-            point, third = [*part.center, 0.03, -0.02, 0.05], part.mass / 3
+            point, third = part.center + np.array([0.03, -0.02, 0.05]), part.mass / 3
             center = (mass * part.center - third * point) / (mass - third)
             d, e = center - part.center, point - part.center
             moved = sum(m * (x @ x * np.eye(3) - np.outer(x, x)) for m, x in ((mass - third, d), (third, e)))
             R = Rotation.from_euler("xyz", [0.3, -0.5, 0.7]).as_matrix()
             lines.append(_link(f"{part.name}_box", third, np.zeros(3), R.T @ (0.2 * inertia) @ R))
             lines.append(
-                f'<joint name="{part.name}_fix" type="fixed"><parent link="{part.name}"/><child link="{part.name}_box"/>'
-                f'<origin xyz="{_join(point)}" rpy="0.3 -0.5 0.7"/></joint>'
+                f'<joint name="{part.name}_fix" type="fixed"><parent link="{part.name}"/>'
+                f'<child link="{part.name}_box"/><origin xyz="{_join(point)}" rpy="0.3 -0.5 0.7"/></joint>'
             )
             mass, inertia = mass - third, 0.8 * inertia - moved
         lines.append(_link(part.name, mass, center, inertia))

@@ -125,8 +125,8 @@ def _texts(row: "Difference") -> tuple[str, str]:
     if row.field == "inertia":
         from loopcheck.validation.same.fields import TENSOR_ENTRIES
 
-        k = max(range(len(a)), key=lambda i: abs(a[i] - b[i]))
-        return f"{TENSOR_ENTRIES[k]} {a[k]:.4g}", f"{TENSOR_ENTRIES[k]} {b[k]:.4g}"
+        k = max(range(len(a)), key=lambda i: abs(float(a[i]) - float(b[i])))
+        return f"{TENSOR_ENTRIES[k]} {float(a[k]):.4g}", f"{TENSOR_ENTRIES[k]} {float(b[k]):.4g}"
     return _text(a, row.unit), _text(b, row.unit)
 
 

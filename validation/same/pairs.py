@@ -78,12 +78,21 @@ class Pair:
 
 
 def inverse(X: Array) -> Array:
-    """Inverse of a displacement [m and -], shape (4, 4)."""
+    """Inverse of a displacement.
+
+    Args:
+        X: The displacement [m and -], shape (4, 4).
+    """
     return rigid_frame(-X[:3, :3].T @ X[:3, 3], X[:3, :3].T)
 
 
 def moved(X: Array, point: Array) -> Array:
-    """A displaced point [m], shape (3,)."""
+    """A displaced point [m], shape (3,).
+
+    Args:
+        X: The displacement [m and -], shape (4, 4).
+        point: The point [m], shape (3,).
+    """
     return np.asarray(X[:3, :3] @ point + X[:3, 3])
 
 
@@ -256,7 +265,11 @@ def _turn(R: Array) -> Array:
 
 
 def angle_of(X: Array) -> float:
-    """Angle of a displacement [rad]."""
+    """Angle of a displacement [rad].
+
+    Args:
+        X: The displacement [m and -], shape (4, 4).
+    """
     return float(np.linalg.norm(_turn(X[:3, :3])))
 
 
