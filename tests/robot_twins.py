@@ -28,6 +28,8 @@ class Part:
     friction: float = 0.0
     armature: float = 0.0
     stiffness: float = 0.0
+    reference: float = 0.0
+    """Rest position of the spring; MJCF only."""
     zero: float = 0.0
     """Position of the joint at the pose `xyz`, `rpy`; MJCF only."""
 
@@ -149,7 +151,7 @@ def mjcf(robot: Robot, *, turned: bool = False, degrees: bool = False) -> str:
             f'pos="{_join(-R1.T @ p1)}" limited="true" range="{part.limits[0] * scale!r} {part.limits[1] * scale!r}" '
             f'actuatorfrclimited="true" actuatorfrcrange="{-part.effort} {part.effort}" {damping} '
             f'frictionloss="{part.friction}" armature="{part.armature}" stiffness="{part.stiffness}" '
-            f'ref="{part.zero * scale!r}"/>'
+            f'ref="{part.zero * scale!r}" springref="{part.reference * scale!r}"/>'
             f'<inertial mass="{part.mass!r}" pos="{_join(R1.T @ (part.center - p1))}" fullinertia="{_join(full)}"/>'
             f"{children(part.name)}</body>"
         )

@@ -12,7 +12,7 @@ from loopcheck.validation.same.mechanisms import Dynamics
 from loopcheck.validation.same.pairs import ANGLE, LENGTH, TENSOR, Pair, angle_of
 
 Value: TypeAlias = tuple[float, ...] | str
-RATIO, RANGE, GRAVITY, FORCES = 1e-3, 2e-3, 0.01, 0.01
+RATIO, RANGE, GRAVITY, FORCES = 1e-3, 2e-3, 0.01, 5e-3
 """Further differences that digits explain: of masses and drives [-], ranges [rad, m], gravity [m/s²], forces [-]."""
 EMPTY = 1e-6
 """Mass of a link that is only a frame [kg]."""
