@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loopcheck.validation.studies.options import JUDGEMENT, Command, Target, format_option, names_of, option
+from loopcheck.validation.studies.options import (
+    JUDGEMENT,
+    Command,
+    Target,
+    format_option,
+    leave_out_option,
+    names_of,
+    option,
+)
 
 if TYPE_CHECKING:
     from loopcheck.validation.same.fields import Difference
@@ -25,6 +33,7 @@ RELATIVE = ("mass", "inertia", "armature", "damping", "friction", "stiffness", "
 @option("--ignore", default="", metavar="FIELDS", group=JUDGEMENT, help="Fields to leave out, as armature,damping.")
 @option("--exact", is_flag=True, group=JUDGEMENT, help="Allow round-off only.")
 @option("--map", "mapping", metavar="J=J", multiple=True, group=JUDGEMENT, help="Joint of A = joint of B; may repeat.")
+@leave_out_option
 @option("--all", "everything", is_flag=True, help=f"Show all rows.  [default: the largest {SHOWN}]")
 @format_option
 def command(
@@ -35,6 +44,7 @@ def command(
     ignore: str,
     exact: bool,
     mapping: tuple[str, ...],
+    leave_out: tuple[str, ...],
     everything: bool,
     format: str,
 ) -> int:
@@ -47,7 +57,8 @@ def command(
     Differences that the digits of files explain do not count: 0.1 % of a mass or a drive, 0.1 mm, 1 mrad of an axis,
     0.5 % of an inertia tensor, 2 mrad of a range. The dynamics is compared with damping, friction and armature of A.
 
-    Exit status: 0 the same; 1 a field differs; 3 not comparable (joints in one file only, an unsupported element).
+    Exit status: 0 the same; 1 a field differs; 3 not comparable (joints in one file only, an element that is
+    not supported or not read).
 
     \b
     Examples:
@@ -70,6 +81,7 @@ def command(
         exact=exact,
         mapping={left: right for left, _, right in pairs},
         ignore=names_of(ignore),
+        leave_out=leave_out,
     )
     if format == "json":
         click.echo(result.as_json())

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError
+from loopcheck.robots.losses import unread, want_losses
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import describe
 from loopcheck.validation.gate.gate import model_path
@@ -43,6 +44,8 @@ class Options(TypedDict, total=False):
     """Fields to ignore, as `armature`."""
     exact: bool
     """Allow round-off only, instead of the digits of usual files."""
+    leave_out: Sequence[str]
+    """Elements of the files that are accepted although they are not read, TAG or TAG:NAME."""
     mapping: Mapping[str, str]
     """Joints of A with their partners in B, if their names differ."""
 
@@ -123,7 +126,11 @@ def same(a: str | Path, b: str | Path, **options: Unpack[Options]) -> SameResult
     ):
         if name not in known:
             raise NotFoundError("field or option of same", name, known)
-    pairing = paired([describe(model_path(str(target))) for target in (a, b)], options.get("mapping", {}))
+    accepted = options.get("leave_out", ())
+    descriptions = [describe(model_path(str(target)), accepted) for target in (a, b)]
+    losses = [loss for one in descriptions for loss in one.mechanism.losses]
+    want_losses(accepted, losses)
+    pairing = paired(descriptions, options.get("mapping", {}))
     trees, pairs = pairing.trees, align(*pairing.trees, pairing.names)
     free = options.get("free_base", False) or all(tree.floating for tree in trees)
     mechanisms: tuple[Mechanism, Mechanism] | None = None
@@ -150,14 +157,15 @@ def same(a: str | Path, b: str | Path, **options: Unpack[Options]) -> SameResult
     if forces and not rows:
         rows = [row for row in of_forces(forces) if row.difference > (EXACT if exact else row.tolerance)]
     rows.sort(key=lambda row: -row.difference / max(row.tolerance, EXACT))
-    incomplete = forces is None or any(pairing.only) or any(tree.left_out for tree in trees)
+    lost = [f"{loss.place}: {loss}" for loss in unread(losses)]
+    incomplete = forces is None or any(pairing.only) or any(tree.left_out for tree in trees) or bool(lost)
     return SameResult(
         a=str(a),
         b=str(b),
         rows=tuple(rows),
         dofs=forces,
         dynamics=dynamics,
-        notes=(*pairing.notes, *_notes_of_bases(pairing, is_free=free)),
+        notes=(*lost, *pairing.notes, *_notes_of_bases(pairing, is_free=free)),
         only=pairing.only,
         joints=len(pairs) - 1,
         exit_status=1 if rows else 3 if incomplete else 0,
