@@ -444,14 +444,15 @@ def test_an_mjcf_is_copied_byte_by_byte(tmp_path: Path) -> None:
         assert (done.result.status, done.result.losses, out.read_bytes()) == (0, (), text)
 
 
-@pytest.mark.parametrize("compiler", ["", '<compiler angle="radian"/>', '<compiler meshdir="parts" angle="radian"/>'])
-def test_paths_lead_to_the_folder_of_the_input(compiler: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("folder", ["", 'angle="radian"', 'meshdir="parts" angle="radian"', 'assetdir="parts"'])
+def test_paths_lead_to_the_folder_of_the_input(folder: str, tmp_path: Path) -> None:
     """Includes, and meshes with and without a folder of their own; the mass of a body is that of its mesh."""
     home = tmp_path / "home"
     (home / "parts").mkdir(parents=True)
     mesh = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
     (home / "parts" / "a.obj").write_text(mesh, encoding="utf-8")
-    file = "a.obj" if "meshdir" in compiler else "parts/a.obj"
+    file = "a.obj" if "dir=" in folder else "parts/a.obj"
+    compiler = f"<compiler {folder}/>" if folder else ""
     part = f'<mujocoinclude><asset><mesh name="a" file="{file}"/></asset></mujocoinclude>'
     (home / "part.xml").write_text(part, encoding="utf-8")
     body = '<body><joint name="j" axis="0 1 0"/><geom type="mesh" mesh="a" density="500"/></body>'
