@@ -4,7 +4,6 @@ Reading makes an `MjSpec` of it: a spanning tree of the joints, and closures for
 mechanism. Frames are those of the links; positions of joints are zero where both frames of the joint coincide.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,8 +16,8 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import MechanismError, NotFoundError
 from loopcheck.robots.loop_files import Loop
 from loopcheck.robots.rigid_frames import of_axis, quaternion, rigid_frame
-from loopcheck.robots.spec_elements import add_motor, add_polynomial
-from loopcheck.robots.spec_loops import close, joints_between, sink_joints, slide_of
+from loopcheck.robots.spec_elements import add_motor, add_polynomial, set_inertia
+from loopcheck.robots.spec_loops import close, joints_between, sink_joints, slide_of, want_turned_inertia
 
 GROUND = "world"
 """Name of the world in place of a link, as in MuJoCo."""
@@ -28,10 +27,6 @@ UNLIMITED = 1e16
 """Limit of a joint that has a limit on its other side only [m or rad], as SDF states it."""
 BALL = np.array([1.0, 0.0, 0.0, 0.0])
 """Position of a ball at zero [-]."""
-LEAST = 2e-15
-"""Principal moment of a rod about its axis [kg m²]: MuJoCo refuses 0, and round-off is larger in every sum with it."""
-TURNED = 1e-12
-"""Least moment about the axis of a joint over the largest moment of the link [-]."""
 SAME = 1e-9
 """Largest distance from `BALL` that counts as zero [-]."""
 
@@ -148,7 +143,7 @@ def spec_of(linkage: Linkage) -> Any:
     _add_followers(linkage, spec)
     closed = [connection for connection in linkage.connections if connection.name not in tree]
     sink_joints(spec, {link for connection in closed for link in (connection.parent, connection.child)})
-    _want_inertia(linkage, tree)
+    want_turned_inertia(spec, linkage.path)
     _add_motors(linkage, spec)
     _add_home(spec, positions)
     return spec
@@ -262,13 +257,8 @@ def _add_root(spec: Any, link: Link) -> None:
 def _add_body(parent: Any, link: Link, X: Array) -> Any:
     body = parent.add_body()
     body.name, body.pos, body.quat = link.name, X[:3, 3], quaternion(X[:3, :3])
-    body.explicitinertial = True
-    body.mass, body.ipos, body.gravcomp = link.mass, link.center, link.compensation
-    I = link.inertia
-    if np.any(I):
-        moments, axes = np.linalg.eigh(I)
-        axes[:, 2] *= np.linalg.det(axes)  # a rotation, not a reflection
-        body.inertia, body.iquat = np.maximum(moments, LEAST), quaternion(axes)
+    body.gravcomp = link.compensation
+    set_inertia(body, link.mass, link.center, link.inertia)
     return body
 
 
@@ -368,26 +358,6 @@ def _add_followers(linkage: Linkage, spec: Any) -> None:
         follower, leader = (known[name].ref for name in names)  # MuJoCo's polynomial is of distances from these
         constant = mimic.offset + mimic.multiplier * leader - follower
         add_polynomial(spec, connection.name, mimic.leader, np.array([constant, mimic.multiplier, 0.0, 0.0, 0.0]))
-
-
-def _want_inertia(linkage: Linkage, tree: Mapping[str, Connection]) -> None:
-    """Refuse a rod without a moment about its axis that a joint alone turns about it."""
-    count = Counter(name for connection in tree.values() for name in (connection.parent, connection.child))
-    for link in linkage.links:
-        moments = np.linalg.eigvalsh(link.inertia)
-        ends = [connection for connection in tree.values() if link.name in (connection.parent, connection.child)]
-        if moments[0] > LEAST or not moments[-1] > 0 or count[link.name] != 1 or ends[0].kind == "fixed":
-            continue
-        X = ends[0].child_frame if ends[0].child == link.name else ends[0].parent_frame
-        arm = link.center - X[:3, 3]
-        about = link.inertia + link.mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
-        axis = X[:3, :3] @ ends[0].axis / np.linalg.norm(ends[0].axis)
-        turned = np.linalg.eigvalsh(about)[0] if ends[0].kind == "spherical" else axis @ about @ axis
-        if ends[0].kind != "prismatic" and turned <= TURNED * moments[-1]:
-            raise MechanismError(
-                f"{linkage.path}: the inertia of link '{link.name}' about the axis of joint '{ends[0].name}' must be "
-                f"above 0, got {max(turned, 0.0):.2g} kg m². State the moment of inertia of the link about its axis"
-            )
 
 
 def _add_motors(linkage: Linkage, spec: Any) -> None:

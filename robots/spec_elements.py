@@ -22,6 +22,10 @@ SHAPES = {
 }
 DIGITS = 15
 """Of the numbers in a written MJCF."""
+LEAST = 2e-15
+"""Principal moment of a rod about its axis [kg m²]: MuJoCo refuses 0, and round-off is larger in every sum with it."""
+ROUND_OFF = 1e-12
+"""Largest excess of a principal moment over the sum of the others, as for a plate, relative to this moment [-]."""
 GET_DIGITS, SET_DIGITS = "_mjPRIVATE__get_xml_precision", "_mjPRIVATE__set_xml_precision"
 
 
@@ -43,6 +47,25 @@ def add_joint(body: Any, name: str, kind: str, axis: Array) -> Any:
     joint = body.add_joint()
     joint.name, joint.type, joint.axis = name, KINDS[kind], axis
     return joint
+
+
+def set_inertia(body: Any, mass: float, center: Array, inertia: Array) -> None:
+    """State the inertia of a body by its principal moments, which every release of MuJoCo reads alike.
+
+    Args:
+        mass: Mass [kg].
+        center: Mass centre in the frame of the body [m], shape (3,).
+        inertia: Tensor about the mass centre, axes of the body [kg m²], shape (3, 3).
+    """
+    body.explicitinertial, body.mass, body.ipos = True, mass, center
+    if not np.any(inertia):
+        return
+    moments, axes = np.linalg.eigh(inertia)
+    moments = np.maximum(moments, LEAST)
+    if 0 < moments[2] - moments[:2].sum() < ROUND_OFF * moments[2]:
+        moments[2] = moments[:2].sum()  # MuJoCo refuses it for an ulp
+    axes[:, 2] *= np.linalg.det(axes)  # a rotation, not a reflection
+    body.inertia, body.iquat = moments, quaternion(axes)
 
 
 def add_polynomial(spec: Any, follower: str, leader: str, coefficients: Array) -> None:

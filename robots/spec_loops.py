@@ -1,6 +1,7 @@
 """Loops of a tree of links in an `MjSpec`, and joints of its massless links."""
 
 from collections.abc import Set
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,14 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.loop_files import Loop
 from loopcheck.robots.rigid_frames import of_quaternion, quaternion, rigid_frame
-from loopcheck.robots.spec_elements import add_closure, add_joint
+from loopcheck.robots.spec_elements import KINDS, LEAST, add_closure, add_joint
 
 PIN = 0.1
 """Distance of the two points that make a revolute loop [m]."""
 SECOND_POINT = ", axis"
 """End of the name of the second point of a revolute loop."""
+TURNED = 1e-12
+"""Least moment about the axis of a joint over the largest moment of the link [-]."""
 OF_JOINTS = (
     "axis",
     "pos",
@@ -130,6 +133,29 @@ def sink_joints(spec: Any, closed: Set[str]) -> None:
                     f"'{body.joints[0].name}'; only a massless link with a single child joint and no loop is supported"
                 )
             _sink(spec, body, children[0])
+
+
+def want_turned_inertia(spec: Any, path: Path) -> None:
+    """Refuse a rod without a moment about its axis that turns about it, with nothing else on it.
+
+    Args:
+        path: The file, for the message.
+    """
+    for body in spec.bodies[1:]:
+        moments = np.asarray(body.inertia)
+        if list(body.bodies) or not 0 < moments.min() <= LEAST:
+            continue
+        R = of_quaternion(body.iquat)
+        for joint in body.joints:
+            arm = body.ipos - joint.pos
+            about = R @ np.diag(moments) @ R.T + body.mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+            axis = joint.axis / np.linalg.norm(joint.axis)
+            turned = float(np.linalg.eigvalsh(about)[0] if joint.type == KINDS["ball"] else axis @ about @ axis)
+            if joint.type != KINDS["slide"] and turned <= TURNED * moments.max():
+                raise MechanismError(
+                    f"{path}: the inertia of link '{body.name}' about the axis of joint '{joint.name}' must be above "
+                    "0, got 0 kg m². State the moment of inertia of the link about its axis"
+                )
 
 
 def _sink(spec: Any, body: Any, child: Any) -> None:

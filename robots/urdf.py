@@ -1,7 +1,8 @@
 """Reads a URDF with its loops into an `MjSpec`, through MuJoCo's own reader of URDF.
 
-MuJoCo's reader makes the tree. It drops `<constraint>` and everything in loop files; both are added here. Geometry is
-left out: inertias of a URDF are stated, so meshes need not be there. The root link is fixed to the world.
+MuJoCo's reader makes the tree. It drops `<constraint>` and everything in loop files; both are added here. Inertias are
+read here too: before 3.14, MuJoCo's reader does not turn a tensor with its `<origin>` (its issue 3559). Geometry is left
+out: inertias of a URDF are stated, so meshes need not be there. The root link is fixed to the world.
 """
 
 import re
@@ -27,14 +28,18 @@ from loopcheck.robots.loop_files import (
 )
 from loopcheck.robots.losses import Loss, lost_names, table_of
 from loopcheck.robots.rigid_frames import of_quaternion, rigid_frame
-from loopcheck.robots.spec_elements import add_joint, add_motor, add_polynomial
+from loopcheck.robots.spec_elements import ROUND_OFF, add_joint, add_motor, add_polynomial, set_inertia
 from loopcheck.robots.spec_loops import close, sink_joints
 from loopcheck.robots.xml_document import XmlDocument, has_root, read_xml
 
 ROOT = "robot"
 """Root element of a URDF."""
-COMPILER = {"fusestatic": "false", "inertiafromgeom": "false", "balanceinertia": "false"}
-"""Settings of MuJoCo's reader: keep every link, and every inertia as it is written."""
+COMPILER = {"fusestatic": "false", "inertiafromgeom": "false"}
+"""Settings of MuJoCo's reader: keep every link, and leave the inertias to us."""
+TENSOR = np.array([["ixx", "ixy", "ixz"], ["ixy", "iyy", "iyz"], ["ixz", "iyz", "izz"]])
+"""Attributes of the entries of a tensor."""
+LEAST = 1e-15
+"""Smallest mass and principal moment of a moving link in MuJoCo, mjMINVAL [kg and kg m²]."""
 ENDS = ("parent", "child")
 AXES = {"X": np.array([1.0, 0.0, 0.0]), "Y": np.array([0.0, 1.0, 0.0]), "Z": np.array([0.0, 0.0, 1.0])}
 
@@ -97,6 +102,7 @@ def urdf_spec(path: Path) -> Any:
     except ValueError as error:
         reason = re.sub(r", line \d+", "", " ".join(str(error).split()))  # of the text without geometry
         raise MechanismError(f"{path}: MuJoCo's reader of URDF rejected the file: {reason}") from error
+    _set_inertias(document, spec)
     links = Links(
         frames={str(link.get("name")): _pose_of(spec.body(link.get("name"))) for link in document.root.iter("link")},
         joints={
@@ -112,6 +118,7 @@ def urdf_spec(path: Path) -> Any:
         close(spec, loop)
     sink_joints(spec, {link for loop in loops.loops for link in (loop.parent, loop.child)})
     _add_motors(document, spec, loops)
+    _want_moving_inertias(document, spec)
     return spec
 
 
@@ -151,15 +158,83 @@ def _root_link(document: XmlDocument) -> str:
 
 
 def _tree_text(document: XmlDocument) -> str:
-    """The links and joints alone, without geometry and mimics, with the settings of MuJoCo's reader."""
+    """The links and joints alone, without inertias, geometry and mimics, with the settings of MuJoCo's reader."""
     robot = ET.Element(ROOT, {"name": document.root.get("name") or document.path.stem})
     ET.SubElement(ET.SubElement(robot, "mujoco"), "compiler", COMPILER)
-    kept = {"link": {"inertial"}, "joint": {"parent", "child", "origin", "axis", "limit", "dynamics"}}
+    kept = {"link": set(), "joint": {"parent", "child", "origin", "axis", "limit", "dynamics"}}
     for element in document.root:
         if element.tag in kept:
             copy = ET.SubElement(robot, element.tag, element.attrib)
             copy.extend(child for child in element if child.tag in kept[element.tag])
     return ET.tostring(robot, encoding="unicode")
+
+
+def _set_inertias(document: XmlDocument, spec: Any) -> None:
+    """State mass, centre and tensor of every link that moves."""
+    for link in document.root.findall("link"):
+        inertials, body = link.findall("inertial"), spec.body(link.get("name"))
+        if len(inertials) > 1:
+            raise MechanismError(f"{document.where(link)}: must have a single <inertial>, got {len(inertials)}")
+        if inertials and body.name != "world":
+            X = frame(*(_numbers(document, inertials[0], "origin", part, (0.0, 0.0, 0.0)) for part in ("xyz", "rpy")))
+            R = X[:3, :3]
+            set_inertia(body, _mass(document, link), X[:3, 3], R @ _tensor(document, link) @ R.T)
+
+
+def _mass(document: XmlDocument, link: ET.Element) -> float:
+    mass = float(_required(document, link, "inertial/mass", "value"))
+    if mass < 0:
+        raise MechanismError(f"{_where(document, link, 'inertial/mass')} must not be negative, got {mass:g}")
+    return mass
+
+
+def _tensor(document: XmlDocument, link: ET.Element) -> Array:
+    """Tensor about the mass centre in the axes of the `<origin>` [kg m²], shape (3, 3)."""
+    path = "inertial/inertia"
+    I = np.vectorize(lambda name: _required(document, link, path, name))(TENSOR)
+    moments = np.linalg.eigvalsh(I)
+    found = ", ".join(f"{moment:.6g}" for moment in moments)
+    if moments[0] < -ROUND_OFF * moments[2]:
+        raise MechanismError(
+            f"{_where(document, link, path)} must have principal moments that are not negative, got {found}"
+        )
+    if moments[2] > moments[:2].sum() + ROUND_OFF * moments[2]:
+        raise MechanismError(
+            f"{_where(document, link, path)} must have no principal moment above the sum of the others, got {found}"
+        )
+    return np.asarray(I, dtype=np.float64)
+
+
+def _required(document: XmlDocument, link: ET.Element, path: str, attribute: str) -> float:
+    """A number in an element of a link."""
+    text = document.text_of(link, path, attribute)
+    return float(document.numbers(link, f"<{path} {attribute}>", text, np.zeros(1))[0])
+
+
+def _where(document: XmlDocument, link: ET.Element, path: str) -> str:
+    """File, line, link and name of an element of a link."""
+    element = link.find(path)
+    line = document.lines[link if element is None else element]
+    return f"{document.path}:{line}: link '{link.get('name')}': <{path}>"
+
+
+def _want_moving_inertias(document: XmlDocument, spec: Any) -> None:
+    """Refuse links that move and whose inertia MuJoCo does not accept, by the tags of the file."""
+    for link in document.root.findall("link"):
+        body = spec.body(link.get("name"))
+        if list(body.joints) and not any(min(part.mass, *part.inertia) >= LEAST for part in _rigid(body)):
+            raise MechanismError(
+                f"{_where(document, link, 'inertial')} of a moving link must have a mass and principal moments of at "
+                f"least {LEAST:g}, got {body.mass:g} kg and {', '.join(f'{x:g}' for x in body.inertia)} kg m²"
+            )
+
+
+def _rigid(body: Any) -> Iterator[Any]:
+    """A body and the bodies that are fixed to it."""
+    yield body
+    for child in body.bodies:
+        if not list(child.joints):
+            yield from _rigid(child)
 
 
 def _pose_of(body: Any) -> Array:

@@ -1,8 +1,10 @@
-"""The upright four-bar of `planar_four_bar` as a URDF, with its loop in every dialect; all joints are zero at START."""
+"""URDFs: the upright four-bar of `planar_four_bar` with its loop in every dialect, zero at START, and random trees."""
 
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from tests.planar_four_bar import COUPLER, CRANK, GROUND, ROCKER, START, terms
 
@@ -106,3 +108,81 @@ def write_urdf(folder: Path, elements: str = "", loop_file: str = "", content: s
     if loop_file:
         (folder / loop_file).write_text(content, encoding="utf-8")
     return path
+
+
+def random_tree(seed: int, links: int = 9) -> str:
+    """A URDF of a tree with turned tensors, plates, links without inertia and fixed joints at every depth."""
+    rng = np.random.default_rng(seed)
+
+    def text(values: np.ndarray) -> str:
+        return " ".join(map(repr, map(float, values)))
+
+    parts = ['<link name="l0"/>']
+    for k in range(1, links + 1):
+        is_fixed = k > 1 and rng.uniform() < 0.4
+        parent = int(rng.integers(max(0, k - 3), k))
+        moments = rng.uniform(0.1, 1.0, 3)
+        moments[2] = moments[:2].sum() if rng.uniform() < 0.3 else np.abs(moments[:2]).max()  # a plate, or a body
+        R = Rotation.random(random_state=rng.integers(2**31)).as_matrix()
+        I = R @ np.diag(moments) @ R.T
+        entries = " ".join(f'i{"xyz"[i]}{"xyz"[j]}="{float(I[i, j])!r}"' for i in range(3) for j in range(i, 3))
+        inertial = (
+            f'<inertial><origin xyz="{text(rng.uniform(-0.3, 0.3, 3))}" rpy="{text(rng.uniform(-3, 3, 3))}"/>'
+            f'<mass value="{rng.uniform(0.5, 2)!r}"/><inertia {entries}/></inertial>'
+        )
+        kind = "fixed" if is_fixed else str(rng.choice(["continuous", "prismatic"]))
+        parts.append(
+            f'<link name="l{k}">{"" if is_fixed and rng.uniform() < 0.3 else inertial}</link>'
+            f'<joint name="j{k}" type="{kind}"><parent link="l{parent}"/><child link="l{k}"/>'
+            f'<origin xyz="{text(rng.uniform(-0.5, 0.5, 3))}" rpy="{text(rng.uniform(-3, 3, 3))}"/>'
+            f'<axis xyz="{text(rng.normal(size=3))}"/><limit effort="1" velocity="1" lower="-9" upper="9"/></joint>'
+        )
+    return f'<robot name="tree">{"".join(parts)}</robot>'
+
+
+def inertia_matrix_of(text: str, names: list[str], q: np.ndarray) -> np.ndarray:
+    """Mass matrix of a tree of hinges and slides, from the XML alone: each link adds Jᵀ diag(m, I) J.
+
+    Args:
+        names: Joints in the order of the coordinates.
+        q: Positions [rad or m], shape (nv,).
+    """
+    robot = ET.fromstring(text)
+
+    def pose(element: ET.Element | None) -> tuple[np.ndarray, np.ndarray]:
+        values = {} if element is None else element.attrib
+        xyz, rpy = (np.array([float(x) for x in values.get(key, "0 0 0").split()]) for key in ("xyz", "rpy"))
+        return xyz, Rotation.from_euler("xyz", rpy).as_matrix()
+
+    joints = {joint.find("child").get("link"): joint for joint in robot.findall("joint")}  # type: ignore[union-attr]
+    M = np.zeros((len(names), len(names)))
+    for link in robot.findall("link"):
+        inertial = link.find("inertial")
+        if inertial is None:
+            continue
+        chain = [joint := joints[str(link.get("name"))]]
+        while (parent := joint.find("parent").get("link")) in joints:  # type: ignore[union-attr]
+            chain.append(joint := joints[parent])
+        p, R, screws = np.zeros(3), np.eye(3), []
+        for joint in reversed(chain):
+            xyz, turn = pose(joint.find("origin"))
+            p, R = p + R @ xyz, R @ turn
+            if joint.get("type") == "fixed":
+                continue
+            k = names.index(str(joint.get("name")))
+            axis = np.array([float(x) for x in joint.find("axis").get("xyz").split()])  # type: ignore[union-attr]
+            axis /= np.linalg.norm(axis)
+            screws.append((k, joint.get("type"), R @ axis, p))
+            if joint.get("type") == "prismatic":
+                p = p + R @ axis * q[k]
+            else:
+                R = R @ Rotation.from_rotvec(axis * q[k]).as_matrix()
+        xyz, turn = pose(inertial.find("origin"))
+        value = {key: float(x) for part in inertial for key, x in part.attrib.items() if key not in ("xyz", "rpy")}
+        I = np.array([[value[f"i{min(a, b)}{max(a, b)}"] for b in "xyz"] for a in "xyz"])
+        center, W = p + R @ xyz, R @ turn
+        J = np.zeros((6, len(names)))
+        for k, kind, axis, at in screws:
+            J[:, k] = [*np.zeros(3), *axis] if kind == "prismatic" else [*axis, *np.cross(axis, center - at)]
+        M += J[:3].T @ W @ I @ W.T @ J[:3] + value["value"] * J[3:].T @ J[3:]
+    return M

@@ -17,7 +17,15 @@ from loopcheck.robots.model_file import ModelFile, files_of
 from loopcheck.robots.robot import load_folder
 from loopcheck.validation.new_robot import add_robot
 from tests.four_bar_efforts import four_bar_error
-from tests.urdf_models import DIALECTS, TRANSMISSION, TREE, constraint, write_urdf
+from tests.urdf_models import (
+    DIALECTS,
+    TRANSMISSION,
+    TREE,
+    constraint,
+    inertia_matrix_of,
+    random_tree,
+    write_urdf,
+)
 
 
 def read(path: Path) -> Mechanism:
@@ -255,16 +263,78 @@ def test_a_new_robot_gets_the_loop_file_too(tmp_path: Path) -> None:
     assert len(load_folder(folder).mechanism().closures) == 1
 
 
+def inertia(ixx: float, iyy: float, izz: float, mass: float = 1.0) -> str:
+    return (
+        f'<inertial><mass value="{mass}"/>\n<inertia ixx="{ixx}" iyy="{iyy}" izz="{izz}" ixy="0" ixz="0" iyz="0"/>'
+        "</inertial>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("inertial", "message"),
+    [
+        (inertia(1, 2, 4), r"3: link 'a': <inertial/inertia> must have no principal moment above .* others, got 1, 2, 4$"),
+        (inertia(1, -2, 4), r"3: link 'a': <inertial/inertia> must have principal moments .* not negative, got -2, 1, 4$"),
+        (inertia(1, 1, 1, mass=-3), r"2: link 'a': <inertial/mass> must not be negative, got -3$"),
+        (inertia(0, 1, 1), r"2: link 'a': <inertial> of a moving link must have .* 1e-15, got 1 kg and 0, 1, 1 kg m²$"),
+        ('<inertial><mass value="1"/></inertial>', r"2: link 'a': must have <inertial/inertia ixx=...>$"),
+        (inertia(1, 1, 1).replace('"1"', '"1 2"'), r"2: link 'a': <inertial/inertia ixx> must have a finite number"),
+        (inertia(1, 1, 1) * 2, r"2: link 'a': must have a single <inertial>, got 2$"),
+    ],
+)
+def test_an_inertia_is_refused_by_its_tag(inertial: str, message: str, tmp_path: Path) -> None:
+    """MuJoCo names an element and a line of a text that the user has not."""
+    path = tmp_path / "arm.urdf"
+    path.write_text(
+        f'<robot name="r"><link name="base"/>\n<link name="a">{inertial}</link><joint name="j" type="continuous">'
+        '<parent link="base"/><child link="a"/><axis xyz="0 0 1"/></joint></robot>',
+        encoding="utf-8",
+    )
+    with pytest.raises(HarnessError, match=rf"arm\.urdf:{message}"):
+        read(path)
+
+
+def test_a_point_without_rotary_inertia_may_be_fixed_to_a_link(tmp_path: Path) -> None:
+    text = (
+        f'<robot name="r"><link name="base"/><link name="a">{inertia(1, 1, 1)}</link>'
+        f'<link name="b">{inertia(0, 0, 0, 2)}</link>'
+        '<joint name="j" type="continuous"><parent link="base"/><child link="a"/><axis xyz="0 0 1"/></joint>'
+        '<joint name="k" type="fixed"><parent link="a"/><child link="b"/><origin xyz="3 0 0"/></joint></robot>'
+    )
+    path = tmp_path / "arm.urdf"
+    path.write_text(text, encoding="utf-8")
+    assert inertia_matrix(State.at_rest(read(path), np.zeros((1, 1))))[0, 0, 0] == pytest.approx(1 + 2 * 9, rel=1e-15)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_tensors_are_those_of_the_file(seed: int, tmp_path: Path) -> None:
+    """Of turned tensors and fixed links, by the XML alone and by Pinocchio's reader."""
+    path = tmp_path / "tree.urdf"
+    path.write_text(text := random_tree(seed), encoding="utf-8")
+    mechanism = read(path)
+    names = [joint.name for joint in mechanism.joints]
+    q = np.random.default_rng(seed).uniform(-2, 2, len(names))
+    M = inertia_matrix(State.at_rest(mechanism, q[None]))[0]
+    limit = 1e-13 * np.abs(M).max()
+    assert pytest.approx(inertia_matrix_of(text, names, q), abs=limit) == M
+    assert pytest.approx(inertia_of_pinocchio(text, names, q), abs=limit) == M
+
+
 def test_the_tree_is_that_of_pinocchio(tmp_path: Path) -> None:
-    pinocchio = pytest.importorskip("pinocchio")
-    model = pinocchio.buildModelFromXML(f'<robot name="four_bar">{TREE}</robot>')
     mechanism = read(write_urdf(tmp_path, TRANSMISSION))
     q = np.array([0.3, -0.8, 0.5])
-    order = [model.names[k] for k in range(1, model.njoints)]
-    here = [joint.name for joint in mechanism.joints]
-    places = [order.index(name) for name in here]
-    # hinges without limits are unit circles in Pinocchio
-    full = np.concatenate([(np.cos(q[here.index(name)]), np.sin(q[here.index(name)])) for name in order])
-    M = pinocchio.crba(model, model.createData(), full)
-    M = np.triu(M) + np.triu(M, 1).T
-    assert inertia_matrix(State.at_rest(mechanism, q[None]))[0] == pytest.approx(M[np.ix_(places, places)], abs=1e-13)
+    M = inertia_of_pinocchio(f'<robot name="four_bar">{TREE}</robot>', [joint.name for joint in mechanism.joints], q)
+    assert inertia_matrix(State.at_rest(mechanism, q[None]))[0] == pytest.approx(M, abs=1e-13)
+
+
+def inertia_of_pinocchio(text: str, names: list[str], q: np.ndarray) -> np.ndarray:
+    pinocchio = pytest.importorskip("pinocchio")
+    model = pinocchio.buildModelFromXML(text)
+    full, order = [], [model.names[k] for k in range(1, model.njoints)]
+    for k, name in enumerate(order, 1):
+        value = q[names.index(name)]
+        # hinges without limits are unit circles in Pinocchio
+        full += [np.cos(value), np.sin(value)] if model.joints[k].nq == 2 else [value]
+    upper = np.triu(pinocchio.crba(model, model.createData(), np.array(full)))
+    places = [order.index(name) for name in names]
+    return (upper + np.triu(upper, 1).T)[np.ix_(places, places)]
