@@ -18,9 +18,10 @@ from typing import Any
 from loopcheck.engines.contract import Audit, Engine, Faults, Variant
 from loopcheck.robots.arrays import JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.efforts import Fault, Source
-from loopcheck.robots.errors import EngineNotInstalledError, NotFoundError
+from loopcheck.robots.errors import EngineError, EngineNotInstalledError, NotFoundError
 from loopcheck.robots.inventory import Inventory, Matrices
 from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.releases import too_old
 from loopcheck.robots.robot import Case
 
 __all__ = [
@@ -244,5 +245,14 @@ def _is_named(node: ast.ClassDef, name: str) -> bool:
 
 
 def _want_installed(name: str) -> None:
+    """Refuse an engine that is not installed, or of an older release than declared.
+
+    Raises:
+        EngineNotInstalledError: If it is not installed; the message names the extra that installs it.
+        EngineError: If it is too old; the message names both releases.
+    """
     if not installed(name):
         raise EngineNotInstalledError(name, extra(name))
+    message = too_old(extra(name)) if extra(name) else ""
+    if message:
+        raise EngineError(f"{name}: {message}")

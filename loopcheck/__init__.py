@@ -36,4 +36,11 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'loopcheck' has no attribute '{name}'")
     from importlib import import_module
 
-    return getattr(import_module(f"loopcheck.{_MODULES[name]}"), name)
+    from loopcheck.robots.releases import too_old
+
+    message = too_old()
+    if message:
+        raise ImportError(message)
+    found = getattr(import_module(f"loopcheck.{_MODULES[name]}"), name)
+    globals()[name] = found
+    return found

@@ -8,6 +8,7 @@ from typing import ClassVar
 import click
 
 from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.releases import extras, too_old
 from loopcheck.validation.execution.errors import internal_error
 from loopcheck.validation.studies.options import Commands
 
@@ -35,8 +36,9 @@ def main() -> None:
         click.echo("loopcheck: interrupted", err=True)
         status = STOPPED
     except Exception as error:
-        click.echo(f"loopcheck: {internal_error(error)}", err=True)
-        status = OWN_ERROR
+        old = too_old(*extras())  # of an optional package, which nobody asked for if no command fails
+        click.echo(f"loopcheck: {old or internal_error(error)}", err=True)
+        status = BAD_INPUT if old else OWN_ERROR
     sys.exit(status)
 
 
