@@ -16,7 +16,7 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import MechanismError, NotFoundError
 from loopcheck.robots.loop_files import Loop
 from loopcheck.robots.rigid_frames import of_axis, quaternion, rigid_frame
-from loopcheck.robots.spec_elements import add_motor, add_polynomial, set_inertia
+from loopcheck.robots.spec_elements import add_motor, add_polynomial, set_inertia, set_passive
 from loopcheck.robots.spec_loops import close, joints_between, sink_joints, slide_of, want_turned_inertia
 
 GROUND = "world"
@@ -292,7 +292,7 @@ def _set(joint: Any, connection: Connection) -> None:
     """Forces and limits of a joint."""
     if joint.type == mujoco.mjtJoint.mjJNT_BALL:
         return
-    joint.damping[0], joint.stiffness[0] = connection.damping, connection.stiffness
+    set_passive(joint, connection.damping, connection.stiffness)
     joint.springref, joint.frictionloss, joint.armature = (
         connection.spring_reference,
         connection.friction,

@@ -36,7 +36,7 @@ from loopcheck.robots.mechanism import (
 from loopcheck.robots.missing_files import MissingFile, compile_without, in_words, leave_out_meshes, missing_files
 from loopcheck.robots.model_file import ModelFile, Overrides, captured_warnings, file_hash, in_one_line
 from loopcheck.robots.mujoco_compat import CompatibleModel, names_of_actuators
-from loopcheck.robots.spec_elements import add_motor
+from loopcheck.robots.spec_elements import add_motor, exact_tensors
 
 KINDS: Mapping[int, JointKind] = {
     int(mujoco.mjtJoint.mjJNT_HINGE): "hinge",
@@ -84,6 +84,7 @@ def load_spec(model: ModelFile) -> Any:
     for kind, elements in model.overrides.items():
         for name, values in elements.items():
             _override(model, spec, kind, name, values)
+    exact_tensors(spec)
     if model.actuated:
         _actuate(model, spec)
     return spec

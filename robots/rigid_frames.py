@@ -41,7 +41,7 @@ def quaternion(rotation: Array) -> Array:
     """
     from scipy.spatial.transform import Rotation
 
-    return np.asarray(Rotation.from_matrix(rotation).as_quat(scalar_first=True))
+    return np.asarray(Rotation.from_matrix(np.array(rotation)).as_quat(scalar_first=True))
 
 
 def of_angles(angles: Array | Sequence[float]) -> Array:

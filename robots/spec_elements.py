@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
+from packaging.version import Version
 
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.rigid_frames import of_quaternion, quaternion
@@ -26,6 +27,8 @@ LEAST = 2e-15
 """Principal moment of a rod about its axis [kg m²]: MuJoCo refuses 0, and round-off is larger in every sum with it."""
 ROUND_OFF = 1e-12
 """Largest excess of a principal moment over the sum of the others, as for a plate, relative to this moment [-]."""
+FINDS_MOMENTS = Version(mujoco.__version__) >= Version("3.14")
+"""Whether MuJoCo diagonalizes tensors to round-off; before, to 6e-7 of the largest moment."""
 GET_DIGITS, SET_DIGITS = "_mjPRIVATE__get_xml_precision", "_mjPRIVATE__set_xml_precision"
 
 
@@ -66,6 +69,33 @@ def set_inertia(body: Any, mass: float, center: Array, inertia: Array) -> None:
         moments[2] = moments[:2].sum()  # MuJoCo refuses it for an ulp
     axes[:, 2] *= np.linalg.det(axes)  # a rotation, not a reflection
     body.inertia, body.iquat = moments, quaternion(axes)
+
+
+def exact_tensors(spec: Any) -> None:
+    """State full tensors by principal moments, with a MuJoCo that does not find them to round-off."""
+    for body in () if FINDS_MOMENTS else spec.bodies[1:]:
+        xx, yy, zz, xy, xz, yz = body.fullinertia
+        I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        is_plain = (
+            np.array_equal(body.iquat, [1, 0, 0, 0]) and body.ialt.type == mujoco.mjtOrientation.mjORIENTATION_QUAT
+        )
+        if is_plain and np.isfinite(I).all() and np.linalg.eigvalsh(I)[0] > 0:  # else MuJoCo has a message
+            set_inertia(body, body.mass, body.ipos, I)
+            body.fullinertia = np.full(6, np.nan)
+
+
+def set_passive(joint: Any, damping: float, stiffness: float) -> None:
+    """Set damping and stiffness of a joint of an `MjSpec`.
+
+    Args:
+        damping: Viscous damping [N s/m or N m s/rad].
+        stiffness: Stiffness of the spring [N/m or N m/rad].
+    """
+    for name, value in (("damping", damping), ("stiffness", stiffness)):
+        if np.ndim(getattr(joint, name)):  # from 3.7 on the coefficients of a polynomial
+            getattr(joint, name)[0] = value
+        else:
+            setattr(joint, name, value)
 
 
 def add_polynomial(spec: Any, follower: str, leader: str, coefficients: Array) -> None:

@@ -1,8 +1,8 @@
 """Reads a URDF with its loops into an `MjSpec`, through MuJoCo's own reader of URDF.
 
 MuJoCo's reader makes the tree. It drops `<constraint>` and everything in loop files; both are added here. Inertias are
-read here too: before 3.14, MuJoCo's reader does not turn a tensor with its `<origin>` (its issue 3559). Geometry is left
-out: inertias of a URDF are stated, so meshes need not be there. The root link is fixed to the world.
+read here too: before 3.14, MuJoCo's reader does not turn a tensor with its `<origin>` (its issue 3559). Geometry is
+left out: inertias of a URDF are stated, so meshes need not be there. The root link is fixed to the world.
 """
 
 import re

@@ -1,6 +1,7 @@
 """Options and fixtures of all tests."""
 
 import gc
+import importlib.metadata
 import os
 import tomllib
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from packaging.version import Version
 from threadpoolctl import threadpool_limits
 
 from loopcheck import engines
@@ -19,6 +21,7 @@ from loopcheck.robots.robot import Case, Robot, load, make_case
 threadpool_limits(1)  # as in workers; two threads of each of two test processes wait for each other most of the time
 
 MODELS = Path(__file__).parent / "models"
+MUJOCO = Version(importlib.metadata.version("mujoco"))
 ZOO = tuple(sorted(path.stem for path in MODELS.glob("*.xml")))
 """Small mechanisms with elements that no robot of the catalogue has."""
 AMPLITUDES = {"six_legs": 0.02}
@@ -41,6 +44,11 @@ def want_engine(name: str, config: pytest.Config) -> None:
     ):
         pytest.fail(f"{name} is not installed")
     pytest.skip(f"{name} is not installed")
+
+
+def since_mujoco(release: str, reason: str) -> pytest.MarkDecorator:
+    """Skip a test with an older MuJoCo."""
+    return pytest.mark.skipif(Version(release) > MUJOCO, reason=f"MuJoCo before {release} {reason}")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from packaging.version import Version
 from scipy.linalg import lstsq, null_space
 
 from loopcheck.robots.arrays import Array
@@ -12,6 +13,7 @@ from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 
 mujoco = pytest.importorskip("mujoco")
+TAKES_DATA = Version(mujoco.__version__) >= Version("3.10")
 
 
 def plain_loop(mechanism: Mechanism, model: Any, motion: Motion, effort: Array, *, late: int = 2) -> Log:
@@ -78,7 +80,7 @@ def _rows(model: Any, data: Any, *, of_loops: bool) -> tuple[Array, Array]:
 def _moving(model: Any, data: Any, W: Array) -> tuple[Array, Array]:
     """Mass that drives feel (drives, drives), and how joints move with each of them, the rest free (nv, drives)."""
     M, loops = np.zeros((model.nv, model.nv)), _rows(model, data, of_loops=True)[0]
-    mujoco.mj_fullM(model, data, M)
+    mujoco.mj_fullM(*((model, data, M) if TAKES_DATA else (model, M, data.qM)))
     N = null_space(loops, rcond=1e-6) if len(loops) else np.eye(model.nv)
     pushed = N @ np.linalg.solve(N.T @ M @ N, N.T @ W.T)
     mass = lstsq(W @ pushed, np.eye(len(W)), cond=1e-6)[0]

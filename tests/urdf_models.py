@@ -148,41 +148,47 @@ def inertia_matrix_of(text: str, names: list[str], q: np.ndarray) -> np.ndarray:
         q: Positions [rad or m], shape (nv,).
     """
     robot = ET.fromstring(text)
-
-    def pose(element: ET.Element | None) -> tuple[np.ndarray, np.ndarray]:
-        values = {} if element is None else element.attrib
-        xyz, rpy = (np.array([float(x) for x in values.get(key, "0 0 0").split()]) for key in ("xyz", "rpy"))
-        return xyz, Rotation.from_euler("xyz", rpy).as_matrix()
-
-    joints = {joint.find("child").get("link"): joint for joint in robot.findall("joint")}  # type: ignore[union-attr]
+    joints = {_part(joint, "child", "link"): joint for joint in robot.findall("joint")}
     M = np.zeros((len(names), len(names)))
     for link in robot.findall("link"):
         inertial = link.find("inertial")
         if inertial is None:
             continue
         chain = [joint := joints[str(link.get("name"))]]
-        while (parent := joint.find("parent").get("link")) in joints:  # type: ignore[union-attr]
+        while (parent := _part(joint, "parent", "link")) in joints:
             chain.append(joint := joints[parent])
         p, R, screws = np.zeros(3), np.eye(3), []
         for joint in reversed(chain):
-            xyz, turn = pose(joint.find("origin"))
-            p, R = p + R @ xyz, R @ turn
+            p, R = _moved(p, R, joint)
             if joint.get("type") == "fixed":
                 continue
             k = names.index(str(joint.get("name")))
-            axis = np.array([float(x) for x in joint.find("axis").get("xyz").split()])  # type: ignore[union-attr]
+            axis = _vector(_part(joint, "axis", "xyz"))
             axis /= np.linalg.norm(axis)
             screws.append((k, joint.get("type"), R @ axis, p))
             if joint.get("type") == "prismatic":
                 p = p + R @ axis * q[k]
             else:
                 R = R @ Rotation.from_rotvec(axis * q[k]).as_matrix()
-        xyz, turn = pose(inertial.find("origin"))
-        value = {key: float(x) for part in inertial for key, x in part.attrib.items() if key not in ("xyz", "rpy")}
-        I = np.array([[value[f"i{min(a, b)}{max(a, b)}"] for b in "xyz"] for a in "xyz"])
-        center, W = p + R @ xyz, R @ turn
+        center, W = _moved(p, R, inertial)
+        I = np.array([[float(_part(inertial, "inertia", f"i{min(a, b)}{max(a, b)}")) for b in "xyz"] for a in "xyz"])
         J = np.zeros((6, len(names)))
         for k, kind, axis, at in screws:
             J[:, k] = [*np.zeros(3), *axis] if kind == "prismatic" else [*axis, *np.cross(axis, center - at)]
-        M += J[:3].T @ W @ I @ W.T @ J[:3] + value["value"] * J[3:].T @ J[3:]
+        M += J[:3].T @ W @ I @ W.T @ J[:3] + float(_part(inertial, "mass", "value")) * J[3:].T @ J[3:]
     return M
+
+
+def _part(element: ET.Element, child: str, attribute: str, default: str = "") -> str:
+    found = element.find(child)
+    return default if found is None else found.get(attribute, default)
+
+
+def _vector(text: str) -> np.ndarray:
+    return np.array([float(part) for part in text.split()])
+
+
+def _moved(p: np.ndarray, R: np.ndarray, element: ET.Element) -> tuple[np.ndarray, np.ndarray]:
+    """A frame moved by the `<origin>` of an element."""
+    xyz, rpy = (_vector(_part(element, "origin", part, "0 0 0")) for part in ("xyz", "rpy"))
+    return p + R @ xyz, R @ Rotation.from_euler("xyz", rpy).as_matrix()

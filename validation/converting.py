@@ -112,7 +112,7 @@ URDF = Format(
     "URDF with loop file",
     partial(carried_by, carried.URDF),
     _urdf_files,
-    "loopcheck reads tree and loops; no engine reads the loops",
+    "MuJoCo's reader of URDF reads the tree; loopcheck reads the inertias, and the loops, because no engine reads them",
 )
 SDF = Format(
     "SDF",

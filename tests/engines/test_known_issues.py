@@ -13,6 +13,8 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 from loopcheck import engines
 from loopcheck.analytic.dynamics.noc import Noc
@@ -177,7 +179,10 @@ def test_every_measurement_belongs_to_an_entry(measures: Mapping[str, Callable[[
 @pytest.mark.parametrize("issue", known_issues(), ids=lambda issue: issue.key)
 def test_an_entry_covers_the_installed_version(issue: Issue) -> None:
     if engines.installed(issue.engine):
-        assert issue.applies(engines.versions()[issue.engine]) or issue.stand_in
+        release = engines.versions()[issue.engine]
+        later = (part.version for part in SpecifierSet(issue.versions) if part.operator == ">=")
+        is_earlier = any(Version(release) < Version(first) for first in later)  # with another release than development
+        assert issue.applies(release) or issue.stand_in or is_earlier
 
 
 def test_what_a_route_avoids_is_not_there_by_itself(error: Callable[..., float]) -> None:

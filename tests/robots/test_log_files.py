@@ -71,6 +71,8 @@ def test_plain_columns_are_read(separator: str, tmp_path: Path, mechanism: Mecha
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_what_is_written_is_read(suffix: str, tmp_path: Path, mechanism: Mechanism) -> None:
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
     log = read(tmp_path, mechanism, text(COLUMNS))
     held = Held(0.1 + 0.2)
     gaps = np.where(np.arange(40).reshape(20, 2) % 3, log.effort / 3, np.nan)
@@ -201,6 +203,7 @@ def test_dates_are_no_times(values: Any, got: str, mechanism: Mechanism) -> None
 
 
 def test_an_index_of_pandas_is_a_column(tmp_path: Path, mechanism: Mechanism) -> None:
+    pytest.importorskip("pyarrow")
     pd.DataFrame(COLUMNS).set_index("t").to_parquet(tmp_path / "run.parquet")
     want_motion(read_log(tmp_path / "run.parquet", mechanism))
 
@@ -212,6 +215,7 @@ def test_lines_above_the_names_may_be_empty(tmp_path: Path, mechanism: Mechanism
 
 
 def test_files_that_are_no_tables_get_one_line(tmp_path: Path, mechanism: Mechanism) -> None:
+    pytest.importorskip("pyarrow")
     for name, content in (("a.parquet", b"no"), ("b.csv", b"\xff\xfe\x00"), ("c.csv", b"")):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(HarnessError, match=f"{name}: a log must be a table or a bag"):

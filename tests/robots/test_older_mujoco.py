@@ -1,12 +1,14 @@
 """Models as an older MuJoCo compiles them: unknown elements are read as absent."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
-from loopcheck.robots import mjcf
+from loopcheck.robots import mjcf, spec_elements
 from loopcheck.robots.catalogue import names
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.model_file import ModelFile
@@ -57,6 +59,36 @@ def test_a_field_that_is_there_is_read_and_an_unknown_one_is_not(tmp_path: Path)
     assert CompatibleModel(model).nv == model.nv
     with pytest.raises(AttributeError):
         _ = CompatibleModel(model).no_such_field
+
+
+@pytest.mark.parametrize("finds_moments", [spec_elements.FINDS_MOMENTS, False])
+def test_full_tensors_are_read_to_round_off(
+    finds_moments: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Before 3.14, MuJoCo itself finds principal moments to 6e-7 of the largest."""
+    monkeypatch.setattr(spec_elements, "FINDS_MOMENTS", finds_moments)
+    rng, tensors, bodies = np.random.default_rng(0), [], ""
+    for k in range(40):
+        R = Rotation.random(random_state=k).as_matrix()
+        tensors.append(R @ np.diag(rng.uniform(0.5, 0.9, 3)) @ R.T)
+        entries = " ".join(repr(float(tensors[-1][pair])) for pair in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)))
+        bodies += (
+            f'<body name="b{k}"><joint name="j{k}"/><inertial pos="1 2 3" mass="4" fullinertia="{entries}"/></body>'
+        )
+    path = tmp_path / "model.xml"
+    path.write_text(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>", encoding="utf-8")
+    read = mjcf.read_mechanism(ModelFile(path=path)).bodies
+    assert np.abs(np.array([body.inertia for body in read]) - tensors).max() < 1e-14
+    assert {(body.mass, *body.center) for body in read} == {(4.0, 1.0, 2.0, 3.0)}
+
+
+def test_springs_of_an_older_joint_are_single_numbers() -> None:
+    """Before 3.7; later ones have the coefficients of a polynomial."""
+    older, later = SimpleNamespace(damping=0.0, stiffness=0.0), SimpleNamespace(damping=[0.0] * 3, stiffness=[0.0] * 3)
+    for joint in (older, later):
+        spec_elements.set_passive(joint, 1.0, 2.0)
+    assert (older.damping, older.stiffness) == (1.0, 2.0)
+    assert (later.damping, later.stiffness) == ([1.0, 0.0, 0.0], [2.0, 0.0, 0.0])
 
 
 def _in_words(mechanism: Mechanism) -> str:

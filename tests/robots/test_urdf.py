@@ -273,8 +273,14 @@ def inertia(ixx: float, iyy: float, izz: float, mass: float = 1.0) -> str:
 @pytest.mark.parametrize(
     ("inertial", "message"),
     [
-        (inertia(1, 2, 4), r"3: link 'a': <inertial/inertia> must have no principal moment above .* others, got 1, 2, 4$"),
-        (inertia(1, -2, 4), r"3: link 'a': <inertial/inertia> must have principal moments .* not negative, got -2, 1, 4$"),
+        (
+            inertia(1, 2, 4),
+            r"3: link 'a': <inertial/inertia> must have no principal moment above .* others, got 1, 2, 4$",
+        ),
+        (
+            inertia(1, -2, 4),
+            r"3: link 'a': <inertial/inertia> must have principal moments .* not negative, got -2, 1, 4$",
+        ),
         (inertia(1, 1, 1, mass=-3), r"2: link 'a': <inertial/mass> must not be negative, got -3$"),
         (inertia(0, 1, 1), r"2: link 'a': <inertial> of a moving link must have .* 1e-15, got 1 kg and 0, 1, 1 kg m²$"),
         ('<inertial><mass value="1"/></inertial>', r"2: link 'a': must have <inertial/inertia ixx=...>$"),

@@ -9,7 +9,6 @@ import mujoco  # noqa: TID251
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from sarif.loader import load_sarif_file
 
 from loopcheck.robots.mjcf import describe
 from loopcheck.validation.cli import cli, main
@@ -329,7 +328,8 @@ def test_formats(tmp_path: Path) -> None:
     assert known == RULES.keys()
     assert {result["ruleId"] for result in log["results"]} <= known
     (tmp_path / "gate.sarif").write_text(_run(path, "--format", "sarif")[1], encoding="utf-8")
-    records = load_sarif_file(str(tmp_path / "gate.sarif")).get_records()  # an independent reader
+    reader = pytest.importorskip("sarif.loader")  # an independent one
+    records = reader.load_sarif_file(str(tmp_path / "gate.sarif")).get_records()
     read = [(record["Location"], record["Line"], record["Severity"], record["Code"]) for record in records]
     findings = table["targets"][0]["findings"]
     assert read == [(row["file"], row["line"], row["severity"], row["code"]) for row in findings]

@@ -328,6 +328,7 @@ def test_the_command_writes_a_page_and_tables(loopcheck: Command, tmp_path: Path
     assert "Stalled: mujoco: mj_step Euler, default softness at 0.22" in text
     assert (tmp_path / "refinement.html").read_text(encoding="utf-8").count("data:image/svg+xml") == 1
     levels = read_tables(tmp_path, Refinement.tables)[TABLE]
+    pytest.importorskip("pyarrow")
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "refinement_levels.parquet"), levels)
 
 

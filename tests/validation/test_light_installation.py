@@ -103,6 +103,7 @@ def test_a_parquet_file_is_refused_with_the_remedy(tmp_path: Path, monkeypatch: 
 
 
 def test_charts_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("plotly")
     plotly_script.cache_clear()
     try:
         assert len(plotly_script()) > 1_000_000

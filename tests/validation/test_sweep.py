@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import LocalCluster
 from scipy.optimize import least_squares
 
 from loopcheck.analytic.dynamics.noc import Noc
@@ -282,7 +281,8 @@ def test_a_cluster_that_loses_a_worker_loses_nothing(
 ) -> None:
     """Two worker processes, one killed after the first chunk: the data set is that of a single process."""
     written: list[Path] = []
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
 
         def write_and_kill(table: pd.DataFrame, path: Path) -> None:
             write_part(table, path)
@@ -299,6 +299,7 @@ def test_a_cluster_that_loses_a_worker_loses_nothing(
 def test_a_scheduler_that_is_not_there_is_one_line(
     loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pytest.importorskip("distributed")
     monkeypatch.setattr(dask, "PATIENCE", 0.5)
     status, _, err = loopcheck(
         "study", "sweep", "3prr", "--cases", "5", "--scheduler", "tcp://127.0.0.1:9", "--out", tmp_path

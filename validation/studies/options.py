@@ -96,7 +96,7 @@ class FiniteRange(click.FloatRange):
         return number
 
 
-class Accuracy(click.ParamType[float]):
+class Accuracy(click.ParamType):  # type: ignore[type-arg] # generic only since 8.4
     """A relative error, as 0.05 or 5%."""
 
     name = "accuracy"
@@ -126,7 +126,7 @@ def _complete_target(_: click.Context, __: click.Parameter, incomplete: str) -> 
     return [*robots, CompletionItem(incomplete, type="file")]
 
 
-class Target(click.ParamType[str]):
+class Target(click.ParamType):  # type: ignore[type-arg]
     """A TARGET; `atlas:NAME` and `menagerie:NAME` become the folder of a public model, fetched at its commit."""
 
     name = "target"
