@@ -49,6 +49,7 @@ CONTENTS = {
     "Reports for engine developers": REPORTS,
     "Development": [
         "CONTRIBUTING",
+        "docs/lanes",
         *(page for page in READMES if not page.startswith("robots/") and page not in (*BACKGROUND, *STUDIES)),
     ],
 }
