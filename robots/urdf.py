@@ -170,12 +170,12 @@ def _tree_text(document: XmlDocument) -> str:
 
 
 def _set_inertias(document: XmlDocument, spec: Any) -> None:
-    """State mass, centre and tensor of every link that moves."""
+    """State mass, centre and tensor of every link."""
     for link in document.root.findall("link"):
         inertials, body = link.findall("inertial"), spec.body(link.get("name"))
         if len(inertials) > 1:
             raise MechanismError(f"{document.where(link)}: must have a single <inertial>, got {len(inertials)}")
-        if inertials and body.name != "world":
+        if inertials:
             X = frame(*(_numbers(document, inertials[0], "origin", part, (0.0, 0.0, 0.0)) for part in ("xyz", "rpy")))
             R = X[:3, :3]
             set_inertia(body, _mass(document, link), X[:3, 3], R @ _tensor(document, link) @ R.T)

@@ -300,16 +300,20 @@ def test_an_inertia_is_refused_by_its_tag(inertial: str, message: str, tmp_path:
         read(path)
 
 
-def test_a_point_without_rotary_inertia_may_be_fixed_to_a_link(tmp_path: Path) -> None:
+@pytest.mark.parametrize("root", ["base", "world"])
+def test_a_point_without_rotary_inertia_may_be_fixed_to_a_link(root: str, tmp_path: Path) -> None:
+    """Also where the inertia is that of a link which is fixed to a fixed link, on a base with an inertia."""
     text = (
-        f'<robot name="r"><link name="base"/><link name="a">{inertia(1, 1, 1)}</link>'
-        f'<link name="b">{inertia(0, 0, 0, 2)}</link>'
-        '<joint name="j" type="continuous"><parent link="base"/><child link="a"/><axis xyz="0 0 1"/></joint>'
-        '<joint name="k" type="fixed"><parent link="a"/><child link="b"/><origin xyz="3 0 0"/></joint></robot>'
+        f'<robot name="r"><link name="{root}">{inertia(1, 1, 1)}</link><link name="a">{inertia(0, 0, 0)}</link>'
+        f'<link name="b">{inertia(0, 0, 0, 2)}</link><link name="c">{inertia(1, 1, 1)}</link>'
+        f'<joint name="j" type="continuous"><parent link="{root}"/><child link="a"/><axis xyz="0 0 1"/></joint>'
+        '<joint name="k" type="fixed"><parent link="a"/><child link="b"/><origin xyz="3 0 0"/></joint>'
+        '<joint name="l" type="fixed"><parent link="b"/><child link="c"/></joint></robot>'
     )
     path = tmp_path / "arm.urdf"
     path.write_text(text, encoding="utf-8")
-    assert inertia_matrix(State.at_rest(read(path), np.zeros((1, 1))))[0, 0, 0] == pytest.approx(1 + 2 * 9, rel=1e-15)
+    inertia_of_joint = inertia_matrix(State.at_rest(read(path), np.zeros((1, 1))))[0, 0, 0]
+    assert inertia_of_joint == pytest.approx(1 + (2 + 1) * 9, rel=1e-15)
 
 
 @pytest.mark.parametrize("seed", range(12))
