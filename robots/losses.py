@@ -35,6 +35,8 @@ TELLING = re.compile("constraint|mimic|gear|rotor|transmission", re.IGNORECASE)
 NEUTRAL = ("", "false", "none", "no")
 IDENTITY = np.array([1.0, 0.0, 0.0, 0.0])
 """Rotation by zero, with the real part first or last."""
+UNLIMITED = 1e16
+"""Absolute value of a number from which it limits nothing."""
 NAMED = 3
 """Names of elements in a message."""
 
@@ -181,7 +183,7 @@ class NameTable:
         except ValueError:
             return False
         is_identity = len(numbers) == 4 and any(np.array_equal(numbers, q) for q in (IDENTITY, IDENTITY[::-1]))
-        return not numbers.any() or is_identity
+        return not numbers.any() or is_identity or bool((np.abs(numbers) >= UNLIMITED).all())
 
 
 @dataclass(frozen=True, slots=True)

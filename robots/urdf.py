@@ -29,7 +29,7 @@ from loopcheck.robots.loop_files import (
 from loopcheck.robots.losses import Loss, lost_names, table_of
 from loopcheck.robots.rigid_frames import of_quaternion, rigid_frame
 from loopcheck.robots.spec_elements import ROUND_OFF, add_joint, add_motor, add_polynomial, set_inertia
-from loopcheck.robots.spec_loops import close, sink_joints
+from loopcheck.robots.spec_loops import close, sink_joints, want_turned_inertia
 from loopcheck.robots.xml_document import XmlDocument, has_root, read_xml
 
 ROOT = "robot"
@@ -38,9 +38,16 @@ COMPILER = {"fusestatic": "false", "inertiafromgeom": "false"}
 """Settings of MuJoCo's reader: keep every link, and leave the inertias to us."""
 TENSOR = np.array([["ixx", "ixy", "ixz"], ["ixy", "iyy", "iyz"], ["ixz", "iyz", "izz"]])
 """Attributes of the entries of a tensor."""
-LEAST = 1e-15
+SMALLEST = 1e-15
 """Smallest mass and principal moment of a moving link in MuJoCo, mjMINVAL [kg and kg m²]."""
+WORLD = "world"
+"""Link that a file need not declare."""
+BALL_CONSTRAINT, DRAKE_JOINT = "drake:ball_constraint", "drake:joint"
+OF_DRAKE = {"ball": ("ball",), "universal": ("hinge X", "hinge Y"), "planar": ("slide X", "slide Y", "hinge Z")}
+"""Joints of each type of a `drake:joint`, along the axes of its frame."""
 ENDS = ("parent", "child")
+LOOPS = ("constraint", BALL_CONSTRAINT, "gazebo/joint")
+"""Elements that close loops."""
 AXES = {"X": np.array([1.0, 0.0, 0.0]), "Y": np.array([0.0, 1.0, 0.0]), "Z": np.array([0.0, 0.0, 1.0])}
 
 
@@ -62,7 +69,7 @@ def left_out_of(path: Path) -> tuple[str, ...]:
     document = _read(path)
     loops = loop_file_of(path)
     notes = [f"visual and collision geometry of {len(document.root.findall('link'))} links"]
-    if loops is None and document.root.find("constraint") is None:
+    if loops is None and not any(document.root.find(tag) is not None for tag in LOOPS):
         notes.append(
             "loops: the URDF is a tree, without <constraint> and without a loop file beside it (robot.yaml, "
             "loop_closures.yaml or robot_data.yaml)"
@@ -103,22 +110,25 @@ def urdf_spec(path: Path) -> Any:
         reason = re.sub(r", line \d+", "", " ".join(str(error).split()))  # of the text without geometry
         raise MechanismError(f"{path}: MuJoCo's reader of URDF rejected the file: {reason}") from error
     _set_inertias(document, spec)
+    joints = _joints(document)
     links = Links(
-        frames={str(link.get("name")): _pose_of(spec.body(link.get("name"))) for link in document.root.iter("link")},
-        joints={
-            str(joint.get("name")): document.text_of(joint, "child", "link") for joint in document.root.findall("joint")
-        },
+        frames={name: _pose_of(spec.body(name)) for name in _links(document)},
+        joints={str(joint.get("name")): document.text_of(joint, "child", "link") for joint in joints},
         root=root,
     )
     file = loop_file_of(path)
-    loops = with_constraints(read_loops(file, links) if file else Loops(), _constraints(document, links))
+    stated = (*_constraints(document, links), *_ball_constraints(document, links), *_of_gazebo(document, links))
+    loops = with_constraints(read_loops(file, links) if file else Loops(), iter(stated))
     _replace_joints(spec, loops, file)
+    _put_joints_of_drake(document, spec)
     _add_mimics(document, spec, loops)
     for loop in loops.loops:
         close(spec, loop)
     sink_joints(spec, {link for loop in loops.loops for link in (loop.parent, loop.child)})
     _add_motors(document, spec, loops)
+    _add_rotors(document, spec)
     _want_moving_inertias(document, spec)
+    want_turned_inertia(spec, path)
     return spec
 
 
@@ -126,11 +136,23 @@ def _read(path: Path) -> XmlDocument:
     return read_xml(path, ROOT, "a URDF")
 
 
+def _joints(document: XmlDocument) -> list[ET.Element]:
+    """Joints of the tree, those of Drake's types too."""
+    return [element for element in document.root if element.tag in ("joint", DRAKE_JOINT)]
+
+
+def _links(document: XmlDocument) -> list[str]:
+    """Names of the links; the world is one if a joint names it."""
+    names = [str(link.get("name")) for link in document.root.findall("link")]
+    parents = [parent.get("link") for joint in _joints(document) for parent in joint.findall("parent")]
+    return names if WORLD in names or WORLD not in parents else [WORLD, *names]
+
+
 def _root_link(document: XmlDocument) -> str:
     """Name of the root link of a tree, with a message for everything that is none."""
-    links = [link.get("name") for link in document.root.findall("link")]
+    links = _links(document)
     parents: dict[str, ET.Element] = {}
-    for joint in document.root.findall("joint"):
+    for joint in _joints(document):
         for end in ("parent", "child"):
             name = document.text_of(joint, end, "link")
             if name not in links:
@@ -143,8 +165,7 @@ def _root_link(document: XmlDocument) -> str:
                 "<constraint> or in a loop file"
             )
         parents[child] = joint
-    for kind in ("link", "joint"):
-        names = [element.get("name") for element in document.root.findall(kind)]
+    for kind, names in (("link", links), ("joint", [str(joint.get("name")) for joint in _joints(document)])):
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise MechanismError(f"{document.path}: names of {kind}s must be unique, got '{twice}' twice")
@@ -162,10 +183,15 @@ def _tree_text(document: XmlDocument) -> str:
     robot = ET.Element(ROOT, {"name": document.root.get("name") or document.path.stem})
     ET.SubElement(ET.SubElement(robot, "mujoco"), "compiler", COMPILER)
     kept = {"link": set(), "joint": {"parent", "child", "origin", "axis", "limit", "dynamics"}}
+    if WORLD not in [link.get("name") for link in document.root.findall("link")] and WORLD in _links(document):
+        ET.SubElement(robot, "link", {"name": WORLD})
     for element in document.root:
-        if element.tag in kept:
-            copy = ET.SubElement(robot, element.tag, element.attrib)
-            copy.extend(child for child in element if child.tag in kept[element.tag])
+        tag, attributes = element.tag, element.attrib
+        if tag == DRAKE_JOINT:
+            tag, attributes = "joint", {**attributes, "type": "continuous"}
+        if tag in kept:
+            copy = ET.SubElement(robot, tag, attributes)
+            copy.extend(child for child in element if child.tag in kept[tag])
     return ET.tostring(robot, encoding="unicode")
 
 
@@ -222,10 +248,10 @@ def _want_moving_inertias(document: XmlDocument, spec: Any) -> None:
     """Refuse links that move and whose inertia MuJoCo does not accept, by the tags of the file."""
     for link in document.root.findall("link"):
         body = spec.body(link.get("name"))
-        if list(body.joints) and not any(min(part.mass, *part.inertia) >= LEAST for part in _rigid(body)):
+        if list(body.joints) and not any(min(part.mass, *part.inertia) >= SMALLEST for part in _rigid(body)):
             raise MechanismError(
                 f"{_where(document, link, 'inertial')} of a moving link must have a mass and principal moments of at "
-                f"least {LEAST:g}, got {body.mass:g} kg and {', '.join(f'{x:g}' for x in body.inertia)} kg m²"
+                f"least {SMALLEST:g}, got {body.mass:g} kg and {', '.join(f'{x:g}' for x in body.inertia)} kg m²"
             )
 
 
@@ -267,6 +293,52 @@ def _constraints(document: XmlDocument, links: Links) -> Iterator[Loop]:
         )
 
 
+def _ball_constraints(document: XmlDocument, links: Links) -> Iterator[Loop]:
+    """Loops that Drake's `ball_constraint` closes between points of two links."""
+    for k, element in enumerate(document.root.findall(BALL_CONSTRAINT)):
+        where, tag = document.where(element), f"{BALL_CONSTRAINT}_"
+        ends = [links.frame(document.text_of(element, f"{tag}body_{end}", "name"), where)[0] for end in "AB"]
+        points = [
+            document.numbers(element, end, document.text_of(element, f"{tag}{end}", "value"), np.zeros(3))
+            for end in ("p_AP", "p_BQ")
+        ]
+        yield Loop(
+            name=f"ball {k + 1}",
+            kind="spherical",
+            parent=ends[0],
+            child=ends[1],
+            parent_frame=frame(points[0]),
+            child_frame=frame(points[1]),
+        )
+
+
+def _of_gazebo(document: XmlDocument, links: Links) -> Iterator[Loop]:
+    """Loops that a joint of SDF inside `<gazebo>` closes: at its child, with all joints at zero."""
+    for element in document.root.findall("gazebo/joint"):
+        where = document.where(element)
+        parent, child = (links.frame((element.findtext(end) or "").strip(), where)[0] for end in ENDS)
+        pose = document.numbers(element, "pose", element.findtext("pose"), np.zeros(6))
+        on_child = frame(pose[:3], pose[3:])
+        X = links.frames[child] @ on_child
+        xyz = element.find("axis/xyz")
+        axis = document.numbers(element, "axis/xyz", None if xyz is None else xyz.text, AXES["Z"])
+        stated = "" if xyz is None else xyz.get("expressed_in", "")
+        if (element.findtext("axis/use_parent_model_frame") or "").strip() in ("1", "true"):
+            stated = "__model__"
+        if stated:
+            of = links.frames[links.root if stated == "__model__" else links.frame(stated, where)[0]]
+            axis = X[:3, :3].T @ of[:3, :3] @ axis
+        yield Loop(
+            name=element.get("name", f"{parent} = {child}"),
+            kind=loop_kind(element.get("type", ""), where),
+            parent=parent,
+            child=child,
+            parent_frame=links.on(parent, X),
+            child_frame=on_child,
+            axis=axis,
+        )
+
+
 def _numbers(document: XmlDocument, element: ET.Element, child: str, attribute: str, default: Sequence[float]) -> Array:
     found = element.find(child)
     text = found.get(attribute) if found is not None else None
@@ -286,6 +358,38 @@ def _replace_joints(spec: Any, loops: Loops, file: Path | None) -> None:
         elif kind != "fixed":
             for axis in kind:
                 add_joint(body, f"{name}_{axis}", "hinge", AXES[axis])
+
+
+def _put_joints_of_drake(document: XmlDocument, spec: Any) -> None:
+    """Replace the joints that stand for types of Drake."""
+    for element in document.root.findall(DRAKE_JOINT):
+        name, kind = str(element.get("name")), element.get("type", "")
+        if kind not in OF_DRAKE:
+            raise NotFoundError(f"type of {document.where(element)}", kind, OF_DRAKE)
+        joint = spec.joint(name)
+        body = joint.parent
+        spec.delete(joint)
+        for part in OF_DRAKE[kind]:
+            of_kind, _, axis = part.partition(" ")
+            suffix = f"_{axis.lower()}" if axis else ""
+            add_joint(body, f"{name}{suffix}", of_kind, AXES[axis or "X"])
+
+
+def _add_rotors(document: XmlDocument, spec: Any) -> None:
+    """Reflected inertia of rotors: Drake's rotor inertia times the square of its gear ratio."""
+    known = {joint.name: joint for joint in spec.joints}
+    rotors = [
+        (part.find("joint"), actuator)
+        for part in document.root.findall("transmission")
+        for actuator in part.findall("actuator")
+    ]
+    rotors += [(joint, actuator) for joint in document.root.findall("joint") for actuator in joint.findall("actuator")]
+    for joint, actuator in rotors:
+        inertia = float(_numbers(document, actuator, "drake:rotor_inertia", "value", (0.0,))[0])
+        ratio = float(_numbers(document, actuator, "drake:gear_ratio", "value", (1.0,))[0])
+        name = "" if joint is None else joint.get("name", "")
+        if inertia and name in known:
+            known[name].armature = inertia * ratio**2
 
 
 def _add_mimics(document: XmlDocument, spec: Any, loops: Loops) -> None:
@@ -323,7 +427,8 @@ def _driven(document: XmlDocument) -> Iterator[tuple[str, tuple[str, float]]]:
     """Joints with an actuator in the URDF, each with the name of the actuator and its gear."""
     for transmission in document.root.findall("transmission"):
         actuator = transmission.find("actuator")
-        reduction = transmission.findtext("actuator/mechanicalReduction")
+        places = ("actuator/mechanicalReduction", "mechanicalReduction")
+        reduction = next(filter(None, map(transmission.findtext, places)), None)
         try:
             gear = float(reduction or 1)
         except ValueError as error:
@@ -337,8 +442,11 @@ def _driven(document: XmlDocument) -> Iterator[tuple[str, tuple[str, float]]]:
 
 def refusal_by_mujoco(path: Path) -> str:
     """Reason for which MuJoCo's own reader refuses the tree of a URDF without geometry; empty if it does not."""
+    document = _read(path)
     try:
-        mujoco.MjSpec.from_string(_tree_text(_read(path))).compile()
+        spec = mujoco.MjSpec.from_string(_tree_text(document))
+        _set_inertias(document, spec)
+        spec.compile()
     except ValueError as error:
         return re.sub(r", line \d+", "", " ".join(str(error).split()))
     return ""

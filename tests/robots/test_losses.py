@@ -152,9 +152,11 @@ def test_a_neutral_value_is_no_loss(tmp_path: Path, value: str) -> None:
         ('<weld><a link="base"/><b link="upper"/></weld>', "mechanism", "weld"),
         ('<pins of="base upper"/>', "mechanism", "pins"),
         ('<pins of="base"/>', "unknown", "pins"),
-        ('<d:ball_constraint xmlns:d="http://drake.mit.edu"><a name="x"/></d:ball_constraint>', "mechanism", None),
+        ('<d:weld_constraint xmlns:d="http://drake.mit.edu"><a name="x"/></d:weld_constraint>', "mechanism", None),
         ('<drake:linear_spring_damper><a value="1"/></drake:linear_spring_damper>', "mechanism", None),
-        ('<gazebo><joint name="l" type="revolute"><child>base</child></joint></gazebo>', "mechanism", "joint"),
+        ('<gazebo><link name="l"><pose>1 0 0 0 0 0</pose></link></gazebo>', "mechanism", "link"),
+        ('<gazebo><joint name="l"><axis><limit><upper>1e16</upper></limit></axis></joint></gazebo>', "", ""),
+        ('<gazebo><joint name="l"><axis><limit><upper>2</upper></limit></axis></joint></gazebo>', "load", "limit"),
         ('<gazebo reference="upper"><mu1>0.5</mu1></gazebo>', "load", "mu1"),
         ('<gazebo reference="upper"><implicitSpringDamper>1</implicitSpringDamper></gazebo>', "setting", None),
         (

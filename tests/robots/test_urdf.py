@@ -282,7 +282,7 @@ def inertia(ixx: float, iyy: float, izz: float, mass: float = 1.0) -> str:
             r"3: link 'a': <inertial/inertia> must have principal moments .* not negative, got -2, 1, 4$",
         ),
         (inertia(1, 1, 1, mass=-3), r"2: link 'a': <inertial/mass> must not be negative, got -3$"),
-        (inertia(0, 1, 1), r"2: link 'a': <inertial> of a moving link must have .* 1e-15, got 1 kg and 0, 1, 1 kg m²$"),
+        (inertia(0, 0, 0), r"2: link 'a': <inertial> of a moving link must have .* 1e-15, got 1 kg and 0, 0, 0 kg m²$"),
         ('<inertial><mass value="1"/></inertial>', r"2: link 'a': must have <inertial/inertia ixx=...>$"),
         (inertia(1, 1, 1).replace('"1"', '"1 2"'), r"2: link 'a': <inertial/inertia ixx> must have a finite number"),
         (inertia(1, 1, 1) * 2, r"2: link 'a': must have a single <inertial>, got 2$"),
