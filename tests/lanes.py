@@ -37,9 +37,10 @@ OF_EXTRAS = {
     "ros": ("tests/robots/test_log_files.py", "tests/robots/test_log_tables.py"),
     "interactive": ("tests/validation/test_light_installation.py", "tests/validation/test_report.py"),
     "fast": ("tests/analytic/test_batch.py", "tests/analytic/test_compiled.py"),
+    "pinocchio": ("tests/engines/test_pinocchio.py", "tests/robots/test_urdf.py"),
     "dask": ("tests/validation/test_cluster.py",),
 }
-"""Tests of the extras that are no engines."""
+"""Tests of the extras that are no engines, or that more than the tests of an engine need."""
 TOOLS = ("pytest-xdist", "hypothesis", "mpmath", "jsonschema", "pyte", "playwright")
 """Packages of the group test that require no higher release of ours."""
 COMMANDS = (
