@@ -42,7 +42,6 @@ from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, MotionSpec, Robot, load, make_case
-from tests.conftest import since_mujoco
 
 LEGS = CATALOGUE / "legs"
 PAIRS = ("knee", "ankle")
@@ -327,7 +326,6 @@ def test_bad_input_is_named(changed: Changed) -> None:
     assert sound_poses(twin_of(idle, "ankle_serial").closed, np.array([[0.1, 0.1]]))[1].all()
 
 
-@since_mujoco("3.10", "refuses two hinges on one axis")
 def test_shared_joints_that_depend_on_each_other_are_refused(changed: Changed) -> None:
     tied = changed("knee_serial", ('<inertial mass="2"', '<joint name="crank" axis="0 1 0"/><inertial mass="2"'))
     with pytest.raises(MechanismError, match="shared joints must be independent in the initial pose, got knee, crank"):
