@@ -91,7 +91,7 @@ def test_the_library_names_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(vars(loopcheck), "judge", raising=False)
     fake(tmp_path, "mujoco", "3.5.0")
-    with pytest.raises(ImportError, match=r"^mujoco must be of release 3\.7 or later, got 3\.5\.0\. Run: pip"):
+    with pytest.raises(ImportError, match=r"^mujoco must be of release 3\.10 or later, got 3\.5\.0\. Run: pip"):
         _ = loopcheck.judge
 
 
