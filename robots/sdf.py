@@ -19,7 +19,7 @@ from loopcheck.robots.linkage import GROUND, UNLIMITED, Connection, Link, Linkag
 from loopcheck.robots.loop_files import LoopKind
 from loopcheck.robots.losses import Loss, lost_names, table_of
 from loopcheck.robots.rigid_frames import of_angles, of_axis, of_quaternion, rigid_frame
-from loopcheck.robots.spec_elements import Shape, inertia_of
+from loopcheck.robots.spec_elements import Shape, inertia_of, want_moments
 from loopcheck.robots.xml_document import XmlDocument, has_root, read_xml
 
 ROOT = "sdf"
@@ -303,6 +303,7 @@ def _with_inertia(document: XmlDocument, element: ET.Element, link: Link) -> Lin
     I = np.diag([number(f"inertia/i{axis}{axis}", 1.0) for axis in "xyz"])
     for i, k in ((0, 1), (0, 2), (1, 2)):
         I[i, k] = I[k, i] = number(f"inertia/i{'xyz'[i]}{'xyz'[k]}", 0.0)
+    want_moments(I, f"{document.where(element)}: <inertial/inertia>")
     X = _pose(document, element, inertial.find("pose"))
     R = X[:3, :3]
     return replace(link, mass=number("mass", 1.0), center=X[:3, 3], inertia=R @ I @ R.T)

@@ -10,10 +10,12 @@ import numpy as np
 from packaging.version import Version
 
 from loopcheck.robots.arrays import Array
+from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.rigid_frames import of_quaternion, quaternion
 
 KINDS = {"hinge": mujoco.mjtJoint.mjJNT_HINGE, "slide": mujoco.mjtJoint.mjJNT_SLIDE, "ball": mujoco.mjtJoint.mjJNT_BALL}
 
+FREE = mujoco.mjtJoint.mjJNT_FREE
 SHAPES = {
     "box": mujoco.mjtGeom.mjGEOM_BOX,
     "capsule": mujoco.mjtGeom.mjGEOM_CAPSULE,
@@ -96,6 +98,24 @@ def set_passive(joint: Any, damping: float, stiffness: float) -> None:
             getattr(joint, name)[0] = value
         else:
             setattr(joint, name, value)
+
+
+def want_moments(inertia: Array, where: str) -> None:
+    """Refuse a tensor that no body has.
+
+    Args:
+        inertia: Tensor about the mass centre [kg m²], shape (3, 3).
+        where: Its place in the file, for the message.
+
+    Raises:
+        MechanismError: If a principal moment is negative, or above the sum of the others.
+    """
+    moments = np.linalg.eigvalsh(inertia)
+    found = ", ".join(f"{moment:.6g}" for moment in moments)
+    if moments[0] < -ROUND_OFF * moments[2]:
+        raise MechanismError(f"{where} must have principal moments that are not negative, got {found}")
+    if moments[2] > moments[:2].sum() + ROUND_OFF * moments[2]:
+        raise MechanismError(f"{where} must have no principal moment above the sum of the others, got {found}")
 
 
 def add_polynomial(spec: Any, follower: str, leader: str, coefficients: Array) -> None:

@@ -10,7 +10,7 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.loop_files import Loop
 from loopcheck.robots.rigid_frames import of_quaternion, quaternion, rigid_frame
-from loopcheck.robots.spec_elements import KINDS, LEAST, add_closure, add_joint
+from loopcheck.robots.spec_elements import FREE, KINDS, LEAST, add_closure, add_joint
 
 PIN = 0.1
 """Distance of the two points that make a revolute loop [m]."""
@@ -127,6 +127,8 @@ def sink_joints(spec: Any, closed: Set[str]) -> None:
     for body in spec.bodies[1:]:
         if list(body.joints) and not _rigid_mass(body):
             children = list(body.bodies)
+            if body.joints[0].type == FREE:
+                raise MechanismError(f"link '{body.name}' must have a mass and an inertia, because it floats, got 0 kg")
             if len(children) != 1 or body.name in closed:
                 raise MechanismError(
                     f"link '{body.name}' must have a mass and an inertia, because it moves with the joint "

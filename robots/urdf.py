@@ -28,7 +28,7 @@ from loopcheck.robots.loop_files import (
 )
 from loopcheck.robots.losses import Loss, lost_names, table_of
 from loopcheck.robots.rigid_frames import of_quaternion, rigid_frame
-from loopcheck.robots.spec_elements import ROUND_OFF, add_joint, add_motor, add_polynomial, set_inertia
+from loopcheck.robots.spec_elements import add_joint, add_motor, add_polynomial, set_inertia, want_moments
 from loopcheck.robots.spec_loops import close, sink_joints, want_turned_inertia
 from loopcheck.robots.xml_document import XmlDocument, has_root, read_xml
 
@@ -43,6 +43,13 @@ SMALLEST = 1e-15
 WORLD = "world"
 """Link that a file need not declare."""
 BALL_CONSTRAINT, DRAKE_JOINT = "drake:ball_constraint", "drake:joint"
+NUMBERS = {
+    "origin": {"xyz": 3, "rpy": 3},
+    "axis": {"xyz": 3},
+    "limit": {"lower": 1, "upper": 1, "effort": 1, "velocity": 1},
+    "dynamics": {"damping": 1, "friction": 1},
+}
+"""Number of the numbers in each attribute of a joint."""
 OF_DRAKE = {"ball": ("ball",), "universal": ("hinge X", "hinge Y"), "planar": ("slide X", "slide Y", "hinge Z")}
 """Joints of each type of a `drake:joint`, along the axes of its frame."""
 ENDS = ("parent", "child")
@@ -104,6 +111,7 @@ def urdf_spec(path: Path) -> Any:
     """
     document = _read(path)
     root = _root_link(document)
+    _want_numbers(document)
     try:
         spec = mujoco.MjSpec.from_string(_tree_text(document))
     except ValueError as error:
@@ -178,20 +186,57 @@ def _root_link(document: XmlDocument) -> str:
     return roots[0]
 
 
+def _want_numbers(document: XmlDocument) -> None:
+    """Refuse numbers of joints that cannot be read, by their line."""
+    for joint in _joints(document):
+        for tag, names in NUMBERS.items():
+            found = joint.find(tag)
+            for name, count in names.items() if found is not None else ():
+                document.numbers(joint, f"<{tag} {name}>", found.get(name), np.zeros(count))  # type: ignore[union-attr]
+
+
+def _floating(document: XmlDocument) -> list[ET.Element]:
+    """Joints with which a part of the robot floats.
+
+    Raises:
+        MechanismError: If one begins at another link than the root.
+    """
+    root = _root_link(document)
+    floating = [joint for joint in document.root.findall("joint") if joint.get("type") == "floating"]
+    for joint in floating:
+        parent = document.text_of(joint, "parent", "link")
+        if parent != root:
+            raise MechanismError(
+                f"{document.where(joint)}: a floating joint must begin at the root link '{root}', got '{parent}'"
+            )
+    return floating
+
+
 def _tree_text(document: XmlDocument) -> str:
     """The links and joints alone, without inertias, geometry and mimics, with the settings of MuJoCo's reader."""
     robot = ET.Element(ROOT, {"name": document.root.get("name") or document.path.stem})
     ET.SubElement(ET.SubElement(robot, "mujoco"), "compiler", COMPILER)
-    kept = {"link": set(), "joint": {"parent", "child", "origin", "axis", "limit", "dynamics"}}
-    if WORLD not in [link.get("name") for link in document.root.findall("link")] and WORLD in _links(document):
+    kept: dict[str, set[str]] = {"link": set(), "joint": {"parent", "child", "origin", "axis", "limit", "dynamics"}}
+    floating, root = _floating(document), _root_link(document)
+    if WORLD not in [link.get("name") for link in document.root.findall("link")] and (floating or root == WORLD):
         ET.SubElement(robot, "link", {"name": WORLD})
+    if floating and root != WORLD:  # MuJoCo has free joints of bodies in the world alone
+        held = ET.SubElement(robot, "joint", {"name": f"{root}, fixed", "type": "fixed"})
+        ET.SubElement(held, "parent", {"link": WORLD})
+        ET.SubElement(held, "child", {"link": root})
     for element in document.root:
         tag, attributes = element.tag, element.attrib
         if tag == DRAKE_JOINT:
             tag, attributes = "joint", {**attributes, "type": "continuous"}
         if tag in kept:
             copy = ET.SubElement(robot, tag, attributes)
-            copy.extend(child for child in element if child.tag in kept[tag])
+            copy.extend(
+                child
+                for child in element
+                if child.tag in kept[tag] and not (child.tag == "parent" and element in floating)
+            )
+            if element in floating:
+                ET.SubElement(copy, "parent", {"link": WORLD})
     return ET.tostring(robot, encoding="unicode")
 
 
@@ -218,16 +263,7 @@ def _tensor(document: XmlDocument, link: ET.Element) -> Array:
     """Tensor about the mass centre in the axes of the `<origin>` [kg m²], shape (3, 3)."""
     path = "inertial/inertia"
     I = np.vectorize(lambda name: _required(document, link, path, name))(TENSOR)
-    moments = np.linalg.eigvalsh(I)
-    found = ", ".join(f"{moment:.6g}" for moment in moments)
-    if moments[0] < -ROUND_OFF * moments[2]:
-        raise MechanismError(
-            f"{_where(document, link, path)} must have principal moments that are not negative, got {found}"
-        )
-    if moments[2] > moments[:2].sum() + ROUND_OFF * moments[2]:
-        raise MechanismError(
-            f"{_where(document, link, path)} must have no principal moment above the sum of the others, got {found}"
-        )
+    want_moments(I, _where(document, link, path))
     return np.asarray(I, dtype=np.float64)
 
 

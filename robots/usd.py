@@ -23,6 +23,7 @@ from loopcheck.robots.loop_files import LoopKind
 from loopcheck.robots.losses import KINDS as LOSSES
 from loopcheck.robots.losses import Loss, NameClass, NameTable, kind_of_unknown, table_of
 from loopcheck.robots.rigid_frames import of_axis, of_quaternion, quaternion, rigid_frame
+from loopcheck.robots.spec_elements import want_moments
 
 SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
 PREFIX = "loopcheck:"
@@ -390,6 +391,7 @@ def _link(reading: _Reading, prim: Any) -> Link:
         if has_shapes:
             raise MechanismError(f"{where}: physics:centerOfMass must be stated, got a centre that follows from shapes")
         center = np.zeros(3)
+    want_moments(np.diag(moments), f"{where}: physics:diagonalInertia")
     axes = reading.value(prim, "physics:principalAxes", np.zeros(4))
     R = of_quaternion(axes) if np.any(axes) else np.eye(3)
     return Link(

@@ -258,3 +258,19 @@ def test_every_version_is_read(version: str, tmp_path: Path) -> None:
     expected = [1.0, 0.0, 0.0] if in_model else [0.0, 1.0, 0.0]
     R = mechanism.bodies[0].rotation
     assert R @ mechanism.joints[0].axis == pytest.approx(expected, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("inertial", "message"),
+    [
+        (ROD.format(0, 1, 0.5, 0.1), r"link 'a': <inertial/inertia> must have no principal moment above the sum"),
+        (
+            ROD.format(0, 1, -0.1, 0.1),
+            r"link 'a': <inertial/inertia> must have principal moments that are not",
+        ),
+        (ROD.format(0, 0, 0, 0), r"link 'a' must have a mass and an inertia, because it floats, got 0 kg"),
+    ],
+)
+def test_inertias_that_no_body_has_are_refused_by_their_link(inertial: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(MechanismError, match=message):
+        read(tmp_path, link("a", inertial=inertial) + link("b", "0 1 0 0 0 0") + joint("x", "a b"))

@@ -173,3 +173,34 @@ def test_a_rod_without_a_moment_about_its_axis_is_read(tmp_path: Path) -> None:
     assert pytest.approx(np.array([[ABOUT + MASS * CENTER**2]]), rel=1e-12) == M
     with pytest.raises(HarnessError, match="inertia of link 'x' about the axis of joint 'a' must be above 0"):
         read(tmp_path, rod + joint("a", "world x").replace("0 1 0", "1 0 0"))
+
+
+def floating(parent: str, child: str) -> str:
+    ends = f'<parent link="{parent}"/><child link="{child}"/><origin xyz="0 0 1"/>'
+    return f'<joint name="free" type="floating">{ends}</joint>'
+
+
+@pytest.mark.parametrize("root", ["world", "dummy"])
+def test_a_floating_joint_begins_at_the_root(root: str, tmp_path: Path) -> None:
+    """Also at a root that is not called world, as in public humanoids; a bar beside it is held."""
+    body = f'<link name="{root}"/>' + link("x") + link("y") + floating(root, "x") + joint("a", f"{root} y")
+    mechanism = read(tmp_path, body)
+    assert sorted(one.kind for one in mechanism.joints) == ["free", "hinge"]
+    free = next(one for one in mechanism.joints if one.kind == "free")
+    assert free.rest_position[:3] == pytest.approx([0, 0, 1])
+
+
+def test_a_floating_joint_at_another_link_is_refused_by_its_line(tmp_path: Path) -> None:
+    body = link("base") + link("x") + link("y") + joint("a", "base x") + floating("x", "y")
+    with pytest.raises(
+        HarnessError, match=r"m.urdf:\d+: joint 'free': a floating joint must begin at the root link 'base'"
+    ):
+        read(tmp_path, body)
+
+
+@pytest.mark.parametrize("text", ["0 1", "0 1 x", "0 1 nan", "1 2 3 4"])
+def test_numbers_of_joints_are_refused_by_their_line(text: str, tmp_path: Path) -> None:
+    with pytest.raises(
+        HarnessError, match=rf"m.urdf:1: joint 'a': <origin xyz> must have 3 finite numbers, got '{text}'"
+    ):
+        read(tmp_path, link("x") + joint("a", "world x", at=text))
