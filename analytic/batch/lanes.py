@@ -175,6 +175,7 @@ class Equations:
         cells[:, self.turning] %= search.turn
         entries *= every
         _, first, visited = np.unique(cells, axis=0, return_index=True, return_inverse=True)
+        visited = visited.ravel()  # NumPy 2.0 keeps the axis
         centers = driven[entries[first]]
         path = self._poses(search, centers, visited, guess)[visited]
         path[:, self.hinges] = np.unwrap(path[:, self.hinges], axis=0)
