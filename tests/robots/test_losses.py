@@ -78,6 +78,7 @@ def _sdf(tmp_path: Path, *changes: tuple[str, str]) -> tuple[Loss, ...]:
 
 
 def _usd(tmp_path: Path, *changes: tuple[str, str]) -> tuple[Loss, ...]:
+    pytest.importorskip("pxr")
     return _losses(losses_of_usd, tmp_path / "a.usda", USD, changes)
 
 
@@ -130,6 +131,7 @@ def test_every_unknown_name_is_named_with_its_line(tmp_path: Path, form: str, da
 def test_every_unknown_name_of_a_usd_is_named_with_its_line(
     tmp_path: Path, name: str, place: str, is_prim: bool
 ) -> None:
+    pytest.importorskip("pxr")
     start = USD.index("{", USD.index(f'"{place}"')) + 2
     added = f'def {name.title().replace("_", "")} "x{name}" {{}}\n' if is_prim else f"custom double {name} = 7.5\n"
     path = tmp_path / "a.usda"
