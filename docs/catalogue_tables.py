@@ -42,7 +42,7 @@ def _model(name: str, about: Mapping[str, Any], summary: pd.DataFrame, record: M
         "licence": "MIT",
         "mesh_licence": "none",
         "sha256": record["models"][name]["sha256"],
-        "class": "loops",
+        "class": "loops" if about["mechanism"]["loops"] else "none",
         "start": ", ".join(mode for mode in rows["mode"].unique() if not mode.endswith("-random")),
         "verdict": worst(findings).verdict,
         "as_is_error": shown_errors(rows[rows["source"] == "mujoco/as_is"]).max(),

@@ -109,8 +109,14 @@ class Kkt(Source):
                 closure_drift=Deviation().or_worse(*(equations.opening(q) for q in motion.q)),
                 effort=efforts_along(equations, (motion.q, motion.qd, motion.qdd)),
                 settings={**self.settings, "state": STATE, "rank tolerance": RANK},
-                note="prescribed state; closure drift is the loop gap computed by the engine in this state",
+                note=state_in_words(case.mechanism),
             )
+
+
+def state_in_words(mechanism: Mechanism) -> str:
+    """Note of a route that evaluates an engine's terms at the state of the motion."""
+    drift = "; closure drift is the loop gap computed by the engine in this state" if mechanism.closures else ""
+    return f"prescribed state{drift}"
 
 
 def efforts_along(equations: Equations, states: States) -> EffortSeries:

@@ -78,6 +78,8 @@ class Studies(Commands):
 def cli(context: click.Context) -> int:
     """Check whether a physics engine gets the actuator efforts of a closed-loop robot right.
 
+    Serial arms are robots too: every command takes a model without loops.
+
     A TARGET is the name of a catalogue robot (see `loopcheck list`), a model file (MJCF, URDF with its loop file, SDF,
     USD), a folder with robot.toml, or a public model that is fetched at its commit: atlas:NAME (names: the atlas) or
     menagerie:NAME (a folder of MuJoCo Menagerie).

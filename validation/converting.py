@@ -142,6 +142,8 @@ class Conversion:
     result: Proof
     start: str
     """Pose around which the compared states lie, in words."""
+    loops: int
+    """Number of closures and couplings of the input."""
 
 
 def convert(target: str, out: Path, *, lossless: bool, seed: int, loops: str = LOOP_DIALECTS[0]) -> Conversion:
@@ -219,7 +221,14 @@ def conversion_steps(
         proof_file.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise OutputError(f"{out}: cannot be written: {error.strerror}") from error
-    yield Conversion(target=target, files=tuple(files), proof_file=proof_file, result=result, start=start)
+    yield Conversion(
+        target=target,
+        files=tuple(files),
+        proof_file=proof_file,
+        result=result,
+        start=start,
+        loops=len(case.mechanism.closures),
+    )
 
 
 def _format(out: Path, mechanism: Mechanism) -> Format:

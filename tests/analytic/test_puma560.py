@@ -31,7 +31,7 @@ INERTIA = [
     [0, 0.0024, 0.0015, 0, 0.1713, 0],
     [0, 0, 0, 0, 0, 0.1941],
 ]
-"""Inertia matrix with rotors [kg m²]; this and the efforts: tests of `DHRobot` in P. Corke's Robotics Toolbox for Python."""
+"""Inertia matrix with rotors [kg m²]; like the efforts, from the tests of P. Corke's Robotics Toolbox for Python."""
 WEIGHT = [0, 31.6399, 6.0351, 0, 0.0283, 0]
 """Efforts at rest [N m]."""
 AT_UNIT_RATES = [29.1421, 56.5044, 16.3528, 1.2645, 1.1239, 0.5196]

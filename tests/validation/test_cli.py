@@ -374,3 +374,28 @@ def test_a_folder_is_for_one_study(loopcheck: Command, tmp_path: Path) -> None:
     )
     (tmp_path / "run.json").write_text('{"study": "../run"}', encoding="utf-8")
     _is_refused(loopcheck("report", tmp_path), "'study' must name a study, got '../run'")
+
+
+@pytest.mark.slow
+def test_every_command_calls_a_tree_a_tree(loopcheck: Command, tmp_path: Path) -> None:
+    arm = """<mujoco><worldbody><body name="rod"><joint name="hinge" axis="0 1 0" damping="1"/>
+    <inertial pos="1 0 0" mass="1" diaginertia=".1 .1 .1"/></body></worldbody>
+    <actuator><motor name="hinge" joint="hinge"/></actuator></mujoco>"""
+    for name in ("arm.xml", "simple.xml"):
+        (tmp_path / name).write_text(arm, encoding="utf-8")
+    model, judged = tmp_path / "arm.xml", ("--accuracy", ".1", "--out")
+    checked = loopcheck("check", model, "--source", "mujoco/as_is", *judged, tmp_path / "check")
+    log = min((tmp_path / "check" / "logs").glob("*-vertical-mujoco.csv"))
+    answers = {
+        "check": checked,
+        "judge": loopcheck("judge", model, log, "--configuration", "vertical", *judged, tmp_path / "judge"),
+        "tune": loopcheck("tune", model, *judged, tmp_path / "tune"),
+        "serial": loopcheck("serial", model, tmp_path / "simple.xml", *judged, tmp_path / "serial"),
+        "convert": loopcheck("convert", model, tmp_path / "arm.usda"),
+        "list": loopcheck("list", model),
+    }
+    assert {name: status for name, (status, _, _) in answers.items() if status} == {}
+    assert [name for name, (_, text, _) in answers.items() if "no loop" not in text] == []
+    mentions = [line for _, text, _ in answers.values() for line in text.splitlines() if "loop gap" in line]
+    assert mentions == []
+    assert "no loop" not in loopcheck("list", "four_bar")[1]

@@ -45,7 +45,7 @@ def command(target: str, out: Path, lossless: bool, loops: str, seed: int, forma
     """
     from loopcheck.validation.converting import STEPS, conversion_steps, finished, in_words
     from loopcheck.validation.execution.progress import display
-    from loopcheck.validation.report.terminal import show, table
+    from loopcheck.validation.report.terminal import of_tree, show, table
 
     steps = conversion_steps(target, out, lossless=lossless, seed=seed, loops=loops)
     with display() as progress:
@@ -59,7 +59,11 @@ def command(target: str, out: Path, lossless: bool, loops: str, seed: int, forma
     ]
     show(
         [
-            table(["quantity", "error", "limit", "verdict", "note"], rows, title=f"{target} and {out.name}"),
+            table(
+                ["quantity", "error", "limit", "verdict", "note"],
+                rows,
+                title=f"{target}{of_tree(done.loops)} and {out.name}",
+            ),
             *(f"Not carried: {in_words(loss)}" for loss in done.result.losses),
             f"Compared around {done.start}",
             f"Written: {', '.join(str(path) for path in done.files)}",

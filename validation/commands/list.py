@@ -41,7 +41,10 @@ def _lines(
     """The lists as text."""
     for name, entries in robots.items():
         yield f"{name}: {entries['title']}"
-        yield from (f"  {kind + ':':16}{', '.join(values)}" for kind, values in entries.items() if kind != "title")
+        lists = {kind: values for kind, values in entries.items() if kind not in ("title", "loops")}
+        if not entries["loops"]:
+            lists["loops"] = ["no loop (tree)"]
+        yield from (f"  {kind + ':':16}{', '.join(values)}" for kind, values in lists.items())
     if transmissions:
         yield "transmissions:"
         yield from (f"  {name + ':':26}{title}" for name, title in transmissions.items())
@@ -69,6 +72,7 @@ def _robots(targets: tuple[str, ...]) -> Iterator[tuple[str, Mapping[str, Any]]]
                 "variants": list(robot.variant_names),
                 "modes": list(modes(mechanism)),
                 "configurations": list(configurations(robot, mechanism)),
+                "loops": len(mechanism.closures),
                 "actuators": [f"{actuator.name} [{unit}]" for actuator, unit in units],
                 **({} if mechanism.actuators else {"joints": [joint.name for joint in mechanism.joints]}),
                 "sources": list(sources.names(robot)),

@@ -103,7 +103,8 @@ def _dynamics(carried: Mechanism, converted: Mechanism, states: RandomStates, li
     if not states.N.shape[2]:
         note += "; the loops leave no motion to compare"
     allowed = max(GAP, limit) + before
-    yield Row("loop gap", open_by, allowed, AGREE if open_by <= allowed else DISAGREE, note)
+    if carried.closures or converted.closures:
+        yield Row("loop gap", open_by, allowed, AGREE if open_by <= allowed else DISAGREE, note)
     theirs = State(mechanism=converted, q=q, qd=moved.qd)
     pairs = ((mine, states.qdd, states.N), (theirs, moved.qdd, moved.N))
     for name, quantity in QUANTITIES.items():

@@ -87,6 +87,11 @@ class _Parts:
         return part
 
 
+def of_tree(loops: int | None) -> str:
+    """Addition to the title of a table on a robot without loops."""
+    return " (no loop: a tree)" if loops == 0 else ""
+
+
 def error_table(wide: pd.DataFrame, *, title: str) -> RenderableType:
     """Errors by the names in the index; missing errors are blank."""
     rows = ((str(name), *(_error(error) for error in row)) for name, row in wide.iterrows())

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from loopcheck.engines.equations import state_in_words
 from loopcheck.engines.mjx._model import compiled, guarded, opening, terms
 from loopcheck.engines.mujoco.model import actuator_names
 from loopcheck.engines.projection import RANK_TOLERANCE, loop_motions_along
@@ -48,7 +49,7 @@ class MjxKkt(Source):
                 "J̇q̇": "derivative of MJX's J q̇ along q̇, by JAX",
                 "rank tolerance": f"{RANK_TOLERANCE:g} relative to rows of unit length",
             },
-            note="prescribed state; closure drift is the loop gap computed by the engine in this state",
+            note=state_in_words(mechanism),
         )
 
 

@@ -44,5 +44,5 @@ class MujocoInverse(Source):
             t=motion.t,
             effort=effort,
             settings={"all": "of the MJCF"},
-            note="mj_inverse is not valid for soft loops",
+            note="mj_inverse is not valid for soft loops" if case.mechanism.closures else "",
         )

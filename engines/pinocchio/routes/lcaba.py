@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from loopcheck.engines.equations import STATE
+from loopcheck.engines.equations import STATE, state_in_words
 from loopcheck.engines.pinocchio._equations import PinocchioEquations, equations
 from loopcheck.engines.pinocchio._loads import load_forces
 from loopcheck.engines.pinocchio._simulation import least_mobility, want_rigid
@@ -65,7 +65,7 @@ class PinocchioLcaba(Source):
                 "efforts": "inverse of the accelerations of the drives under unit efforts, of least norm",
                 "loads": "springs, dampers, external wrenches and gravity compensation as efforts on the joints",
             },
-            note="prescribed state; closure drift is the loop gap computed by the engine in this state",
+            note=state_in_words(mechanism),
         )
 
 

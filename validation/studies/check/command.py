@@ -75,8 +75,9 @@ def command(
     """Compute the actuator efforts of each TARGET by every source, compare them with the reference, write a report.
 
     Sources are the analytic models and the routes of each installed engine. Without --motion, a model file moves on a
-    generated motion: smooth, from rest, inside the joint limits, away from singularities. If a model file has no loops
-    and its closed-loop version is in the same folder, the error of the serial model is reported.
+    generated motion: smooth, from rest, inside the joint limits, away from singularities. Serial arms are robots too:
+    the title of their table is "no loop: a tree". If a model file has no loops and its closed-loop version is in the
+    same folder, the error of the serial model is reported.
 
     With --baseline, the exit status counts only rows that are worse than stored: a row that agreed and does not, a
     graver verdict, an error larger by more than its noise floor, a failing new row, a missing row. Rows of a changed

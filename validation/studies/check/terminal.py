@@ -7,7 +7,7 @@ from rich.text import Text
 
 from loopcheck.validation.comparison.results import Results
 from loopcheck.validation.comparison.verdicts import CaseVerdict, about_robots, case_verdicts
-from loopcheck.validation.report.terminal import table, verdict_cell
+from loopcheck.validation.report.terminal import of_tree, table, verdict_cell
 from loopcheck.validation.studies.check.closing import closing_lines, unsupported_in_words, wholly_unsupported
 
 
@@ -26,7 +26,7 @@ def summary(results: Results) -> Iterator[RenderableType]:
             for source, cells in by_source.items()
             if source not in unsupported
         )
-        tree = " (no loop: a tree)" if about_robots(results)[robot].get("loops") == 0 else ""
+        tree = of_tree(about_robots(results)[robot].get("loops"))
         yield table(["source", *columns], rows, title=f"{robot}{tree}: worst relative effort error")
     if unsupported_sources := unsupported_in_words(results):
         yield f"Not supported: {unsupported_sources}"

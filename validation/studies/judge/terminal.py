@@ -12,8 +12,8 @@ from rich.text import Text
 
 from loopcheck.validation.comparison import sources
 from loopcheck.validation.comparison.results import Results
-from loopcheck.validation.comparison.verdicts import SEVERITY, shown_errors
-from loopcheck.validation.report.terminal import coloured, table
+from loopcheck.validation.comparison.verdicts import SEVERITY, about_robots, shown_errors
+from loopcheck.validation.report.terminal import coloured, of_tree, table
 from loopcheck.validation.studies.check.closing import VERBS, Line
 
 RELATIVE = {"rms": "rms", "rms_floor": "floor of rms", "largest": "largest", "largest_floor": "floor"}
@@ -30,6 +30,7 @@ HINTS = 4
 
 def summary(results: Results, logs: pd.DataFrame) -> Iterator[RenderableType]:
     """A table of the actuators of each log, and the closing lines."""
+    tree = of_tree(max((about.get("loops", 1) for about in about_robots(results).values()), default=1))
     for source, rows in _judged(results).groupby("source", sort=False):
         of_log = logs[(logs["source"] == source) & (logs["assumed"] != "other")].set_index("actuator")
         lines = [
@@ -43,7 +44,7 @@ def summary(results: Results, logs: pd.DataFrame) -> Iterator[RenderableType]:
         yield table(
             ["actuator", "verdict", *RELATIVE.values()],
             lines,
-            title=f"{source}: residual / largest required effort [-]",
+            title=f"{source}{tree}: residual / largest required effort [-]",
         )
     for line in closing_lines(results):
         yield Text(str(line)) if line.command else str(line)

@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.markup import escape
 
 from loopcheck.validation.report.blocks import Block, Picture, Section, digits, facts, folded_if_long, table
+from loopcheck.validation.report.terminal import of_tree
 from loopcheck.validation.report.terminal import table as shown_table
 from loopcheck.validation.studies.serial.pictures import effort_error, error_bars, over_workspace
 from loopcheck.validation.studies.serial.transmission_rows import FACTOR
@@ -52,8 +53,9 @@ def summary(tables: Mapping[str, pd.DataFrame], record: Mapping[str, Any]) -> It
     shown = errors[errors["quantity"].isin(EFFORTS)]
     worst = _worst(shown) if len(shown) else []
     if worst:
+        tree = of_tree(record.get("loops"))
         columns = ["effort", "peak", "unmodified", "constants", "functions"]
-        yield shown_table(columns, map(_line, worst), title="Effort error, rms over the peak, worst motion")
+        yield shown_table(columns, map(_line, worst), title=f"Effort error, rms over the peak, worst motion{tree}")
         yield _answer(worst, record.get("functions", ""))
     if factors := _factors(tables["serial_transmission"]):
         yield factors

@@ -222,6 +222,7 @@ class Serial(Study):
         record: dict[str, Any] = {
             "closed": self.closed.mechanism.model.path.name,
             "serial": self.serial.mechanism.model.path.name,
+            "loops": len(self.closed.mechanism.closures),
             "samples": int(samples.common.sum()),
             "seed": self.seed,
             "held": list(self.hold),

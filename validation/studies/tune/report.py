@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from loopcheck.validation.report.blocks import Block, Cell, Picture, Section, Table, digits, table
+from loopcheck.validation.report.terminal import of_tree
 from loopcheck.validation.report.terminal import table as shown_table
 from loopcheck.validation.studies.tune.budget import FLOOR, PRECISION, START
 from loopcheck.validation.studies.tune.pictures import shares_figure, work_precision
@@ -224,6 +225,7 @@ def before_and_after(rows: pd.DataFrame, record: Mapping[str, Any]) -> tuple[lis
             "widest loop gap [m or rad]": "gap",
             "cost [1/s]": "cost",
         }.items()
+        if column != "gap" or record.get("loops") != 0
     ]
     worst = (
         [[f"worst of {len(proof)} runs of the proof [-]", "", digits(float(proof["error"].max()))]]
@@ -252,4 +254,5 @@ def _figure(values: "pd.Series[float]") -> str:
 
 def _title(record: Mapping[str, Any]) -> str:
     start = ", start included" if record["includes_start"] else ""
-    return f"{record['model']} in {record['engine']}: {100 * record['accuracy']:g} % of the peak effort{start}"
+    model = f"{record['model']}{of_tree(record.get('loops'))}"
+    return f"{model} in {record['engine']}: {100 * record['accuracy']:g} % of the peak effort{start}"

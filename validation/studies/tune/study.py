@@ -127,6 +127,7 @@ class Tune(Study):
         record: dict[str, Any] = {
             "model": self.case.mechanism.model.path.name,
             "engine": self.engine,
+            "loops": len(self.case.mechanism.closures),
             "accuracy": self.accuracy,
             "includes_start": self.include_start,
             "budget_s": self.budget if np.isfinite(self.budget) else None,
