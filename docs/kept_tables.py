@@ -35,7 +35,8 @@ def keep(folder: Path, tables: Mapping[str, pd.DataFrame], record: Mapping[str, 
     for name, table in apart(needed).items():
         to_csv(SPECS[name].frame(table), folder / f"{name}.csv")
     command = ["PLACE" if FOREIGN_PLACE.fullmatch(argument) else argument for argument in record["command"]]
-    text = json.dumps({**record, "command": command}, indent=2, ensure_ascii=False)
+    kept = {name: entry for name, entry in record.items() if name != "floors"}  # of a baseline alone
+    text = json.dumps({**kept, "command": command}, indent=2, ensure_ascii=False)
     (folder / RECORD).write_text(CHECKOUT.sub("", text) + "\n", encoding="utf-8")
 
 
