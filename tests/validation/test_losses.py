@@ -50,6 +50,7 @@ def test_check_ends_with_status_3_unless_the_loss_is_accepted(arm: Path, tmp_pat
     assert "read: drake:linear_bushing_rpy" in junit.read_text(encoding="utf-8")
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "drake:linear_bushing_rpy" in page
+    assert "the results are of the model without it (exit status 3)" in page
     record = json.loads((tmp_path / "out" / "run.json").read_text(encoding="utf-8"))
     assert [(loss["kind"], loss["line"]) for loss in record["losses"] if loss["path"]] == [
         ("mechanism", 8),

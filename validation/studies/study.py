@@ -33,7 +33,7 @@ from loopcheck.validation.execution.journal import journal_in
 from loopcheck.validation.execution.tables import TableSpec, read_record, read_tables, write_csv, write_tables
 from loopcheck.validation.execution.workers import ALL_CORES, TaskLog, WorkerPool, Workers, worker_pool
 from loopcheck.validation.report import pages
-from loopcheck.validation.report.blocks import Section, Table, cell
+from loopcheck.validation.report.blocks import Block, Section, Table, cell
 from loopcheck.validation.studies.preload import PRELOAD
 
 if TYPE_CHECKING:
@@ -277,9 +277,12 @@ def _unread_section(record: Mapping[str, Any]) -> list[Section]:
         for loss in losses
     ]
     head = ["file:line", "name", "kind", "meaning", "count [-]", "--leave-out"]
-    return [
-        Section(title="Not read", anchor="not-read", blocks=[Table(head, [[cell(one) for one in row] for row in rows])])
-    ]
+    blocks: list[Block] = [Table(head, [[cell(one) for one in row] for row in rows])]
+    if unread(losses):
+        blocks.insert(
+            0, "A part of the mechanism is not read: the results are of the model without it (exit status 3)."
+        )
+    return [Section(title="Not read", anchor="not-read", blocks=blocks)]
 
 
 def json_object(study: Study, result: StudyResult, conclusion: Conclusion) -> dict[str, Any]:
