@@ -44,6 +44,10 @@ RULES: Mapping[str, Rule] = {
         title="part of the mechanism not read",
         remedy="Write the element in a form that is read, or accept the model without it by --leave-out.",
     ),
+    "LC106": Rule(
+        title="two readings differ",
+        remedy="Report the file: one of the readers is wrong. A plainer form of the element may help.",
+    ),
     "LC201": Rule(title="loop open at the start", remedy="Start from a closed keyframe; `--fix` proposes one."),
     "LC202": Rule(title="start outside limits", remedy="Correct the range of the joint, its ref or the keyframe."),
     "LC203": Rule(title="singular start", remedy="Start from a keyframe beside the singular pose."),
@@ -86,6 +90,7 @@ RULES: Mapping[str, Rule] = {
         title="soft loop opens under load",
         remedy="Shorten the time constant in solref, or raise dmax in solimp; `loopcheck tune` finds the settings.",
     ),
+    "LC307": Rule(title="convention", remedy="None if the reading in the message is meant; else state the value."),
 }
 """The kinds of findings, by code."""
 

@@ -17,6 +17,7 @@ from loopcheck.robots.formats import format_of
 from loopcheck.robots.losses import Kind, Loss, with_accepted
 from loopcheck.robots.mjcf import Description, describe
 from loopcheck.robots.model_file import xml_files
+from loopcheck.robots.second_reading.differences import compare_with_file
 from loopcheck.validation.gate.closed_poses import closed_near
 from loopcheck.validation.gate.findings import Finding, without_ignored
 from loopcheck.validation.gate.mechanism_checks import Poses, mechanism_findings
@@ -25,6 +26,8 @@ from loopcheck.validation.gate.softness import softness_findings
 
 CODES: Mapping[Kind, str] = {"mechanism": "LC105", "drive": "LC211", "unknown": "LC212"}
 """Codes of the findings on names that are not read, by kind."""
+NAMED = 5
+"""Elements in a message."""
 TAGS = {"body": "body", "joint": "(?:free)?joint"}
 """Tags of elements; MuJoCo gives no line for elements of included files."""
 
@@ -106,6 +109,7 @@ def _losses(losses: Iterable[Loss]) -> Iterator[Finding]:
 def _findings(description: Description) -> Iterator[Finding]:
     mechanism = description.mechanism
     yield from _losses(mechanism.losses)
+    yield from _second_reading(description)
     if description.unsupported:
         yield Finding(code="LC305", message=f"not checked: {listed(description.unsupported, 5, '; ')}")
     if not mechanism.nv:
@@ -115,6 +119,15 @@ def _findings(description: Description) -> Iterator[Finding]:
     q = poses.closed.q[0] if len(poses.closed.q) else mechanism.rest_position
     yield from parameter_findings(description, np.asarray(q))
     yield from softness_findings(description, poses.closed.q)
+
+
+def _second_reading(description: Description) -> Iterator[Finding]:
+    """Values that a second reading of the file reads differently, and what both read by convention."""
+    comparison = compare_with_file(description.mechanism)
+    for difference in comparison.differences:
+        yield Finding(code="LC106", message=str(difference), element=difference.element)
+    for words, elements in comparison.conventions.items():
+        yield Finding(code="LC307", message=f"read {words}: {listed(elements, NAMED)}")
 
 
 def _not_compiled(path: Path, error: HarnessError) -> Finding:
