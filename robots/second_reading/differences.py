@@ -198,7 +198,7 @@ def reference_table(mechanism: Mechanism) -> Table:
         ],
         joints=joints,
         closures=closures,
-        couplings=[_coupling(closure) for closure in mechanism.coordinate_closures if _is_of_joints(closure)],
+        couplings=[_coupling(closure) for closure in mechanism.coordinate_closures],
         actuators=[
             Transmission(
                 name=actuator.name,
@@ -236,10 +236,6 @@ def _poses(mechanism: Mechanism) -> list[Array]:
 def _weights(mechanism: Mechanism, coordinate: Coordinate) -> dict[str, float]:
     pairs = zip(coordinate.joints, coordinate.weights, strict=True)
     return {mechanism.joints[j].name: float(weight) for j, weight in pairs}
-
-
-def _is_of_joints(closure: CoordinateClosure) -> bool:
-    return closure.follower.is_joint and (closure.leader is None or closure.leader.is_joint)
 
 
 def _coupling(closure: CoordinateClosure) -> Coupling:
@@ -400,7 +396,7 @@ class _Comparing:
 
     def _couplings(self) -> Iterator[Difference]:
         for coupling in self.second.couplings:
-            element = f"joint '{coupling.follower}'"
+            element = f"{coupling.kind} '{coupling.follower}'"
             known = [one for one in self.first.couplings if one.follower == coupling.follower]
             found = [one for one in known if one.leader == coupling.leader]
             if not found:

@@ -126,12 +126,13 @@ def read_mjcf(path: Path) -> Table:
     g = numbers(options.get("gravity"), (0.0, 0.0, -9.81))
     actuators = [element for parent in root.findall("actuator") for element in parent]
     tendons = _without_forces_of(reading, actuators, list(_tendons(reading, root)))
+    by_name = {tendon.name: tendon for tendon in tendons}
     return Table(
         links=reading.links,
         joints=_without_forces_of(reading, actuators, reading.joints),
         closures=list(_closures(reading, equalities)),
-        couplings=list(_couplings(reading, equalities)),
-        actuators=list(_actuators(reading, actuators, {tendon.name: tendon for tendon in tendons})),
+        couplings=list(_couplings(reading, equalities, by_name)),
+        actuators=list(_actuators(reading, actuators, by_name)),
         tendons=tendons,
         gravity=np.zeros(3) if flags.get("gravity") == "disable" else g,
         names_all_joints=True,
@@ -304,18 +305,21 @@ def _closures(reading: _Reading, equalities: list[ET.Element]) -> Iterator[Closu
         yield Closure(name=name, links=links, points=(first, at(X2, anchor)), rotation=rotation)
 
 
-def _couplings(reading: _Reading, equalities: list[ET.Element]) -> Iterator[Coupling]:
+def _couplings(
+    reading: _Reading, equalities: list[ET.Element], tendons: Mapping[str, Transmission]
+) -> Iterator[Coupling]:
     for element in equalities:
         stated = reading.attributes(element, "equality")
-        if element.tag == "joint" and stated.get("active", "true") != "false":
-            terms = numbers(stated.get("polycoef"), (0.0, 1.0, 0.0, 0.0, 0.0))
-            if "joint2" not in stated:
-                terms[1:] = 0.0
-            yield Coupling(
-                follower=stated.get("joint1", ""),
-                leader=stated.get("joint2", ""),
-                coefficients=tuple(map(float, terms)),
-            )
+        if element.tag not in ("joint", "tendon") or stated.get("active", "true") == "false":
+            continue
+        follower, leader = (stated.get(f"{element.tag}{end}", "") for end in (1, 2))
+        if element.tag == "tendon" and not {follower, leader} <= {*tendons, ""}:
+            continue  # on a spatial tendon
+        terms = numbers(stated.get("polycoef"), (0.0, 1.0, 0.0, 0.0, 0.0))
+        if not leader:
+            terms[1:] = 0.0
+        values = tuple(map(float, terms))
+        yield Coupling(kind=element.tag, follower=follower, leader=leader, coefficients=values)
 
 
 def _tendons(reading: _Reading, root: ET.Element) -> Iterator[Transmission]:

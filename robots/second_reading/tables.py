@@ -72,8 +72,9 @@ class Closure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coupling:
-    """A joint that follows another by a polynomial, both from their positions in the pose of the file."""
+    """A joint or tendon that follows another by a polynomial, both from their positions in the pose of the file."""
 
+    kind: str = "joint"
     follower: str
     leader: str
     coefficients: tuple[float, ...]
