@@ -10,12 +10,12 @@ import importlib
 import importlib.metadata
 import importlib.util
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from loopcheck.engines.contract import Audit, Engine, Faults, Variant
+from loopcheck.engines.contract import Audit, Engine, Faults, FileInertia, Variant
 from loopcheck.robots.arrays import JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.efforts import Fault, Source
 from loopcheck.robots.errors import EngineError, EngineNotInstalledError, NotFoundError
@@ -23,6 +23,7 @@ from loopcheck.robots.inventory import Inventory, Matrices
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.releases import too_old
 from loopcheck.robots.robot import Case
+from loopcheck.robots.second_reading.tables import Link
 
 __all__ = [
     "Source",
@@ -33,6 +34,7 @@ __all__ = [
     "engine_names",
     "extra",
     "faults",
+    "file_inertia",
     "installed",
     "lineage",
     "load",
@@ -195,8 +197,22 @@ def audit(name: str, mechanism: Mechanism, q: JointPositions) -> Inventory:
     return declared.audit(mechanism, q)
 
 
+def file_inertia(name: str, path: Path) -> Sequence[Link]:
+    """Inertias of a model file by the own parser of an engine; empty without a parser.
+
+    Raises:
+        EngineNotInstalledError: If the engine is not installed.
+        EngineError: If its parser does not read the file.
+    """
+    _want_installed(name)
+    declared: FileInertia | None = part(name, "file_inertia")
+    return () if declared is None else declared.links(path)
+
+
 def read_file(case: Case, q: JointPositions) -> Inventory:
-    """Content of a robot's files, as MuJoCo's compiler reads them, independent of our own reading.
+    """Content of a robot's files as MuJoCo's compiler has it, not by way of our `Mechanism`.
+
+    The compiler is the reader of the reference too: the content tests the conversion of its numbers, not their reading.
 
     Args:
         case: Case to read; only the direction of gravity is taken from its mechanism.

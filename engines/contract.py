@@ -11,6 +11,7 @@ Routes are found by file too: `routes/<route>.py` defines the `loopcheck.robots.
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from loopcheck.engines.gradients import Differentiated
@@ -28,6 +29,7 @@ from loopcheck.robots.efforts import Fault
 from loopcheck.robots.inventory import Inventory, Matrices
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
+from loopcheck.robots.second_reading.tables import Link
 
 
 class Audit(Protocol):
@@ -48,6 +50,20 @@ class Audit(Protocol):
         Raises:
             NotRepresentableError: If the engine cannot represent the mechanism.
             EngineError: If the engine fails.
+        """
+        ...
+
+
+class FileInertia(Protocol):
+    """`file_inertia.py`: inertias of a model file by the engine's own parser, for a further reading of the file."""
+
+    def links(self, path: Path) -> Sequence[Link]:
+        """Links with mass, mass centre and inertia in their own frames; their poses are not used.
+
+        A link may have the inertia of all links that are fixed to it, which then have none.
+
+        Raises:
+            EngineError: If the parser does not read the file.
         """
         ...
 

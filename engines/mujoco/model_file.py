@@ -1,8 +1,9 @@
-"""Content of a robot's files, independent of our own reading: the MJCF as MuJoCo compiles it, loads by their names.
+"""Content of a robot's files without our `Mechanism`: the MJCF as MuJoCo compiles it, loads by their names.
 
-A wrong number in our `Mechanism` is wrong in the reference and in every engine built from it. Here it comes from the
-files by another way. Both ways share the overrides of a variant in the MJCF, MuJoCo's compiler, and the direction of
-gravity, which defines a configuration.
+A number that is converted wrongly into our `Mechanism` is wrong in the reference and in every engine built from it.
+Here it comes from the compiled model. Both ways share MuJoCo's compiler, our readers of other formats, the overrides of
+a variant, and the direction of gravity, which defines a configuration. `loopcheck.robots.second_reading` shares none of
+the readers.
 """
 
 from typing import Any

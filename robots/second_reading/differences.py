@@ -44,6 +44,8 @@ LEAST = 1e-12
 """Difference of any other number that is round-off of sums [SI]."""
 FREEDOMS = ("hinge", "slide", "ball", "free")
 POSITIONS = ("lower limit", "upper limit", "position", "spring reference")
+UNREADABLE = (NotReadError, MechanismError, OSError, KeyError, ValueError)
+"""Errors of a second reader on a file that it does not read."""
 HALF = ", half at "
 """Part of the name of a body that carries half of a link at a loop."""
 
@@ -60,6 +62,12 @@ class Difference:
     """Value of the reference."""
     second: float | str
     """Value of the second reading."""
+
+    @property
+    def values(self) -> tuple[float, float]:
+        """Both values as numbers, NaN for words."""
+        first, second = (np.nan if isinstance(value, str) else value for value in (self.first, self.second))
+        return first, second
 
     def __str__(self) -> str:
         first, second = (
@@ -97,17 +105,18 @@ def second_reading(path: Path) -> Table:
     return read_sdf(path) if is_sdf(path) else read_mjcf(path)
 
 
-def compare_with_file(mechanism: Mechanism) -> Comparison:
+def compare_with_file(mechanism: Mechanism, *, has_own_gravity: bool = True) -> Comparison:
     """Compare a mechanism with a second reading of its file.
 
     Args:
         mechanism: As its file states it: without the overrides of a variant.
+        has_own_gravity: Whether it has the gravity of its file.
     """
     try:
         second = second_reading(mechanism.model.path)
-    except (NotReadError, MechanismError, OSError, KeyError, ValueError) as error:
+        return compare(mechanism, second if has_own_gravity else replace(second, gravity=None))
+    except UNREADABLE as error:
         return Comparison(unread=f"{type(error).__name__}: {error}")
-    return compare(mechanism, second)
 
 
 def compare(mechanism: Mechanism, second: Table) -> Comparison:
@@ -120,18 +129,23 @@ def compare(mechanism: Mechanism, second: Table) -> Comparison:
 def compare_inertia(mechanism: Mechanism, links: Iterable[Link]) -> Comparison:
     """Compare the inertia of the moving parts with that of the links of an engine's own reader.
 
+    Parts are compared if the reader has each of their massive links, and if plain XML states their inertia.
+
     Args:
-        links: Links in their own frames; a link may stand for all that is fixed to it. Poses are not used.
+        links: Links in their own frames; a link may have the inertia of all links fixed to it. Poses are not used.
     """
-    poses = dict(zip((body.name for body in mechanism.bodies), _poses(mechanism), strict=True))
-    found = [
-        Link(name=k.name, X=poses[k.name], mass=k.mass, center=k.center, inertia=k.inertia)
-        for k in links
-        if k.name in poses
-    ]
-    comparing = _Comparing(mechanism, Table(links=found, joints=()))
-    differences = tuple(comparing.inertias(comparing.parts_of_reference))
-    return Comparison(differences=differences, compared=comparing.compared)
+    try:
+        stated = {link.name for link in second_reading(mechanism.model.path).links if link.mass is not None}
+    except UNREADABLE as error:
+        return Comparison(unread=f"{type(error).__name__}: {error}")
+    reference = reference_table(mechanism)
+    poses = {link.name: link.X for link in reference.links if link.name in stated}
+    found = {link.name: replace(link, X=poses[link.name]) for link in links if link.name in poses}
+    comparing = _Comparing(mechanism, Table(links=list(found.values()), joints=()))
+    parts = comparing.parts_of_reference
+    unread = {parts[link.name] for link in reference.links if link.mass and link.name not in found}
+    comparing.second = Table(links=[link for link in found.values() if parts[link.name] not in unread], joints=())
+    return Comparison(differences=tuple(comparing.inertias(parts)), compared=comparing.compared)
 
 
 def reference_table(mechanism: Mechanism) -> Table:

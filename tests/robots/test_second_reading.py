@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from loopcheck.robots import mjcf
 from loopcheck.robots.catalogue import CATALOGUE
 from loopcheck.robots.mechanism import ConnectClosure, CoordinateClosure, WeldClosure
 from loopcheck.robots.mjcf import describe
 from loopcheck.robots.second_reading import differences
-from loopcheck.robots.second_reading.differences import Comparison, compare_with_file
+from loopcheck.robots.second_reading.differences import Comparison, compare_with_file, second_reading
 from loopcheck.validation.gate.gate import gate
 from tests.conftest import MODELS
 
@@ -351,6 +352,44 @@ def test_what_the_second_reader_does_not_read_is_no_finding(tmp_path: Path) -> N
     comparison = read(tmp_path, "r.xml", MJCF.replace('<body name="last"', f'{copies}<body name="last"'))
     assert (comparison.differences, comparison.compared) == ((), 0)
     assert "replicate" in comparison.unread
+
+
+@pytest.mark.parametrize("version", ["1.4", "1.5", "1.6", "1.6 in the model", "1.7"])
+def test_axes_of_older_versions_have_their_frame(version: str, tmp_path: Path) -> None:
+    """Up to 1.4 that of the model, then that of the joint unless the axis says otherwise."""
+    number, _, in_model = version.partition(" ")
+    stated = "<use_parent_model_frame>true</use_parent_model_frame>" if in_model else ""
+    axis, pose = f"<xyz>1 2 3</xyz>{stated}", "<pose>.2 .1 0 1 2 3</pose>"
+    ends = "<parent>upper</parent><child>lower</child>"
+    joint = f'<joint name="hinge" type="revolute">{pose}{ends}<axis>{axis}</axis></joint>'
+    links = _sdf_link("upper", ".1 0 .3 .1 .2 .3", 1.5) + _sdf_link("lower", ".4 0 .3 .3 .2 .3", 0.7)
+    text = f'<sdf version="{number}"><model name="m"><pose>0 0 1 .1 .2 .3</pose>{links}{joint}</model></sdf>'
+    comparison = read(tmp_path, "old.sdf", text)
+    assert (comparison.differences, comparison.unread) == ((), "")
+    (hinge,) = (joint for joint in second_reading(tmp_path / "old.sdf").joints if joint.kind == "hinge")
+    turns = [(0.1, 0.2, 0.3), *([] if number == "1.4" or in_model else [(0.3, 0.2, 0.3), (1, 2, 3)])]
+    R = np.linalg.multi_dot([np.eye(3), *(Rotation.from_euler("xyz", angles).as_matrix() for angles in turns)])
+    assert hinge.axis is not None
+    np.testing.assert_allclose(hinge.axis, R @ [1, 2, 3] / np.sqrt(14), atol=1e-14)
+
+
+def test_rotations_of_mjcf_are_those_of_its_definition(tmp_path: Path) -> None:
+    """By scipy: the reference uses MuJoCo's."""
+    stated = {
+        'quat="1 2 3 4"': Rotation.from_quat([1, 2, 3, 4], scalar_first=True),
+        'axisangle="1 2 3 50"': Rotation.from_rotvec(np.deg2rad(50) * np.array([1, 2, 3]) / np.sqrt(14)),
+        'euler="10 20 30"': Rotation.from_euler("xyz", [10, 20, 30], degrees=True),
+        'zaxis="0 1 0"': Rotation.from_rotvec([-np.pi / 2, 0, 0]),
+        'zaxis="0 0 -1"': Rotation.from_rotvec([np.pi, 0, 0]),
+        'xyaxes="0 2 0 -3 1 0"': Rotation.from_rotvec([0, 0, np.pi / 2]),
+    }
+    bodies = "".join(
+        f'<body {text}><joint/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>' for text in stated
+    )
+    path = tmp_path / "turned.xml"
+    path.write_text(f'<mujoco><compiler eulerseq="XYZ"/><worldbody>{bodies}</worldbody></mujoco>', encoding="utf-8")
+    for link, (text, R) in zip(second_reading(path).links, stated.items(), strict=True):
+        np.testing.assert_allclose(link.X[:3, :3], R.as_matrix(), atol=1e-14, err_msg=text)
 
 
 def test_conventions_are_notes_with_both_readings(tmp_path: Path) -> None:

@@ -57,13 +57,13 @@ def test_basis_of_a_case(verdict: dict[str, str], text: str, independent: bool) 
     basis = bases(found)[CASE]
     assert (basis.text, basis.is_independent) == (text, independent)
     assert text in str(verdicts(found))
-    assert f"Confirmed independently: {int(independent)} of 1 cases." in str(answer(found))
+    assert f"Equations confirmed independently: {int(independent)} of 1 cases." in str(answer(found))
 
 
 def test_a_case_without_agreement_rests_on_nothing() -> None:
     found = results(mujoco__kkt="disagree", pybullet__kkt="not run")
     assert bases(found) == {}
-    assert "Confirmed independently: 0 of 1 cases." in str(answer(found))
+    assert "Equations confirmed independently: 0 of 1 cases." in str(answer(found))
 
 
 def test_tables_without_lineages_claim_nothing() -> None:

@@ -5,14 +5,16 @@ states of the motion, and the efforts of routes that take the state as input. Tr
 simulate. If the static tier or the acceleration of the loops fails, the engine simulates another robot, and no result
 of it is compared.
 
-The files of the robot are read a second time by another reader, and audited in the same way. If this reader disagrees,
-the model is wrong, and so are the reference and every engine built from it: no row of that case agrees.
+The rows of the files of the robot have two parts. The compiled model, which MuJoCo's compiler reads as for the
+reference, is audited in the same way. Further readers, which share no code with that of the reference, read the files
+again: plain XML, and the parsers of engines. If one of them disagrees, the model is in doubt, and so are the reference
+and every engine built from it: no row of that case agrees.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -20,15 +22,17 @@ import numpy as np
 from loopcheck import engines
 from loopcheck.analytic.dynamics.lagrange import LagrangeModel, lagrange_model
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.errors import HarnessError, NotRepresentableError
+from loopcheck.robots.errors import EngineError, HarnessError, NotRepresentableError
 from loopcheck.robots.inventory import Inventory
+from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
+from loopcheck.robots.second_reading.differences import ROUND_OFF, Comparison, compare_inertia, compare_with_file
 from loopcheck.validation.comparison import sources, tiers
 from loopcheck.validation.comparison.model_inventory import expected_inventory
 from loopcheck.validation.comparison.tiers import QuantityCheck
 from loopcheck.validation.comparison.tolerances import audits, registered
-from loopcheck.validation.comparison.verdicts import CASE, FILE, SEVERITY, Key, within
+from loopcheck.validation.comparison.verdicts import CASE, FILE, READING, SEVERITY, Key, within
 from loopcheck.validation.execution.errors import internal_error
 
 if TYPE_CHECKING:
@@ -101,6 +105,11 @@ def doubts(rows: Iterable[Row]) -> Mapping[Key, str]:
     for row in rows:
         if row["engine"] == FILE and row["verdict"] == "disagree":
             robot, variant, mode, configuration = (str(row[name]) for name in CASE)
+            if np.isnan(row["wanted"]) or np.isnan(row["found"]):
+                reasons.setdefault(
+                    (robot, variant, mode, configuration), f"the model differs from its file: {row['note']}"
+                )
+                continue
             unit = "" if row["unit"] == "-" else f" {row['unit']}"
             values = f"{row['wanted']:.17g} in the model, {row['found']:.17g}{unit} in the file"
             reason = f"the model differs from its file: {row['quantity']} of {row['element']} is {values}"
@@ -144,7 +153,11 @@ def _audit(case: Case, want: ExpectedTerms, engine: str) -> Iterator[Row]:
         yield from (
             _row(case.key, engine, tier, check) for check in tiers.static(want.inventory, inventory, want.terms.M[0])
         )
-        if engine == FILE or inventory.dofs != want.inventory.dofs:
+        if engine == FILE:
+            yield from _second_reading(case)
+            return
+        yield from _reading_of_engine(case, engine)
+        if inventory.dofs != want.inventory.dofs:
             return
         tier = "instantaneous"
         if not engines.engine(engine).tells_terms:
@@ -161,6 +174,55 @@ def _audit(case: Case, want: ExpectedTerms, engine: str) -> Iterator[Row]:
         yield failed_row(case.key, engine, "not run", str(error), tier=tier)
     except Exception as error:  # a bug of ours or of an engine must not take the other rows along
         yield failed_row(case.key, engine, "not run", internal_error(error), tier=tier)
+
+
+def _second_reading(case: Case) -> Iterator[Row]:
+    """Rows of the reading of the file by plain XML; overrides of a variant are not in the file."""
+    model = case.mechanism.model
+    mechanism = read_mechanism(replace(model, overrides={})) if model.overrides else case.mechanism
+    comparison = compare_with_file(mechanism, has_own_gravity=False)
+    yield from _rows_of_reading(case.key, "plain XML", comparison)
+
+
+def _reading_of_engine(case: Case, engine: str) -> Iterator[Row]:
+    """Rows of the inertias of the file by the own parser of an engine, if it has a parser of the format."""
+    model = case.mechanism.model
+    if not model.overrides and engines.provides(engine, "file_inertia"):
+        try:
+            links = engines.file_inertia(engine, model.path)
+        except EngineError:
+            return  # not confirmed: parsers do not read every file
+        comparison = compare_inertia(case.mechanism, links)
+        yield from _rows_of_reading(case.key, f"the parser of {engine}", comparison)
+
+
+def _rows_of_reading(key: Key, reader: str, comparison: Comparison) -> Iterator[Row]:
+    """A row for each difference, or a row for all values; no row if nothing was compared."""
+    common = {**dict(zip(CASE, key, strict=True)), "engine": FILE, "tier": "static", "tolerance": ROUND_OFF}
+    for difference in comparison.differences:
+        first, second = difference.values
+        yield {
+            **common,
+            "quantity": difference.quantity,
+            "element": difference.element,
+            "unit": difference.unit or "-",
+            "wanted": first,
+            "found": second,
+            "error": abs(first - second) / max(abs(first), abs(second)) if first != second else np.nan,
+            "verdict": "disagree",
+            "note": f"{READING} by {reader}: {difference}",
+        }
+    if comparison.compared and not comparison.differences:
+        yield {
+            **common,
+            "quantity": READING,
+            "element": "robot",
+            "unit": "-",
+            **dict.fromkeys(("wanted", "found"), np.nan),
+            "error": 0.0,
+            "verdict": "agree",
+            "note": f"{reader}: {comparison.compared} values",
+        }
 
 
 def _row(key: Key, engine: str, tier: str, check: QuantityCheck) -> Row:

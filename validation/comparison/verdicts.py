@@ -51,7 +51,9 @@ IDLE = "idle, error at most"
 """First words of the note on an actuator that needs less effort than the noise floor; see `verdict_of`."""
 
 FILE = "model file"
-"""Takes the place of an engine in the audit: the files of the robot in an independent reading."""
+"""Takes the place of an engine in the audit: the compiled model, and further readings of the robot's files."""
+READING = "second reading"
+"""Quantity of a further reading of the files that agrees; its note has the reader and the number of values."""
 
 Key: TypeAlias = tuple[str, str, str, str]
 """Robot, variant, mode and configuration."""

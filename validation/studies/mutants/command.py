@@ -20,8 +20,8 @@ from loopcheck.validation.studies.options import (
 def command(targets: tuple[str, ...], sources: tuple[str, ...], execution: Execution) -> int:
     """Seed faults in every route of each TARGET and check that the comparison detects them.
 
-    A fault in an input that the route shares with the reference is seeded in both; a second, independent reading of
-    the robot's files must detect it. In as_is routes, a wrong reading is taken for the effort. Each robot has one case:
+    A fault in an input that the route shares with the reference is seeded in both; the audit of the robot's files
+    must detect it. In as_is routes, a wrong reading is taken for the effort. Each robot has one case:
     first variant, first mode, vertical. Without a TARGET: the whole catalogue, about fifteen minutes on two cores.
 
     Exit status: 0 every fault with an effect above the tolerance of its route is detected; 1 a fault is not detected;

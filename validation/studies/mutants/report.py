@@ -91,7 +91,7 @@ def _answer(results: pd.DataFrame) -> Section:
             "fault in the adapter of an engine, which the reference cannot have, it is the change in its route.",
             "Faults that begin with 'model' are in inputs shared by the reference and the routes: reference, motion "
             "and inputs of the engines are recomputed. A route cannot detect a fault in an input from the model; "
-            f"the {FILE} must: an independent reading of the robot's files by MuJoCo's compiler.",
+            f"the {FILE} must: the compiled model and further readings of the robot's files.",
             "Routes that run an unmodified robot have no tolerance. Other numbers replace the effort in their logs. "
             "The limit is the error of the route without a fault. A larger fault must increase the error, or a note "
             "must name the reading that the column resembles.",

@@ -202,7 +202,9 @@ def _confirmation(results: Results) -> Iterable[str]:
     cases = [case for case, of_case in case_verdicts(results).items() if _is_judged(of_case)]
     if cases:
         confirmed = sum(case in grounds and grounds[case].is_independent for case in cases)
-        yield f"Confirmed independently: {confirmed} of {len(cases)} cases."
+        read = sum(case in grounds and bool(grounds[case].readers) for case in cases)
+        yield f"Equations confirmed independently: {confirmed} of {len(cases)} cases."
+        yield f"Numbers of the file confirmed by a second reading: {read} of {len(cases)} cases."
 
 
 def _is_judged(of_case: Mapping[str, CaseVerdict]) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from loopcheck.validation.comparison.audit import EFFORT, TIERS
 from loopcheck.validation.comparison.results import Results
-from loopcheck.validation.comparison.verdicts import CASE, FILE, SEVERITY
+from loopcheck.validation.comparison.verdicts import CASE, FILE, READING, SEVERITY
 from loopcheck.validation.report.blocks import NOTHING, Block, Cell, Section, Table, folded_if_long, table
 from loopcheck.validation.studies.check.views import case_name
 
@@ -41,9 +41,9 @@ def audit_section(results: Results) -> Section:
         "loads and constraints in one pose. Instantaneous tier: mass matrix, velocity terms, weights, dampers and "
         "constraints in three states of the motion. Errors are relative to the size of the quantity; errors of "
         "efforts are relative to the effort scale. An engine that fails the static tier simulates a different robot, "
-        f"and its efforts are not compared. The row {FILE} is an independent reading of the robot's files by MuJoCo's "
-        "compiler. If that reading differs, the model is wrong, and no source of the case agrees. Engines without "
-        "support for the model have no audit."
+        f"and its efforts are not compared. The row {FILE} has the compiled model, which comes from the reader of the "
+        f"reference, and as '{READING}' readers that share no code with it. If a row differs, the model is wrong, and "
+        "no source of the case agrees. Engines without support for the model have no audit."
     )
     columns = ["case", "engine", *TIERS[:2], "first difference"]
     shown = folded_if_long("Audit by case", "audit-cases", Table(columns, rows))

@@ -26,17 +26,21 @@ from loopcheck.validation.studies.check.views import (
 UNSUPPORTED = CaseVerdict(NOT_SUPPORTED, np.nan, np.nan, "")
 
 SHARED_TEXT = (
-    "Inputs that a source shares with the reference. A source cannot detect a fault in a shared input, because the "
-    "fault is in the reference too. All sources share the prescribed motion and the parameter overrides of a variant. "
-    f"MuJoCo's compiler reads the robot's files a second time, independently of the reader of the reference ({FILE} in "
-    "the audit). If the two readings differ, the reference is in doubt and no source of the case agrees. The study "
-    "mutants seeds faults in the inputs of these columns and tests that a source or the second reading detects each "
-    "of them."
+    "Inputs that a source takes from loopcheck's model, as the reference does. A source cannot detect a fault in "
+    "a shared input, because the fault is in the reference too. All sources share the prescribed motion and the "
+    "parameter overrides of a variant. MuJoCo takes separate inputs from the compiled model, and the reference "
+    "takes its numbers from the same compiler. Further readers that share no code with it read the files again "
+    f"({FILE} in the audit). If the readings differ, the reference is in doubt and no source of the case agrees. "
+    "The study mutants seeds faults in the inputs of these columns and tests that a source or the audit of the "
+    "files detects each of them."
 )
 CONFIRMATION_TEXT = (
-    "The agreement of a case is confirmed independently in two ways: the closed-form equations of the paper agree with "
-    "the reference, or engines of two code bases agree that share no code. MuJoCo and its ports "
-    "count as a single code base. The two analytic models share a code base and do not count."
+    "The equations of a case are confirmed independently in two ways: the closed-form equations of the paper "
+    "agree with the reference, or engines of two code bases agree that share no code. MuJoCo and its ports count "
+    "as a single code base. The two analytic models share a code base and do not count. Engines get masses, axes "
+    "and loops from the reader of the reference, so their agreement does not confirm these numbers. Further "
+    "readers of the file do: plain XML, and the parsers of Drake and Pinocchio for inertias. Only values that "
+    "they read are confirmed."
 )
 
 
@@ -51,12 +55,15 @@ def verdicts(results: Results) -> Section:
         if any(of_case.get(name, UNSUPPORTED).verdict != NOT_SUPPORTED for of_case in findings.values())
     ]
     confirmation = [
-        [Cell(names[case], link=anchors[case]), Cell(grounds[case].text if case in grounds else "no agreement")]
+        [
+            Cell(names[case], link=anchors[case]),
+            *map(Cell, (grounds[case].text, grounds[case].text_of_file) if case in grounds else ("no agreement", "")),
+        ]
         for case in findings
         if not original_mode(results, case)
     ]
     shared = [
-        [Cell(source), *(Cell("shared" if name in common else "independent") for name in IN_WORDS)]
+        [Cell(source), *(Cell("shared" if name in common else "separate") for name in IN_WORDS)]
         for source, common in (results.run.get("shares") or {}).items()
     ]
     ledger = [row for case, of_case in findings.items() for row in _ledger_rows(names[case], anchors[case], of_case)]
@@ -74,7 +81,9 @@ def verdicts(results: Results) -> Section:
                 "confirmation",
                 CONFIRMATION_TEXT,
                 *folded_if_long(
-                    "Confirmation by case", "confirmation-rows", Table(["case", "confirmation"], confirmation)
+                    "Confirmation by case",
+                    "confirmation-rows",
+                    Table(["case", "equations", "numbers of the file"], confirmation),
                 ),
             ),
             *section_if(
