@@ -109,7 +109,7 @@ def _halved(parent: Any, child: Any, loop: Loop) -> Any:
     half = parent.add_body()
     half.name = f"{loop.child}, half at {loop.name}"
     half.pos, half.quat = loop.parent_frame[:3, 3], quaternion(loop.parent_frame[:3, :3])
-    half.explicitinertial = True
+    half.explicitinertial, half.gravcomp = True, child.gravcomp
     half.ipos, half.iquat = from_child[:3, 3], quaternion(from_child[:3, :3])
     for name in ("mass", "inertia", "fullinertia"):
         value = np.asarray(getattr(child, name)) / 2

@@ -43,6 +43,8 @@ LEAST_MOMENT = 1e-14
 LEAST = 1e-12
 """Difference of any other number that is round-off of sums [SI]."""
 FREEDOMS = ("hinge", "slide", "ball", "free")
+UNLIMITED = 1e15
+"""Positions from here on are no limits; readers have a number of this size for a side without a limit [m or rad]."""
 POSITIONS = ("lower limit", "upper limit", "position", "spring reference")
 UNREADABLE = (NotReadError, MechanismError, OSError, KeyError, ValueError)
 """Errors of a second reader on a file that it does not read."""
@@ -160,6 +162,7 @@ def reference_table(mechanism: Mechanism) -> Table:
         for j in mechanism.joints_of[b]:
             joint, R = mechanism.joints[j], poses[b][:3, :3]
             low, high = joint.limits or (-np.inf, np.inf)
+            low, high = (low if low > -UNLIMITED else -np.inf), (high if high < UNLIMITED else np.inf)
             values = {
                 "lower limit": low,
                 "upper limit": high,
@@ -353,7 +356,11 @@ class _Comparing:
     def _lines(self, element: str, found: Joint, joint: Joint) -> Iterator[Difference]:
         """Differences of the axis and its place."""
         child = self.parts.get(found.child)
-        is_turned = child == self.parts.get(joint.parent) != self.parts.get(joint.child)
+        is_turned = found.child == joint.parent or (
+            found.child != joint.child and child == self.parts.get(joint.parent) != self.parts.get(joint.child)
+        )
+        if is_turned and joint.name in self.second.universal:
+            return  # its first axis is then minus the second
         if joint.kind in ("hinge", "slide") and joint.axis is not None and found.axis is not None:
             yield from self._arrays(element, "axis", "", found.axis, -joint.axis if is_turned else joint.axis, 1.0)
         if joint.kind in ("hinge", "ball") and joint.anchor is not None and found.anchor is not None:

@@ -113,6 +113,7 @@ def read_sdf(path: Path) -> Table:
     moving = [(scope, joint) for scope, element in scopes for joint in element.findall("joint")]
     links = [(scope, link, is_static) for scope, model, is_static in reading.models for link in model.findall("link")]
     static = [_full(scope, str(link.get("name"))) for scope, link, is_static in links if is_static]
+    two = [_full(scope, _name(joint)) for scope, joint in moving if joint.get("type") in TWO_AXES]
     return Table(
         links=[_link(reading, scope, link) for scope, link, _ in links],
         joints=[
@@ -123,6 +124,7 @@ def read_sdf(path: Path) -> Table:
         couplings=[coupling for scope, element in moving for coupling in _couplings(reading, scope, element)],
         actuators=list(_actuators(reading)),
         gravity=numbers(top.findtext("gravity"), GRAVITY),
+        universal=frozenset(f"{reading.short(name)} {place}" for name in two for place in (1, 2)),
         conventions=reading.conventions,
     )
 
@@ -177,7 +179,8 @@ def _pose(pose: ET.Element | None) -> Array:
 
 def _link(reading: _Reading, scope: str, element: ET.Element) -> Link:
     full = _full(scope, str(element.get("name")))
-    link = Link(name=reading.short(full), X=reading.frames.X(full))
+    held = 0.0 if (element.findtext("gravity") or "true").strip() in TRUE else 1.0
+    link = Link(name=reading.short(full), X=reading.frames.X(full), compensation=held)
     inertial = element.find("inertial")
     if inertial is None:
         reading.conventions.setdefault(NO_INERTIA, []).append(link.name)

@@ -104,6 +104,8 @@ class Table:
     tendons: Sequence[Transmission] = ()
     gravity: Array | None = None
     """[m/s²], shape (3,); None if the format does not state it."""
+    universal: frozenset[str] = frozenset()
+    """Joints of the reference that are half of a joint with two axes."""
     is_complete: bool = True
     """Whether the file has no other joints, as a loop file beside it may."""
     names_all_joints: bool = False

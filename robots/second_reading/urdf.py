@@ -1,6 +1,7 @@
 """Second reading of a URDF: a tree of links, its `<constraint>` elements, transmissions and mimics."""
 
 import xml.etree.ElementTree as ET
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -159,7 +160,10 @@ def _couplings(joints: list[ET.Element]) -> Iterator[Coupling]:
 def _actuators(root: ET.Element, joints: list[ET.Element]) -> Iterator[Transmission]:
     """Motors of the transmissions, with the effort limits of their joints."""
     by_name = {str(joint.get("name")): joint for joint in joints if joint.get("type") != "fixed"}
+    named = Counter(str(element.get("name")) for element in root.iterfind("transmission/joint"))
     for transmission in root.findall("transmission"):
+        if any(named[str(element.get("name"))] > 1 for element in transmission.findall("joint")):
+            continue  # readers take the first or the last
         gear = number(transmission.findtext("actuator/mechanicalReduction"), 1.0)
         for element in transmission.findall("joint"):
             joint = by_name.get(str(element.get("name")))

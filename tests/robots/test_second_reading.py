@@ -1,6 +1,7 @@
 """The second reading of model files finds faults of the first reader in every format, and raises no false alarm."""
 
 import ast
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -371,6 +372,32 @@ def test_axes_of_older_versions_have_their_frame(version: str, tmp_path: Path) -
     R = np.linalg.multi_dot([np.eye(3), *(Rotation.from_euler("xyz", angles).as_matrix() for angles in turns)])
     assert hinge.axis is not None
     np.testing.assert_allclose(hinge.axis, R @ [1, 2, 3] / np.sqrt(14), atol=1e-14)
+
+
+def test_a_link_without_weight_is_without_weight_in_both_halves(tmp_path: Path) -> None:
+    """A spring at a loop puts half of the link on a second body; the first reader let its half of the weight act."""
+    loop = _sdf_joint("loop", "revolute", "last", "tool", f"<xyz>0 0 1</xyz>{FORCES}")
+    text = re.sub('<joint name="loop".*?</joint>', loop, SDF).replace(
+        "</pose><inertial>", "</pose><gravity>0</gravity><inertial>"
+    )
+    assert read(tmp_path, "r.sdf", text).differences == ()
+    mechanism = describe(tmp_path / "r.sdf").mechanism
+    assert len(mechanism.bodies) == 5
+    assert {body.gravity_compensation for body in mechanism.bodies} == {1.0}
+
+
+def test_a_joint_that_the_tree_takes_from_its_child_is_read_alike(tmp_path: Path) -> None:
+    """Its axis changes the sign, and the axes of a universal joint change places."""
+    links = _sdf_link("upper", ".1 0 .3 .1 .2 .3", 1.5) + _sdf_link("lower", ".4 0 .3 .3 .2 .3", 0.7)
+    axes = f"<xyz>0 1 2</xyz>{RANGE}"
+    for kind, more in (("revolute", ""), ("screw", ""), ("universal", f"</axis><axis2>{axes}</axis2><axis>")):
+        joints = _sdf_joint("first", "revolute", "world", "lower", axes) + _sdf_joint(
+            "second", kind, "upper", "lower", axes + more
+        )
+        text = f'<sdf version="1.11"><model name="m">{links}{joints}</model></sdf>'.replace("<axis></axis>", "")
+        text = re.sub(r"<drake:.*?</drake:\w+>", "", text)  # a rotor has one axis
+        comparison = read(tmp_path, "r.sdf", text)
+        assert (comparison.differences, comparison.unread) == ((), ""), kind
 
 
 def test_rotations_of_mjcf_are_those_of_its_definition(tmp_path: Path) -> None:
