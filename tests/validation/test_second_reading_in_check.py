@@ -1,6 +1,8 @@
 """A second reading that differs puts every source of a case in doubt; what is not read is not called confirmed."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +14,7 @@ from loopcheck.validation.comparison.audit import audit, doubts, expected_terms
 from loopcheck.validation.comparison.independence import bases
 from loopcheck.validation.comparison.results import table
 from loopcheck.validation.comparison.targets import cases_of
-from loopcheck.validation.comparison.verdicts import FILE, READING
+from loopcheck.validation.comparison.verdicts import FILE, READING, Key
 from tests.conftest import MODELS, want_engine
 from tests.robots.test_second_reading import of, seed
 from tests.validation.test_independence import CASE, results
@@ -23,6 +25,11 @@ ROBOT = MODELS / "welded_four_bar.xml"
 def audited(case: Case, reader: str = FILE) -> pd.DataFrame:
     rows = pd.DataFrame(audit(case, expected_terms(case, prescribe(case)), reader))
     return rows[rows["engine"] == FILE]
+
+
+def doubts_of(rows: pd.DataFrame) -> Mapping[Key, str]:
+    records: list[Any] = rows.to_dict("records")
+    return doubts(records)
 
 
 def test_a_sound_file_is_confirmed_with_the_number_of_values() -> None:
@@ -39,7 +46,7 @@ def test_a_tensor_that_is_not_turned_is_a_doubt_of_the_reference(monkeypatch: py
     rows = audited(case)
     second = rows[rows["note"].str.startswith(READING)]
     assert set(second["verdict"]) == {"disagree"}
-    reason = doubts([row._asdict() for row in second.itertuples()])[case.key]
+    reason = doubts_of(second)[case.key]
     assert reason.startswith("the model differs from its file: inertia ")
     assert "of body 'foot' is 0" in reason
 
@@ -57,9 +64,7 @@ def test_a_kind_of_joint_is_a_doubt_in_words() -> None:
             note=f"{READING} by plain XML: kind of joint",
         )
     )
-    assert doubts([row._asdict() for row in rows.itertuples()]) == {
-        case.key: f"the model differs from its file: {READING} by plain XML: kind of joint"
-    }
+    assert doubts_of(rows) == {case.key: f"the model differs from its file: {READING} by plain XML: kind of joint"}
 
 
 def test_the_file_of_a_variant_is_read_without_its_overrides() -> None:
