@@ -88,6 +88,8 @@ class Comparison:
     differences: tuple[Difference, ...] = ()
     compared: int = 0
     """Number of compared values."""
+    parts_unread: int = 0
+    """Number of moving parts with an inertia that is not read, as of geometry."""
     unread: str = ""
     """Reason why the file is not read a second time; empty if it is."""
     conventions: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -125,7 +127,12 @@ def compare(mechanism: Mechanism, second: Table) -> Comparison:
     """Compare a mechanism with another reading of its file."""
     comparing = _Comparing(mechanism, second)
     differences = tuple(comparing.all())
-    return Comparison(differences=differences, compared=comparing.compared, conventions=second.conventions)
+    return Comparison(
+        differences=differences,
+        compared=comparing.compared,
+        parts_unread=comparing.parts_unread,
+        conventions=second.conventions,
+    )
 
 
 def compare_inertia(mechanism: Mechanism, links: Iterable[Link]) -> Comparison:
@@ -269,7 +276,7 @@ class _Comparing:
         self.has_own_motors = bool(mechanism.model.actuated)
         self.compared = 0
         """Number of compared values."""
-        self.names = {link.name for link in self.first.links} | {WORLD}
+        self.parts_unread = 0
         fixed = {joint.name for joint in second.joints if joint.kind == "fixed"}
         rigid = zip(mechanism.rigid_closures, self.first.closures, strict=True)
         welds = [one.links for closure, one in rigid if isinstance(closure, WeldClosure) and _is_rigid(one, fixed)]
@@ -304,7 +311,10 @@ class _Comparing:
         for link in self.second.links:
             members.setdefault(parts.get(link.name, link.name), []).append(link)
         for part, links in members.items():
-            if part == parts.get(WORLD, WORLD) or any(link.mass is None for link in links):
+            if part == parts.get(WORLD, WORLD):
+                continue
+            if any(link.mass is None for link in links):
+                self.parts_unread += 1
                 continue
             named = next((link.name for link in links if link.mass or link.inertia.any()), "")
             if named and named not in first:

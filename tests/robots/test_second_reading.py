@@ -421,12 +421,24 @@ def test_rotations_of_mjcf_are_those_of_its_definition(tmp_path: Path) -> None:
 
 def test_conventions_are_notes_with_both_readings(tmp_path: Path) -> None:
     path = tmp_path / "r.urdf"
-    path.write_text(URDF.replace('lower="-1" upper="2"', 'lower="2" upper="-1"'), encoding="utf-8")
-    notes = [finding.message for finding in gate(str(path)).findings if finding.code == "LC307"]
-    assert sorted(notes) == [
+    text = URDF.replace('lower="-1" upper="2"', 'lower="2" upper="-1"')
+    limit = '<limit lower="-1" upper="1" effort="8" velocity="1"/>'
+    path.write_text(text.replace('type="continuous">', f'type="continuous">{limit}'), encoding="utf-8")
+    findings = gate(str(path)).findings
+    assert "LC106" not in {finding.code for finding in findings}
+    assert sorted(finding.message for finding in findings if finding.code == "LC307") == [
         "read effort 0 as no limit (by its number the joint has no effort): other",
         "read lower ≥ upper as no limit (by its numbers the joint is locked): shoulder",
+        "read the limits of a continuous joint as no limits (by its numbers the joint has limits): elbow",
     ]
+
+
+def test_a_world_that_the_file_does_not_declare_is_a_convention(tmp_path: Path) -> None:
+    path = tmp_path / "r.urdf"
+    path.write_text(URDF.replace('<link name="base"/>', "").replace('"base"', '"world"'), encoding="utf-8")
+    table = second_reading(path)
+    assert [names for words, names in table.conventions.items() if "declare" in words] == [["world"]]
+    assert "world" in {link.name for link in table.links}
 
 
 def test_models_of_the_repository_are_read_alike() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,15 @@ def test_a_sound_file_is_confirmed_with_the_number_of_values() -> None:
     (note,) = rows.loc[rows["quantity"] == READING, "note"]
     assert note.startswith("plain XML: ")
     assert int(note.split()[2]) > 80
+
+
+def test_inertia_of_geometry_is_stated_as_not_confirmed(tmp_path: Path) -> None:
+    path, text = tmp_path / "shapes.xml", ROBOT.read_text(encoding="utf-8")
+    first = text.index("<inertial")
+    path.write_text(f'{text[:first]}<geom size=".1"/>{text[text.index("/>", first) + 2 :]}', encoding="utf-8")
+    rows = audited(cases_of([path])[0])
+    (note,) = rows.loc[rows["quantity"] == READING, "note"]
+    assert note.endswith(" values, not the inertia of 1 of the moving parts")
 
 
 def test_a_tensor_that_is_not_turned_is_a_doubt_of_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -212,6 +212,7 @@ def _rows_of_reading(key: Key, reader: str, comparison: Comparison) -> Iterator[
             "verdict": "disagree",
             "note": f"{READING} by {reader}: {difference}",
         }
+    unread = f", not the inertia of {comparison.parts_unread} of the moving parts" if comparison.parts_unread else ""
     if comparison.compared and not comparison.differences:
         yield {
             **common,
@@ -221,7 +222,7 @@ def _rows_of_reading(key: Key, reader: str, comparison: Comparison) -> Iterator[
             **dict.fromkeys(("wanted", "found"), np.nan),
             "error": 0.0,
             "verdict": "agree",
-            "note": f"{reader}: {comparison.compared} values",
+            "note": f"{reader}: {comparison.compared} values{unread}",
         }
 
 

@@ -204,7 +204,7 @@ def _confirmation(results: Results) -> Iterable[str]:
         confirmed = sum(case in grounds and grounds[case].is_independent for case in cases)
         read = sum(case in grounds and bool(grounds[case].readers) for case in cases)
         yield f"Equations confirmed independently: {confirmed} of {len(cases)} cases."
-        yield f"Numbers of the file confirmed by a second reading: {read} of {len(cases)} cases."
+        yield f"Numbers of the file read alike by a second reader: {read} of {len(cases)} cases."
 
 
 def _is_judged(of_case: Mapping[str, CaseVerdict]) -> bool:
