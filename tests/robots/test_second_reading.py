@@ -386,6 +386,21 @@ def test_a_link_without_weight_is_without_weight_in_both_halves(tmp_path: Path) 
     assert {body.gravity_compensation for body in mechanism.bodies} == {1.0}
 
 
+def test_halves_of_a_link_are_one_link_where_the_loop_is_open(tmp_path: Path) -> None:
+    """The second half stands apart in the pose of the file, and moves as the link does once the loop is closed."""
+    comparison = read(tmp_path, "r.urdf", URDF.replace('type="spherical"', 'type="prismatic"'))
+    assert any(", half at loop" in body.name for body in describe(tmp_path / "r.urdf").mechanism.bodies)
+    assert (comparison.differences, comparison.unread) == ((), "")
+
+
+def test_motors_that_replace_those_of_the_file_are_not_compared(tmp_path: Path) -> None:
+    (tmp_path / "r.xml").write_text(MJCF, encoding="utf-8")
+    mechanism = describe(tmp_path / "r.xml").mechanism
+    assert compare_with_file(replace(mechanism, actuators=())).differences
+    model = replace(mechanism.model, actuated=("elbow",))
+    assert compare_with_file(replace(mechanism, actuators=(), model=model)).differences == ()
+
+
 def test_a_joint_that_the_tree_takes_from_its_child_is_read_alike(tmp_path: Path) -> None:
     """Its axis changes the sign, and the axes of a universal joint change places."""
     links = _sdf_link("upper", ".1 0 .3 .1 .2 .3", 1.5) + _sdf_link("lower", ".4 0 .3 .3 .2 .3", 0.7)
