@@ -56,6 +56,8 @@ MJCF = """<mujoco>
   <equality>
     <connect name="loop" body1="lower" body2="rod" anchor=".3 .1 .2"/>
     <weld name="hold" site1="tip" site2="end"/>
+    <weld name="stated" body1="upper" body2="last" relpose=".1 .2 .3 1 .2 .3 .4" anchor=".1 0 .2"/>
+    <weld name="as it stands" body1="lower" body2="last" anchor=".1 0 .2"/>
     <joint name="gears" joint1="other" joint2="elbow" polycoef=".1 -2 .3 0 0"/>
   </equality>
   <actuator><motor name="motor" class="arm" joint="shoulder" forcerange="-3 5"/>
