@@ -549,7 +549,7 @@ def _forces(reading: _Reading, scope: str, joint: ET.Element, tag: str) -> dict[
     return {
         "limits": (max(low, -UNLIMITED) + offset, min(high, UNLIMITED) + offset) if is_limited else None,
         "effort": effort if 0 < effort < UNLIMITED else None,  # 0: no actuator; negative: no limit
-        "armature": _reflected(document, joint) if tag == "axis" else 0.0,
+        "armature": _reflected(document, joint) if KINDS[joint.get("type", "")] != "universal" else 0.0,
         "damping": number("dynamics/damping", 0.0),
         "stiffness": number("dynamics/spring_stiffness", 0.0),
         "spring_reference": number("dynamics/spring_reference", 0.0) + offset,

@@ -151,6 +151,9 @@ def _joints(document: XmlDocument) -> list[ET.Element]:
 
 def _links(document: XmlDocument) -> list[str]:
     """Names of the links; the world is one if a joint names it."""
+    for element in (*document.root.findall("link"), *_joints(document)):
+        if not element.get("name"):
+            raise MechanismError(f"{document.where(element)}: must have a name")
     names = [str(link.get("name")) for link in document.root.findall("link")]
     parents = [parent.get("link") for joint in _joints(document) for parent in joint.findall("parent")]
     return names if WORLD in names or WORLD not in parents else [WORLD, *names]
@@ -191,6 +194,10 @@ def _want_numbers(document: XmlDocument) -> None:
     for joint in _joints(document):
         for tag, names in NUMBERS.items():
             found = joint.find(tag)
+            if len(joint.findall(tag)) > 1:
+                raise MechanismError(
+                    f"{document.where(joint)}: must have a single <{tag}>, got {len(joint.findall(tag))}"
+                )
             for name, count in names.items() if found is not None else ():
                 document.numbers(joint, f"<{tag} {name}>", found.get(name), np.zeros(count))  # type: ignore[union-attr]
 

@@ -204,3 +204,15 @@ def test_numbers_of_joints_are_refused_by_their_line(text: str, tmp_path: Path) 
         HarnessError, match=rf"m.urdf:1: joint 'a': <origin xyz> must have 3 finite numbers, got '{text}'"
     ):
         read(tmp_path, link("x") + joint("a", "world x", at=text))
+
+
+@pytest.mark.parametrize("tag", ["link", "joint"])
+def test_an_element_without_a_name_is_refused_by_its_line(tag: str, tmp_path: Path) -> None:
+    body = (link("x") + joint("a", "world x")).replace(f'<{tag} name="{"x" if tag == "link" else "a"}"', f"<{tag}")
+    with pytest.raises(HarnessError, match=rf"m.urdf:1: {tag} '': must have a name"):
+        read(tmp_path, body)
+
+
+def test_a_repeated_element_of_a_joint_is_refused_by_its_line(tmp_path: Path) -> None:
+    with pytest.raises(HarnessError, match=r"m.urdf:1: joint 'a': must have a single <axis>, got 2"):
+        read(tmp_path, link("x") + joint("a", "world x").replace("</joint>", '<axis xyz="1 0 0"/></joint>'))

@@ -219,7 +219,7 @@ def test_a_release_runs_in_a_python_that_it_has_wheels_for(monkeypatch: pytest.M
     monkeypatch.setattr(places, "chosen_python", lambda *_: "/usr/bin/python3.13")
     command = made_by_uv("pybullet", "3.2.6").interpreter
     assert command[command.index("--python") + 1] == "/usr/bin/python3.13"
-    assert {"--with=pybullet==3.2.6", "--with=numpy<2", "--with=mujoco>=3.7"} <= set(command)
+    assert {"--with=pybullet==3.2.6", "--with=numpy<2", "--with=mujoco>=3.10"} <= set(command)
     command = made_by_uv("mujoco", "3.6.0").interpreter
     assert command[command.index("--python") + 1] == sys.executable
     assert {"--with=mujoco==3.6.0", f"--with=numpy=={np.__version__}"} <= set(command)
