@@ -420,5 +420,5 @@ def test_imports_of_the_gate() -> None:
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
     modules = {name.split(".")[0] for name in ended.stdout.splitlines()[-1].split()}
     installed = {"numpy", "scipy", "mujoco", "click"}
-    assert not modules & {"pandas", "matplotlib", "pydantic", "jinja2", "diskcache", "rich", "pebble", "joblib", "PIL"}
+    assert not modules & {"pandas", "matplotlib", "pydantic", "jinja2", "rich", "pebble", "joblib", "PIL"}
     assert installed <= modules

@@ -1,12 +1,14 @@
 """The key of a task's result, and its storage: readable only by its user."""
 
+import os
 import pickle
 import shutil
+import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from diskcache import Cache
 
 from loopcheck.robots.errors import HarnessError, OutputError
 from loopcheck.validation.comparison.known_issues import LEDGER
@@ -14,7 +16,7 @@ from loopcheck.validation.comparison.targets import cases_of
 from loopcheck.validation.comparison.tolerances import REGISTER
 from loopcheck.validation.execution import journal as journals
 from loopcheck.validation.execution.files import locked
-from loopcheck.validation.execution.journal import JOURNAL, Task, journal_in, keys
+from loopcheck.validation.execution.journal import JOURNAL, RESULT, Task, journal_in, keys
 from loopcheck.validation.execution.workers import WorkerFailure, Workers, worker_pool
 from loopcheck.validation.studies.check.study import Check
 from loopcheck.validation.studies.study import run_study
@@ -125,7 +127,23 @@ def test_a_journal_is_made_smaller_at_the_end(tmp_path: Path, monkeypatch: pytes
         assert len(list(journal.known([str(k) for k in range(60)]))) == 60
     with journal_in(tmp_path) as journal:
         assert [k for k, _ in journal.known(["0", "59"])] == [1]
-    assert sum(path.stat().st_size for path in (tmp_path / JOURNAL).rglob("*.val")) < 2**21
+    assert sum(path.stat().st_size for path in (tmp_path / JOURNAL).iterdir()) < 2**21
+
+
+def test_a_used_result_stays_longer_and_other_files_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journals, "SIZE_LIMIT", 2**17)
+    with journal_in(tmp_path) as journal:
+        for age, key in enumerate("ab"):
+            journal.keep(key, bytes(2**16 - 1000))
+            os.utime(tmp_path / JOURNAL / f"{key}{RESULT}", (age, age))
+    notes = tmp_path / JOURNAL / "notes.txt"
+    notes.write_bytes(bytes(2**18))
+    with journal_in(tmp_path) as journal:
+        list(journal.known(["a"]))
+        journal.keep("c", bytes(2**16 - 1000))
+    with journal_in(tmp_path) as journal:
+        assert [k for k, _ in journal.known(["a", "b", "c"])] == [0, 2]
+    assert notes.exists()
 
 
 def test_an_empty_journal_leaves_nothing(tmp_path: Path) -> None:
@@ -134,11 +152,115 @@ def test_an_empty_journal_leaves_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / JOURNAL).exists()
 
 
-def test_a_file_that_is_no_journal_is_refused(tmp_path: Path) -> None:
-    (tmp_path / JOURNAL).mkdir()
-    (tmp_path / JOURNAL / "cache.db").write_text("no database" * 100, encoding="utf-8")
-    refused = pytest.raises(OutputError, match="cannot be written: file is not a database")
-    with refused, locked(tmp_path), journal_in(tmp_path):
+def _as_file(place: Path) -> None:
+    place.write_text("no folder", encoding="utf-8")
+
+
+def _as_link(place: Path) -> None:
+    place.symlink_to(place.parents[1] / "elsewhere")
+
+
+@pytest.mark.parametrize("damage", [_as_file, _as_link])
+def test_what_cannot_be_a_journal_is_set_aside_with_a_note(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    (tmp_path / "out").mkdir()
+    place = tmp_path / "out" / JOURNAL
+    for k in (1, 2):
+        damage(place)
+        with journal_in(tmp_path / "out") as journal:
+            journal.keep("a", k)
+        (note,) = journal.notes
+        assert note.startswith(f"{place}: must be a writable folder, got: ")
+        assert f"It is now {JOURNAL}-aside-{k}, " in note
+        assert os.path.lexists(f"{place}-aside-{k}")
+        assert kept(tmp_path / "out", "a") == [k]
+        shutil.rmtree(place)
+
+
+def test_a_run_goes_on_where_no_journal_can_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a folder of another user: neither the folder nor its name can be changed."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(journals, "TemporaryFile", refuse)
+    monkeypatch.setattr(Path, "rename", refuse)
+    with in_this_process(), journal_in(tmp_path) as journal, worker_pool(Workers(1), journal) as pool:
+        assert pool.results([Task(double, (1.0,))], "tasks") == [2.0]
+    (note,) = journal.notes
+    assert note.startswith(
+        f"{tmp_path / JOURNAL}: must be a writable folder, got: Permission denied. No result is stored"
+    )
+
+
+def test_a_damaged_result_is_computed_again(tmp_path: Path) -> None:
+    keep(tmp_path, "a", 1)
+    path = tmp_path / JOURNAL / f"a{RESULT}"
+    content = path.read_bytes()
+    for damaged in (b"", content[:-1], content[:10], bytes(len(content)), content[:-1] + b"x"):
+        path.write_bytes(damaged)
+        assert kept(tmp_path, "a") == []
+    path.write_bytes(content)
+    assert kept(tmp_path, "a") == [1]
+
+
+def _database(place: Path, victim: Path) -> None:
+    """Database of diskcache, a package that removes the file of an expired entry when its cache closes."""
+    with sqlite3.connect(place / "cache.db") as database:
+        database.execute("CREATE TABLE Settings (key TEXT NOT NULL UNIQUE, value)")
+        columns = "key BLOB, raw INTEGER, store_time REAL, expire_time REAL, access_time REAL, tag BLOB, value BLOB"
+        more = "access_count INTEGER DEFAULT 0, size INTEGER DEFAULT 0, mode INTEGER DEFAULT 0, filename TEXT"
+        database.execute(f"CREATE TABLE Cache (rowid INTEGER PRIMARY KEY, {columns}, {more})")
+        row = "INSERT INTO Cache(key, raw, store_time, expire_time, access_time, size, mode, filename)"
+        database.execute(f"{row} VALUES ('x', 1, 0, 1, 0, 0, 2, ?)", (str(victim),))
+    database.close()
+
+
+def _link(place: Path, victim: Path) -> None:
+    (place / f"a{RESULT}").symlink_to(victim)
+
+
+def _journal_link(place: Path, victim: Path) -> None:
+    place.rmdir()
+    place.symlink_to(victim.parent)
+
+
+def _pipe(place: Path, victim: Path) -> None:
+    os.mkfifo(place / f"a{RESULT}")
+
+
+@pytest.mark.parametrize("trap", [_database, _link, _journal_link, _pipe])
+@pytest.mark.parametrize("limit", [0, 2**20])
+def test_a_foreign_journal_touches_no_file_outside(
+    tmp_path: Path, trap: Callable[[Path, Path], None], limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journals, "SIZE_LIMIT", limit)
+    (tmp_path / "theirs").mkdir()
+    victim = tmp_path / "theirs" / f"b{RESULT}"
+    victim.write_text("precious", encoding="utf-8")
+    os.utime(victim, (1, 1))
+    place = tmp_path / "out" / JOURNAL
+    place.mkdir(parents=True)
+    trap(place, victim)
+    assert kept(tmp_path / "out", "a") == []
+    keep(tmp_path / "out", "a", 1)
+    assert kept(tmp_path / "out", "a") == ([1] if limit else [])
+    assert [path.name for path in victim.parent.iterdir()] == [victim.name]
+    assert (victim.read_text(encoding="utf-8"), victim.stat().st_mtime) == ("precious", 1)
+
+
+@pytest.mark.parametrize("name", ["certificate.json", "logs", "logs/run.csv", ".lock"])
+def test_a_link_to_another_place_is_refused(tmp_path: Path, name: str) -> None:
+    out, victim = tmp_path / "out", tmp_path / "victim"
+    victim.write_text("precious", encoding="utf-8")
+    (out / name).parent.mkdir(parents=True)
+    (out / name).symlink_to(victim)
+    with pytest.raises(OutputError, match=rf"{name}: must not be a link to another place, got {victim}"), locked(out):
+        pass
+    assert victim.read_text(encoding="utf-8") == "precious"
+    (out / name).unlink()
+    (out / "loop").symlink_to("loop")
+    (out / "inside").symlink_to(out / "file")
+    with locked(out):
         pass
 
 
@@ -204,21 +326,14 @@ def test_what_another_user_has_kept_is_not_read(tmp_path: Path, monkeypatch: pyt
     assert not (tmp_path / "trace").exists()
 
 
-@pytest.mark.parametrize("size", [0, 100_000], ids=["in the database", "in a file"])
-def test_a_pickle_of_the_cache_itself_is_not_read(tmp_path: Path, size: int) -> None:
-    with Cache(str(tmp_path / "out" / JOURNAL)) as cache:
-        cache["a"] = (Bomb(tmp_path / "trace"), bytes(size))
-    assert kept(tmp_path / "out", "a") == []
-    assert not (tmp_path / "trace").exists()
-
-
 def test_a_result_does_not_pass_for_that_of_another_call(tmp_path: Path) -> None:
-    keep(tmp_path / "out", "a", 1)
-    with Cache(str(tmp_path / "out" / JOURNAL)) as cache:
-        cache["b"] = cache["a"]
-        cache["c"] = bytes(40) + pickle.dumps(2)
-        cache["d"] = "text"
-    assert [kept(tmp_path / "out", key) for key in "abcd"] == [[1], [], [], []]
+    keep(tmp_path, "a", 1)
+    place = tmp_path / JOURNAL
+    shutil.copy(place / f"a{RESULT}", place / f"b{RESULT}")
+    (place / f"c{RESULT}").write_bytes(bytes(40) + pickle.dumps(Bomb(tmp_path / "trace")))
+    (place / f"d{RESULT}").mkdir()
+    assert [kept(tmp_path, key) for key in "abcd"] == [[1], [], [], []]
+    assert not (tmp_path / "trace").exists()
 
 
 def test_where_no_secret_can_be_kept_nothing_is_known_afterwards(tmp_path: Path) -> None:

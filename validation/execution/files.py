@@ -1,7 +1,7 @@
 """Folders locked by a command, and files that are replaced completely or not at all."""
 
+import os
 import shutil
-import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,9 +22,10 @@ def locked(folder: Path) -> Iterator[None]:
     """Lock a folder of results against other commands; the folder is made if necessary.
 
     Raises:
-        OutputError: If the folder is not writable, or another command writes there.
+        OutputError: If the folder is not writable, has a link to another place, or another command writes there.
     """
     want_writable(folder)
+    _want_inside(folder)
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     lock = FileLock(folder / LOCK, blocking=False)
     try:
@@ -36,7 +37,7 @@ def locked(folder: Path) -> Iterator[None]:
                 (folder / LOCK).unlink(missing_ok=True)
     except Timeout as error:
         raise OutputError(f"{folder}: another loopcheck process writes there. Wait, or name another folder") from error
-    except (OSError, sqlite3.Error) as error:
+    except OSError as error:
         raise OutputError(f"{getattr(error, 'filename', None) or folder}: cannot be written: {error}") from error
     finally:
         _remove_empty(made)
@@ -54,6 +55,16 @@ def want_writable(folder: Path) -> None:
             pass
     except OSError as error:
         raise OutputError(f"{folder}: must be a writable folder: {nearest}: {error.strerror}") from error
+
+
+def _want_inside(folder: Path) -> None:
+    """See that no file of results, at most one folder below, is a link through which another file would be written."""
+    inside = os.path.realpath(folder)
+    for path in [*folder.glob("*"), *folder.glob("*/*")]:
+        if path.is_symlink() and not (place := Path(os.path.realpath(path))).is_relative_to(inside):
+            raise OutputError(
+                f"{path}: must not be a link to another place, got {place}. Remove it, or name another folder"
+            )
 
 
 @contextmanager

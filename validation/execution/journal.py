@@ -3,6 +3,9 @@
 The journal of a folder is always kept: the same command resumes after a kill, and a larger study reuses the results of
 a smaller study. Files count by content: a path among the arguments of a task, at any depth, stands for the content of
 its file. Models and cases contain the hashes of their files. Times do not matter.
+
+A folder of results may come from somebody else. Each result is therefore a file of its own whose name is its key: no
+index or database in the folder names another file, and no link in it is followed.
 """
 
 import ast
@@ -11,20 +14,19 @@ import hmac
 import os
 import pickle
 import secrets
-import shutil
-import sqlite3
+import stat
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, lru_cache
+from itertools import count
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import NamedTemporaryFile, TemporaryFile
 from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
-from diskcache import Cache, Disk
-from diskcache.core import MODE_PICKLE
 from joblib.hashing import NumpyHasher
 
 from loopcheck.robots.errors import OutputError
@@ -33,6 +35,8 @@ from loopcheck.validation.execution.environments import digest_of_packages, envi
 from loopcheck.validation.execution.folders import COMPUTING, ROOT, user_folder
 
 JOURNAL = ".journal"
+RESULT = ".result"
+"""Suffix of the file of a result; other files in a journal stay as they are."""
 SIZE_LIMIT = 2**30
 """Largest size of the journal of a folder after its command [bytes]; the least recently used results are removed."""
 SIGNATURE = hashlib.sha256().digest_size
@@ -61,29 +65,21 @@ class Task(NamedTuple):
     """Required engine; its environment computes the task if the engine cannot be imported here."""
 
 
-class NoPickles(Disk):  # type: ignore[misc]
-    """Storage of a cache that never reads the cache's own pickles, as a pickle can call any function."""
-
-    def fetch(self, mode: int, filename: str, value: Any, read: bool) -> Any:
-        """The content of an entry, None if it is a pickle."""
-        return None if mode == MODE_PICKLE else super().fetch(mode, filename, value, read)
-
-
 class Journal:
     """Results of tasks by key, on disk as soon as they are computed.
 
-    Results are pickles, and a folder of results may come from another user. Each result is signed with a secret of the
-    user; a result without this signature is computed again.
+    Results are pickles. Each result is signed with a secret of the user; a result without this signature, of another
+    user or damaged, is computed again.
     """
 
-    def __init__(self, cache: Cache) -> None:
-        self._cache, self._secret = cache, _secret()
+    def __init__(self, folder: Path | None, notes: Sequence[str] = ()) -> None:
+        self._folder, self._secret, self.notes = folder, _secret(), notes
 
     def known(self, keys: Sequence[str]) -> Iterator[tuple[int, Any]]:
         """Number and result of each key with a stored result of this user."""
         for k, key in enumerate(keys):
-            content = self._cache.get(key)
-            if not self._is_own(key, content):
+            content = _content(self._folder / f"{key}{RESULT}") if self._folder else b""
+            if not hmac.compare_digest(content[:SIGNATURE], self._signature(key, content[SIGNATURE:])):
                 continue
             try:
                 result = pickle.loads(content[SIGNATURE:])
@@ -97,19 +93,32 @@ class Journal:
         Raises:
             OutputError: If it cannot be written.
         """
+        if self._folder is None:
+            return
+        content = pickle.dumps(result)
         try:
-            content = pickle.dumps(result)
-            self._cache[key] = self._signature(key, content) + content
-        except (OSError, sqlite3.Error) as error:
-            raise OutputError(f"{self._cache.directory}: cannot be written: {error}") from error
-
-    def _is_own(self, key: str, content: Any) -> bool:
-        if not isinstance(content, bytes):
-            return False
-        return hmac.compare_digest(content[:SIGNATURE], self._signature(key, content[SIGNATURE:]))
+            # A new file that replaces the old one: a write after a link would change the file that it names.
+            with NamedTemporaryFile(dir=self._folder, suffix=RESULT, delete=False) as file:
+                file.write(self._signature(key, content) + content)
+            Path(file.name).replace(self._folder / f"{key}{RESULT}")
+        except OSError as error:
+            raise OutputError(f"{self._folder}: cannot be written: {error}") from error
 
     def _signature(self, key: str, content: bytes) -> bytes:
         return hmac.digest(self._secret, key.encode() + content, "sha256")
+
+
+def _content(path: Path) -> bytes:
+    """Content of a file, which counts as used now; empty if it is missing, unreadable, or not a file."""
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            return b""
+        content = path.read_bytes()
+    except OSError:
+        return b""
+    with suppress(OSError):  # a file of another user
+        os.utime(path, ns=(time.time_ns(),) * 2)  # by default the kernel's clock, which stands still for milliseconds
+    return content
 
 
 def _secret() -> bytes:
@@ -128,19 +137,64 @@ def _secret() -> bytes:
 
 @contextmanager
 def journal_in(folder: Path) -> Iterator[Journal]:
-    """The journal of a folder of results, made smaller than `SIZE_LIMIT` at the end."""
+    """The journal of a folder of results, made smaller than `SIZE_LIMIT` at the end.
+
+    A journal that cannot be used is set aside under another name; if that fails too, nothing is stored.
+    """
     _digest_of_constant.cache_clear()  # files may have changed since another command
     place = folder / JOURNAL
-    entries = Cache(str(place), disk=NoPickles, eviction_policy="least-recently-used", size_limit=2**62)
     try:
-        yield Journal(entries)
+        notes = _set_aside(place)
+    except OSError as error:
+        yield Journal(None, [f"{_no_folder(place, error)}. No result is stored: a later command computes all anew"])
+        return
+    try:
+        yield Journal(place, notes)
     finally:
-        is_empty = len(entries) == 0
-        entries.reset("size_limit", SIZE_LIMIT)
-        entries.cull()
-        entries.close()
-        if is_empty:
-            shutil.rmtree(place)
+        _shrink(place)
+
+
+def _set_aside(place: Path) -> list[str]:
+    """Make a folder, after what cannot be used in its place has got another name; a note about it, if so.
+
+    Raises:
+        OSError: If the folder cannot be made.
+    """
+    try:
+        _make(place)
+    except OSError as error:
+        names = (place.with_name(f"{JOURNAL}-aside-{k}") for k in count(1))
+        aside = next(path for path in names if not os.path.lexists(path))
+        place.rename(aside)
+        _make(place)
+        return [f"{_no_folder(place, error)}. It is now {aside.name}, and all results are computed anew"]
+    return []
+
+
+def _no_folder(place: Path, error: OSError) -> str:
+    return f"{place}: must be a writable folder, got: {error.strerror or error}"
+
+
+def _make(place: Path) -> None:
+    """Make a folder if necessary; a link, which may lead anywhere, is no folder."""
+    if place.is_symlink():
+        raise OSError("a link")
+    place.mkdir(parents=True, exist_ok=True)
+    with TemporaryFile(dir=place):
+        pass
+
+
+def _shrink(place: Path) -> None:
+    """Remove the least recently used results beyond `SIZE_LIMIT`, and an empty folder."""
+    files = [(path.lstat(), path) for path in place.glob(f"*{RESULT}")]
+    size = 0
+    for status, path in sorted(files, key=lambda file: file[0].st_mtime_ns, reverse=True):
+        size += status.st_size
+        if size > SIZE_LIMIT:
+            with suppress(OSError):  # a folder of that name
+                path.unlink()
+    with suppress(OSError):  # results, or files of somebody else
+        place.rmdir()
 
 
 def keys(tasks: Sequence[Task]) -> list[str]:

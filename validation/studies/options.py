@@ -317,7 +317,7 @@ class Execution:
             for reason in dict.fromkeys(result.record["not_run"]):
                 if reason not in shown:
                     click.echo(f"Not run: {reason}")
-        for line in result.record["internal_errors"]:
+        for line in [*result.record.get("journal", ()), *result.record["internal_errors"]]:
             click.echo(f"loopcheck: {line}", err=True)
         return status
 

@@ -182,6 +182,8 @@ def computed(study: Study, folder: Path, pool: WorkerPool, command: Sequence[str
     losses = {"losses": [asdict(loss) for loss in study.losses]}
     statements = [*notes, *(failure.reason for failure in pool.log.failures), *notes_of(tables.values())]
     errors = {"internal_errors": internal_errors(statements)}
+    if pool.journal and pool.journal.notes:
+        errors["journal"] = list(pool.journal.notes)
     return StudyResult(
         folder=folder, tables=tables, record={**_record(study, command, start, pool.log), **losses, **errors, **record}
     )
