@@ -29,6 +29,7 @@ ABSENT: Mapping[str, Callable[[Any], AnyArray]] = {
     "tendon_dampingpoly": _zero("ntendon"),
     # before 3.12: no actuators with several outputs or controls
     "actuator_outadr": lambda model: np.arange(model.nu),
+    "actuator_outnum": lambda model: np.ones(model.nu, dtype=int),
     "actuator_ctrladr": lambda model: np.arange(model.nu),
     "actuator_ctrlnum": lambda model: np.ones(model.nu, dtype=int),
     # before 4.0: no springs that yield

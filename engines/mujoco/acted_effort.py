@@ -22,7 +22,8 @@ from loopcheck.robots.mujoco_compat import CompatibleModel
 
 STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 """State from which a step can be repeated exactly."""
-IMPLICIT = {int(mujoco.mjtIntegrator.mjINT_IMPLICIT), int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST)}
+FAST = int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST)
+IMPLICIT = {int(mujoco.mjtIntegrator.mjINT_IMPLICIT), FAST}
 RUNGE_KUTTA = int(mujoco.mjtIntegrator.mjINT_RK4)
 BAD = {
     "position": mujoco.mjtWarning.mjWARN_BADQPOS,
@@ -35,7 +36,10 @@ TURNING = {int(mujoco.mjtJoint.mjJNT_FREE): 3, int(mujoco.mjtJoint.mjJNT_BALL): 
 CORRECTED = mujoco.mj_version() >= 4000000
 """Whether Runge-Kutta 4 is of fourth order for orientations (changelog of MuJoCo 4.0.0)."""
 SAME = 1e-8
-"""Largest difference of two computations of the same step [-]; round-off is 1e-14."""
+"""Largest difference of two computations of the same step, relative to the accelerations that its forces cause one by
+one [-]; round-off is 1e-14."""
+ROUNDING = 4 * np.finfo(float).eps
+"""Round-off of the change of a velocity, relative to the velocity [-]."""
 STAGES = ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6))
 """Stages of Runge-Kutta 4: part of the step from the stage before [-], and weight [-]."""
 
@@ -110,7 +114,7 @@ def acted_effort(
         acceleration = (data.qvel - velocity) / model.opt.timestep
         if model.opt.integrator == RUNGE_KUTTA:
             put()
-            return _mean(list(_stages(model, data)), acceleration)
+            return _mean(list(_stages(model, data)), acceleration, ROUNDING * abs(velocity).max() / model.opt.timestep)
         acted = _of(model, data)
         if model.opt.integrator == DISCRETE:
             return _with(acted, transmission(model, data), -_implicit_part(model, data, velocity, acceleration))
@@ -180,22 +184,27 @@ def _with(acted: ActedEffort, moment: Array, change: Array) -> ActedEffort:
 
 
 def _product(model: Any, values: Array, vector: Array) -> Array:
-    """Product of a matrix in the sparsity of `qDeriv` with a vector, shape (nv,)."""
-    product = np.zeros(model.nv)
-    np.add.at(product, np.repeat(np.arange(model.nv), model.D_rownnz), values * vector[model.D_colind])
+    """Product of a matrix in the sparsity of `qDeriv` with a vector, as the integrator uses it, shape (nv,)."""
+    product, rows = np.zeros(model.nv), np.repeat(np.arange(model.nv), model.D_rownnz)
+    if model.opt.integrator == FAST:  # it keeps the elements of M, which is diagonal for the dofs of a simple body
+        values = values * ((rows == model.D_colind) | (model.dof_simplenum[rows] == 0))
+    np.add.at(product, rows, values * vector[model.D_colind])
     return product
 
 
 def _implicit_part(model: Any, data: Any, velocity: Array, acceleration: Array) -> Array:
     """Joint forces of the actuators in the matrix and in the right-hand side of a discrete step, shape (nv,)."""
-    known = slice(data.nefmA)
-    rows = transmission(model, data)[CompatibleModel(model).actuator_outadr[data.efm_aid[known]]]
-    scale, stiffness = data.efm_as[known], data.efm_ak[known]
+    known, numbers = slice(data.nefmA), CompatibleModel(model)
+    actuators = data.efm_aid[known]
+    first, count = numbers.actuator_outadr[actuators], numbers.actuator_outnum[actuators]
+    outputs = [k for start, size in zip(first, count, strict=True) for k in range(start, start + size)]
+    rows = transmission(model, data)[outputs]
+    scale, stiffness = (np.repeat(values[known], count) for values in (data.efm_as, data.efm_ak))
     return np.asarray(rows.T @ (scale * (rows @ acceleration) + stiffness * (rows @ velocity)))
 
 
-def _stages(model: Any, data: Any) -> Iterator[tuple[ActedEffort, Array]]:
-    """Efforts and accelerations at the stages of Runge-Kutta 4; `data` ends at the last stage."""
+def _stages(model: Any, data: Any) -> Iterator[tuple[ActedEffort, Array, float]]:
+    """Efforts, accelerations and their `_size` at the stages of Runge-Kutta 4; `data` ends at the last stage."""
     start, time, h, turning = np.array(data.qpos), data.time, model.opt.timestep, list(_turning(model))
     state = np.concatenate([data.qvel, data.act])
     rate, along = np.zeros(model.nv + model.na), np.zeros(model.nv)
@@ -207,7 +216,17 @@ def _stages(model: Any, data: Any) -> Iterator[tuple[ActedEffort, Array]]:
         mujoco.mj_forward(model, data)
         along = _rates(turning, data.qvel, part * h * along)
         rate = np.concatenate([data.qacc, data.act_dot])
-        yield _of(model, data), rate[: model.nv]
+        yield _of(model, data), rate[: model.nv], _size(model, data)
+
+
+def _size(model: Any, data: Any) -> float:
+    """Largest acceleration by forces that do not cancel, with which round-off scales [rad/s² or m/s²]."""
+    forces = ("passive", "bias", "applied", "constraint", "smooth")
+    total = sum(abs(getattr(data, f"qfrc_{name}")) for name in forces)
+    total += abs(transmission(model, data)).T @ abs(data.actuator_force)
+    acceleration = np.zeros((1, model.nv))
+    mujoco.mj_solveM(model, data, acceleration, total[None])
+    return float(max(abs(acceleration).max(), abs(data.qacc).max()))
 
 
 def _turning(model: Any) -> Iterator[slice]:
@@ -226,17 +245,18 @@ def _rates(turning: Sequence[slice], velocity: Array, turn: Array) -> Array:
     return rates
 
 
-def _mean(stages: Sequence[tuple[ActedEffort, Array]], acceleration: Array) -> ActedEffort:
+def _mean(stages: Sequence[tuple[ActedEffort, Array, float]], acceleration: Array, rounding: float) -> ActedEffort:
     """Weighted mean of the stages; the report is that of the last one, as after `mj_step`."""
     weights = np.array([weight for _, weight in STAGES])
-    repeated = weights @ np.array([rate for _, rate in stages])
-    if not np.allclose(repeated, acceleration, rtol=0, atol=SAME * abs(acceleration).max()):
+    repeated = weights @ np.array([rate for _, rate, _ in stages])
+    limit = SAME * max(size for _, _, size in stages) + rounding
+    if not np.allclose(repeated, acceleration, rtol=0, atol=limit):
         raise EngineError(
             "the stages of the step must end at the state of mj_step, got another acceleration "
             f"({abs(repeated - acceleration).max():.1e} apart). Does a plugin or a callback have a state of its own?"
         )
     mean = {
-        name: weights @ np.array([getattr(stage, name) for stage, _ in stages])
+        name: weights @ np.array([getattr(stage, name) for stage, _, _ in stages])
         for name in ("effort", "joint_force", "off_transmission")
     }
     return ActedEffort(**mean, reported=stages[-1][0].reported)

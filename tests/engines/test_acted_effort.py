@@ -44,6 +44,21 @@ LOOP = """<mujoco><option timestep=".002"/><default><joint axis="0 1 0"/><geom t
 <actuator><motor joint="b" gear="3"/><position joint="a" kp="40" kv="3"/>
 <velocity tendon="both" kv="2"/><position joint="c" kp="100" timeconst=".02"/></actuator></mujoco>"""
 
+several_outputs = pytest.mark.skipif(not hasattr(mujoco.MjModel, "actuator_outnum"), reason="MuJoCo before 3.12")
+CHAIN = """<mujoco><option timestep=".002" integrator="{integrator}" tolerance="0"/>
+<default><geom type="capsule" size=".03" contype="0" conaffinity="0"/></default>
+<worldbody><site name="w"/><body><joint name="b" type="ball"/><geom fromto="0 0 0 .3 0 .1"/>
+<body pos=".3 0 .1"><joint name="h" axis="0 1 0"/><geom fromto="0 0 0 .2 .1 0"/>
+<body pos=".2 .1 0"><joint name="c" type="ball" armature=".01"/><geom fromto="0 0 0 .3 0 .1"/><site name="s"/>
+</body></body></body></worldbody><actuator>
+<motor joint="h"/><orientation joint="c" kp="5" kv=".3"/><position joint="h" kp="20" kv=".2"/>
+<orientation joint="b" kp="10" kv=".4" forcerange="0 .5"/><orientation site="s" refsite="w" kp="3" kv=".2"/>
+</actuator></mujoco>"""
+"""Actuators of three outputs beside others, two of them on the same joint."""
+SPHERE = """<mujoco><option timestep=".002" integrator="{integrator}" tolerance="0"/>
+<worldbody><body><joint name="b" type="ball"/><inertial pos="0 0 0" mass="1" diaginertia=".2 .2 .2"/></body></worldbody>
+<actuator><orientation joint="b" kp="30" kv="3"/><velocity joint="b" kv="2" gear="1 2 3"/></actuator></mujoco>"""
+
 
 def slide(integrator: str, drive: str, joint: str = "") -> Any:
     return mujoco.MjModel.from_xml_string(
@@ -70,6 +85,26 @@ def steps(model: Any, count: int) -> Iterator[tuple[Any, Array, Array, ActedEffo
         yield before, (data.qvel - velocity) / model.opt.timestep, velocity, acted_effort(model, state)
 
 
+def want_balance(model: Any, data: Any, acceleration: Array, velocity: Array, acted: ActedEffort) -> None:
+    """The momentum of a step is that of the actuators and of all other forces, with their change during the step.
+
+    Args:
+        data: Evaluated beginning of the step.
+    """
+    h, is_implicit = model.opt.timestep, model.opt.integrator == mujoco.mjtIntegrator.mjINT_IMPLICIT
+
+    def smooth(velocity: Array) -> Array:
+        data.qvel[:] = velocity
+        mujoco.mj_forward(model, data)
+        return data.qfrc_passive - data.qfrc_bias * is_implicit
+
+    M, others = inertia_matrix(model, data), data.qfrc_smooth - data.qfrc_actuator + data.qfrc_constraint
+    # damping is linear and inertial forces are quadratic in the velocity, so this difference is exact
+    ahead = (smooth(velocity + h * acceleration) - smooth(velocity - h * acceleration)) / 2
+    left = M @ acceleration - others - ahead - acted.joint_force
+    assert abs(left).max() < 1e-9 * abs(M @ acceleration).max()
+
+
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("drive", DRIVES)
 def test_the_joint_force_of_a_free_slide_is_its_change_of_momentum(integrator: str, drive: str) -> None:
@@ -85,22 +120,12 @@ def test_the_joint_force_of_a_free_slide_is_its_change_of_momentum(integrator: s
 @pytest.mark.parametrize("integrator", [name for name in INTEGRATORS if name != "RK4"])
 def test_the_joint_force_balances_all_other_forces_of_a_loop(integrator: str) -> None:
     model = loop(integrator)
-    h, contacts, clamped, differs = model.opt.timestep, 0, 0, 0.0
-
-    def smooth(data: Any, velocity: Array) -> Array:
-        data.qvel[:] = velocity
-        mujoco.mj_forward(model, data)
-        return data.qfrc_passive - data.qfrc_bias * (integrator == "implicit")
-
+    contacts, clamped, differs = 0, 0, 0.0
     for data, acceleration, velocity, acted in steps(model, 400):
         mujoco.mj_forward(model, data)
         contacts, clamped = contacts + data.ncon, clamped + (abs(data.qfrc_actuator[0]) == 3)
-        M, others = inertia_matrix(model, data), data.qfrc_smooth - data.qfrc_actuator + data.qfrc_constraint
         moment = transmission(model, data)
-        # damping is linear and inertial forces are quadratic in the velocity, so this difference is exact
-        ahead = (smooth(data, velocity + h * acceleration) - smooth(data, velocity - h * acceleration)) / 2
-        left = M @ acceleration - others - ahead - acted.joint_force
-        assert abs(left).max() < 1e-9 * abs(M @ acceleration).max()
+        want_balance(model, data, acceleration, velocity, acted)
         np.testing.assert_allclose(
             moment.T @ acted.effort + acted.off_transmission, acted.joint_force, rtol=0, atol=1e-12
         )
@@ -109,6 +134,50 @@ def test_the_joint_force_balances_all_other_forces_of_a_loop(integrator: str) ->
     assert contacts
     assert clamped
     assert differs > 0.01
+
+
+@several_outputs
+@pytest.mark.parametrize("integrator", [name for name in INTEGRATORS if name != "RK4"])
+def test_the_joint_force_of_actuators_with_several_outputs_balances_a_chain(integrator: str) -> None:
+    model, differs, clamped = mujoco.MjModel.from_xml_string(CHAIN.format(integrator=integrator)), 0.0, 0
+    for data, acceleration, velocity, acted in steps(model, 80):
+        mujoco.mj_forward(model, data)
+        moment = transmission(model, data)
+        clamped += abs(np.linalg.norm(data.actuator_force[5:8]) - 0.5) < 1e-9
+        want_balance(model, data, acceleration, velocity, acted)
+        np.testing.assert_allclose(moment.T @ acted.effort + acted.off_transmission, acted.joint_force, atol=1e-10)
+        differs = max(differs, abs(acted.effort - acted.reported).max())
+    assert clamped
+    assert (differs > 0.01) == (integrator != "Euler")
+
+
+@several_outputs
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_the_joint_force_of_actuators_with_several_outputs_turns_a_sphere(integrator: str) -> None:
+    """Its inertia is the same in all directions, so that no other force acts, also within a step."""
+    model = mujoco.MjModel.from_xml_string(SPHERE.format(integrator=integrator))
+    for data, acceleration, _, acted in steps(model, 100):
+        momentum = 0.2 * acceleration - data.qfrc_applied
+        np.testing.assert_allclose(acted.joint_force, momentum, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("velocity", [0.0, 1e-3, 50.0])
+@pytest.mark.parametrize("integrator", INTEGRATORS)
+def test_steps_of_small_accelerations_have_an_effort(integrator: str, velocity: float) -> None:
+    """A drive nears its speed against an applied force that it cancels, until only round-off is left."""
+    model = slide(integrator, '<velocity joint="x" kv="60" gear="3"/>')
+    data = mujoco.MjData(model)
+    data.ctrl[:], data.qvel[:], data.qfrc_applied[:] = 3 * velocity, velocity * 0.9, 7 * velocity
+    unsolved = 5e-8 if integrator == "discrete" else 0.0  # its iteration ends at an acceleration of 1e-8: MuJoCo 4.0.0
+    last = np.inf
+    for _ in range(60):
+        before, state = np.array(data.qvel), integration_state(model, data)
+        mujoco.mj_step(model, data)
+        last = abs((data.qvel - before) / model.opt.timestep).max()
+        acted = acted_effort(model, state)
+        momentum = 1.5 * (data.qvel - before) / model.opt.timestep - data.qfrc_applied
+        np.testing.assert_allclose(acted.joint_force, momentum, rtol=1e-9, atol=1e-9 * velocity + unsolved)
+    assert last < 1e-9 * max(velocity, 1e-9)
 
 
 def test_the_stages_of_runge_kutta_repeat_steps_of_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
