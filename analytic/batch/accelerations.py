@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from loopcheck.analytic.batch.derivatives import Evaluation, of_accelerations, of_states, want_blocks
+from loopcheck.analytic.batch.equations import has_direction
 from loopcheck.analytic.batch.gradient import BLOCKS as OF_EFFORTS
 from loopcheck.analytic.batch.gradient import Gradient, gradient
 from loopcheck.analytic.batch.inverse import runs_compiled
@@ -14,8 +15,9 @@ from loopcheck.analytic.batch.support import want_drives_of_joints, want_known
 from loopcheck.analytic.batch.trace import shape_of
 from loopcheck.analytic.kinematics.redundancy import independent_dofs_at
 from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.tree import point_of
 from loopcheck.robots.arrays import Array, EffortSeries, JointPositions, PositionSeries, VelocitySeries, frozen
-from loopcheck.robots.errors import LoopClosureError, ShapeError
+from loopcheck.robots.errors import LoopClosureError, MechanismError, ShapeError
 from loopcheck.robots.mechanism import Mechanism
 
 BLOCKS = ("q", "qd", "effort", "parameters")
@@ -113,7 +115,8 @@ def forward_dynamics(  # noqa: PLR0913
         NotFoundError: If a derivative is unknown.
         LoopClosureError: If the loops or their rates are open; `time` is the number of the sample.
         SingularityError: If a sample is near a singularity; `time` is its number.
-        MechanismError: If the mechanism has an element that is not traced.
+        MechanismError: If the mechanism has an element that is not traced, or the points of a spring meet, unless its
+            rest length is zero.
     """
     want_blocks(derivatives, BLOCKS)
     q, qd, effort = _states(mechanism, q, qd, ("effort", effort, mechanism.na))
@@ -162,7 +165,8 @@ def hybrid_dynamics(  # noqa: PLR0913
             others; `time` is the number of the sample.
         SingularityError: If a sample is near a singularity, or a drive nearly follows from others there; `time` is its
             number.
-        MechanismError: If the mechanism has an element that is not traced, or the drive of a tendon.
+        MechanismError: If the mechanism has an element that is not traced, or the drive of a tendon, or the points of a
+            spring meet, unless its rest length is zero.
     """
     want_blocks(derivatives, OF_EFFORTS)
     want_drives_of_joints(mechanism)
@@ -202,6 +206,7 @@ def _states(
         raise ShapeError("q: must have at least 1 sample, got 0")
     qd, values = frozen(qd, (len(q), mechanism.nv), name="qd"), frozen(values, (len(q), columns), name=name)
     state = State(mechanism=mechanism, q=q, qd=qd)
+    _want_directions(state)
     rates = (state.Phi @ qd[..., None])[..., 0] / (1 + np.abs(qd).max(axis=1, initial=0.0))[:, None]
     for name, gaps in (("loops", state.gap), ("rates of the loops", rates)):
         size = np.abs(gaps).max(axis=1, initial=0.0)
@@ -214,3 +219,15 @@ def _states(
                 time=float(worst),
             )
     return q, qd, values
+
+
+def _want_directions(state: State) -> None:
+    """Raise if the points of a spring or damper meet, so that its force has no direction."""
+    for spring in filter(has_direction, state.mechanism.point_springs):
+        first, second = (point_of(state.poses, *end) for end in spring.ends)
+        met = np.flatnonzero((first == second).all(axis=1))
+        if met.size:
+            raise MechanismError(
+                f"{state.mechanism.model.path}: the points of tendon '{spring.name}' must be apart, got the same point "
+                f"at sample {met[0]}: its force has no direction there"
+            )

@@ -13,7 +13,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from loopcheck.analytic.batch.expressions import Scalar, cosine, magnitude, sine
+from loopcheck.analytic.batch.expressions import Scalar, cosine, magnitude, sign, sine
 from loopcheck.analytic.kinematics.tree import joints_of
 from loopcheck.robots.arrays import AnyArray, Array
 from loopcheck.robots.mechanism import (
@@ -319,8 +319,7 @@ def _rotation_vector(start: AnyArray, end: AnyArray) -> AnyArray:
     cosines = [abs(cosine)]
     for _ in range(HALVINGS):
         cosines.append(np.sqrt(0.5 * cosines[-1] + 0.5))
-    sign = cosine / cosines[0]
-    return axis * (2.0 * sign / math.prod(cosines[1:]) * _horner(ARCSINE, 0.5 - 0.5 * cosines[-2]))
+    return axis * (2.0 * sign(cosine, at_zero=1.0) / math.prod(cosines[1:]) * _horner(ARCSINE, 0.5 - 0.5 * cosines[-2]))
 
 
 def spring_efforts(mechanism: Mechanism, bodies: list[Link], q: AnyArray, qd: AnyArray, qdd: AnyArray) -> AnyArray:
@@ -340,13 +339,22 @@ def spring_efforts(mechanism: Mechanism, bodies: list[Link], q: AnyArray, qd: An
         for dof, weight in _weights(mechanism, tendon.length):
             tau[dof] = tau[dof] + weight * pull
     for spring in mechanism.point_springs:
-        length, columns = _distance(mechanism, bodies, spring)
-        pull = spring.stiffness * _stretch(length, *spring.rest)
-        if spring.damping:
-            pull = pull + spring.damping * sum((column * qd[dof] for dof, column in columns.items()), 0.0)
-        for dof, column in columns.items():
+        square, along = _distance(mechanism, bodies, spring)
+        if has_direction(spring):
+            length = np.sqrt(square)
+            along = {dof: column / length for dof, column in along.items()}
+            pull = spring.stiffness * _stretch(length, *spring.rest)
+            pull = pull + spring.damping * sum((column * qd[dof] for dof, column in along.items()), 0.0)
+        else:
+            pull = spring.stiffness
+        for dof, column in along.items():
             tau[dof] = tau[dof] + column * pull
     return tau
+
+
+def has_direction(spring: PointSpring) -> bool:
+    """Whether the force depends on the direction between the points, which has no value where they meet."""
+    return bool(spring.damping) or tuple(spring.rest) != (0, 0)
 
 
 def _stretch(length: Scalar, least: float, most: float) -> Scalar:
@@ -356,13 +364,12 @@ def _stretch(length: Scalar, least: float, most: float) -> Scalar:
 
 
 def _distance(mechanism: Mechanism, bodies: list[Link], spring: PointSpring) -> tuple[Scalar, dict[int, Scalar]]:
-    """Length of a spring between points [m], and its rate per velocity of each dof that changes it."""
+    """Square of the length of a spring between points [m²], and half its rate per velocity of each dof on it."""
     points = [_point(bodies, *end) for end in _ends(spring)]
     line = points[1] - points[0]
-    length = np.sqrt(line @ line)
     first, second = (dict(_columns(mechanism, bodies, *end)) for end in _ends_of_chains(mechanism, spring))
-    columns = {dof: -(line @ linear) / length for dof, (_, linear) in first.items()}
-    return length, columns | {dof: line @ linear / length for dof, (_, linear) in second.items()}
+    along = {dof: -(line @ linear) for dof, (_, linear) in first.items()}
+    return line @ line, along | {dof: line @ linear for dof, (_, linear) in second.items()}
 
 
 def closure_rows(mechanism: Mechanism, bodies: list[Link], q: AnyArray) -> list[Row]:

@@ -13,6 +13,9 @@ from typing import TypeAlias, Union
 
 import numpy as np
 
+TINY = 1e-300
+"""A number that changes no other of more than 1e-284, and whose inverse is finite."""
+
 
 class Op(IntEnum):
     """Operation of a node on its arguments x, y and its constant k."""
@@ -128,11 +131,11 @@ class Symbol:
     def __truediv__(self, other: "Scalar") -> "Scalar":
         if not isinstance(other, Symbol):
             return self * (1.0 / float(other))
-        return self.graph.node(Op.DIV, self.value / other.value, self, other)
+        return self.graph.node(Op.DIV, _ratio(self.value, other.value), self, other)
 
     def __rtruediv__(self, other: float) -> "Scalar":
         k = float(other)
-        return self.graph.node(Op.INVERSE, k / self.value, self, constant=k)
+        return self.graph.node(Op.INVERSE, _ratio(k, self.value), self, constant=k) if k else 0.0
 
     def __abs__(self) -> "Symbol":
         return self.graph.node(Op.ABS, abs(self.value), self)
@@ -168,6 +171,14 @@ class Symbol:
         return x if k == -1 else None
 
 
+def _ratio(x: float, y: float) -> float:
+    """Quotient of values as numpy and machine code divide: infinite or NaN for y = 0, as a pose may be singular."""
+    if y:
+        return x / y
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.divide(x, y))
+
+
 Scalar: TypeAlias = Union[Symbol, float]  # noqa: UP007 - `|` of a class defined here fails at run time
 
 
@@ -184,6 +195,11 @@ def sine(x: Scalar) -> Scalar:
 def cosine(x: Scalar) -> Scalar:
     """Cosine of a symbol or a number."""
     return x.cos() if isinstance(x, Symbol) else math.cos(x)
+
+
+def sign(x: Scalar, at_zero: float = 0.0) -> Scalar:
+    """1 or −1, and `at_zero` for 0, without a case in the graph."""
+    return (x + at_zero * TINY) / (magnitude(x) + TINY)
 
 
 def magnitude(x: Scalar) -> Scalar:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from loopcheck.analytic.batch.equations import Moving, cross, motions
-from loopcheck.analytic.batch.expressions import Graph, Op, Scalar, Symbol, smallest
+from loopcheck.analytic.batch.expressions import Graph, Op, Scalar, Symbol, sign, smallest
 from loopcheck.analytic.batch.tape import Tape, assemble_tape
 from loopcheck.analytic.batch.trace import Dynamics, Shape, State, across, along, conditioning_at, dynamics, state_of
 from loopcheck.robots.arrays import AnyArray, Array
@@ -260,11 +260,11 @@ SLOPES: Mapping[Op, Callable[[Symbol, Symbol, Symbol, float], tuple[Scalar, ...]
     Op.SHIFT: lambda z, x, y, k: (1.0,),
     Op.SCALE: lambda z, x, y, k: (k,),
     Op.REFLECT: lambda z, x, y, k: (-1.0,),
-    Op.INVERSE: lambda z, x, y, k: (z * z * (-1 / k),),
+    Op.INVERSE: lambda z, x, y, k: (z * z * (-1 / k) if k else 0.0,),
     Op.SQRT: lambda z, x, y, k: (0.5 / z,),
     Op.SIN: lambda z, x, y, k: (x.cos(),),
     Op.COS: lambda z, x, y, k: (-x.sin(),),
-    Op.ABS: lambda z, x, y, k: (z * (1.0 / x),),
+    Op.ABS: lambda z, x, y, k: (sign(x),),
 }
 """Derivatives of a node z along its arguments x, y; see `expressions.Op`. No equation of motion has the others."""
 
