@@ -1,5 +1,7 @@
 """Errors that loopcheck raises on purpose. A message states the requirement, the value found, and its place."""
 
+import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -12,6 +14,24 @@ def listed(parts: Sequence[str], most: int, mark: str = ", ") -> str:
     """The first of some names or sentences, and the number of the others."""
     more = [f"and {len(parts) - most} more"] if len(parts) > most else []
     return mark.join([*parts[:most], *more])
+
+
+COMMAND = re.compile(r"^\s*:(?=:)|:(?=:[\w-]+.*::)|##(?=\\*\[)")
+"""A command to GitHub's runner in the log of a workflow: `::error::` begins a line, also a wrapped one; `##[error]` is
+anywhere, also after its bracket is escaped for a table."""
+UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Categories of characters that move a cursor, turn a text around, or cannot be written."""
+
+
+def one_line(text: str) -> str:
+    """A text with names of a file in one line that a terminal shows and no runner takes for a command."""
+    seen = (
+        character.encode("unicode_escape").decode()
+        if character != "\t" and unicodedata.category(character) in UNSEEN
+        else character
+        for character in " ".join(text.splitlines())
+    )
+    return COMMAND.sub(lambda found: f"{found[0]} ", "".join(seen))
 
 
 class HarnessError(Exception):

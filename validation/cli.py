@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import click
 
-from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.errors import HarnessError, one_line
 from loopcheck.robots.releases import extras, too_old
 from loopcheck.validation.execution.errors import internal_error
 from loopcheck.validation.studies.options import Commands
@@ -30,14 +30,14 @@ def main() -> None:
         status = cli(standalone_mode=False)
     except (HarnessError, click.ClickException) as error:
         message = error.format_message() if isinstance(error, click.ClickException) else str(error)
-        click.echo(f"loopcheck: {' '.join(message.split())}", err=True)
+        click.echo(f"loopcheck: {one_line(' '.join(message.split()))}", err=True)
         status = BAD_INPUT
     except click.exceptions.Abort:
         click.echo("loopcheck: interrupted", err=True)
         status = STOPPED
     except Exception as error:
         old = too_old(*extras())  # of an optional package, which nobody asked for if no command fails
-        click.echo(f"loopcheck: {old or internal_error(error)}", err=True)
+        click.echo(f"loopcheck: {old or one_line(internal_error(error))}", err=True)
         status = BAD_INPUT if old else OWN_ERROR
     sys.exit(status)
 

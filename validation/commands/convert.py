@@ -43,6 +43,8 @@ def command(target: str, out: Path, lossless: bool, loops: str, seed: int, forma
       loopcheck convert leg.xml leg.urdf --loops constraint
       loopcheck convert leg.usda leg.sdf
     """
+    from rich.markup import escape
+
     from loopcheck.validation.converting import STEPS, conversion_steps, finished, in_words
     from loopcheck.validation.execution.progress import display
     from loopcheck.validation.report.terminal import of_tree, show, table
@@ -54,7 +56,13 @@ def command(target: str, out: Path, lossless: bool, loops: str, seed: int, forma
         click.echo(done.proof_file.read_text(encoding="utf-8").rstrip())
         return done.result.status
     rows = [
-        [row.quantity, "" if row.error != row.error else f"{row.error:.1e}", f"{row.limit:.0e}", row.verdict, row.note]
+        [
+            row.quantity,
+            "" if row.error != row.error else f"{row.error:.1e}",
+            f"{row.limit:.0e}",
+            row.verdict,
+            escape(row.note),
+        ]
         for row in (*done.result.rows, done.result.effect)
     ]
     show(

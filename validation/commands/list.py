@@ -23,6 +23,7 @@ def command(targets: tuple[str, ...], format: str) -> int:
       loopcheck list my_robot.xml
     """
     from loopcheck.robots.catalogue import transmission_names
+    from loopcheck.robots.errors import one_line
     from loopcheck.robots.transmission import load_transmission
 
     robots, engines = dict(_robots(targets)), dict(_engines())
@@ -31,7 +32,7 @@ def command(targets: tuple[str, ...], format: str) -> int:
         tables = {"robots": robots, "transmissions": transmissions, "engines": engines}
         click.echo(json.dumps({"schema": "loopcheck.list/1", **tables}))
         return 0
-    click.echo("\n".join(_lines(robots, transmissions, engines)))
+    click.echo("\n".join(map(one_line, _lines(robots, transmissions, engines))))
     return 0
 
 

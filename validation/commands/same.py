@@ -66,6 +66,8 @@ def command(
       loopcheck same robot.urdf robot.xml --ignore armature,damping --free-base
       loopcheck same left.xml right.xml --map left_hip=right_hip --format json
     """
+    from rich.markup import escape
+
     from loopcheck.validation.report.terminal import show, table
     from loopcheck.validation.same.same import same
 
@@ -86,7 +88,7 @@ def command(
     if format == "json":
         click.echo(result.as_json())
         return result.exit_status
-    rows = list(_rows(result))
+    rows = [list(map(escape, row)) for row in _rows(result)]
     shown = rows if everything else rows[:SHOWN]
     columns = ["element", "field", "unit", "A", "B", "difference"]
     show(

@@ -6,12 +6,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from itertools import groupby
 from typing import Any
+from urllib.parse import quote
 
+from loopcheck.robots.errors import one_line
 from loopcheck.validation.gate.findings import PAGE, RULES, SEVERITIES, Finding, number_of
 from loopcheck.validation.gate.gate import GateResult
 
 SCHEMA = "loopcheck.gate/1"
 """Version of the JSON object."""
+MARKUP = frozenset("\\`*[]<>&|")
+"""Characters with a meaning in Markdown."""
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
@@ -19,9 +23,11 @@ def as_text(results: Sequence[GateResult], status: int) -> str:
     """A line per finding, the remedy after the findings of a code, then the counts."""
     lines = []
     for (remedy, page), findings in groupby(_all(results), key=lambda finding: (finding.remedy, finding.page)):
-        lines += [f"{each.file}:{each.line}: {each.code} {each.severity}: {each.message}" for each in findings]
+        lines += [
+            one_line(f"{each.file}:{each.line}: {each.code} {each.severity}: {each.message}") for each in findings
+        ]
         lines.append(f"    {remedy} See {page}")
-    lines += [f"{result.file}: no loop (tree)" for result in results if result.loops == 0]
+    lines += [one_line(f"{result.file}: no loop (tree)") for result in results if result.loops == 0]
     seconds = sum(result.seconds for result in results)
     return "\n".join([*lines, f"{_counted(results)} ({seconds:.2f} s)"])
 
@@ -65,13 +71,8 @@ def as_markdown(results: Sequence[GateResult], status: int) -> str:
     if shown:
         lines += ["", "| file | code | finding | remedy |", "| --- | --- | --- | --- |"]
     for finding in shown:
-        cells = (
-            f"{finding.file}:{finding.line}",
-            f"{finding.code} {finding.severity}",
-            finding.message,
-            finding.remedy,
-        )
-        lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
+        place, message = (_unmarked(text) for text in (f"{finding.file}:{finding.line}", finding.message))
+        lines.append(f"| {place} | {finding.code} {finding.severity} | {message} | {finding.remedy} |")
     return "\n".join(lines)
 
 
@@ -122,7 +123,7 @@ def _row(finding: Finding) -> dict[str, Any]:
 def _sarif_result(finding: Finding) -> dict[str, Any]:
     place = {
         "physicalLocation": {
-            "artifactLocation": {"uri": finding.file.replace("\\", "/")},
+            "artifactLocation": {"uri": quote(finding.file.replace("\\", "/"), safe="/:")},
             "region": {"startLine": finding.line},
         }
     }
@@ -132,6 +133,11 @@ def _sarif_result(finding: Finding) -> dict[str, Any]:
         "message": {"text": f"{finding.message}. {finding.remedy}"},
         "locations": [place],
     }
+
+
+def _unmarked(text: str) -> str:
+    """A text in one line of Markdown, with its punctuation as characters: names may hold links, pictures and HTML."""
+    return "".join(f"&#{ord(each)};" if each in MARKUP else each for each in one_line(text))
 
 
 def _escaped(text: str, more: str = "") -> str:

@@ -70,4 +70,7 @@ class GateItem(pytest.Item):
 
 
 def _line(finding: "Finding") -> str:
-    return f"{finding.file}:{finding.line}: {finding.code} {finding.severity}: {finding.message}. {finding.remedy}"
+    from loopcheck.robots.errors import one_line
+
+    place = f"{finding.file}:{finding.line}"
+    return one_line(f"{place}: {finding.code} {finding.severity}: {finding.message}. {finding.remedy}")

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from loopcheck.robots.errors import one_line
 from loopcheck.validation.comparison.verdicts import MEANING
 from loopcheck.validation.execution.journal import Task
 
@@ -138,8 +139,9 @@ def two_digits(value: float) -> str:
 
 
 def line(text: str) -> str:
-    """A text as one line of Markdown, without markup of tables or of HTML."""
-    return " ".join(text.split()).replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")
+    """A text as one line of Markdown, without markup of tables, of links or of HTML."""
+    text = " ".join(one_line(text).split()).replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;")
+    return text.replace("|", "\\|").replace("](", "]\\(")
 
 
 def pipes(table: Table) -> str:

@@ -15,6 +15,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from loopcheck.robots.errors import one_line
 from loopcheck.validation.comparison.verdicts import CaseVerdict, worst
 from loopcheck.validation.execution.progress import text_console
 
@@ -43,10 +44,13 @@ def show(summary: Iterable[RenderableType]) -> None:
     console = text_console()
     for item in summary:
         if isinstance(item, str):
-            text = fill(item, console.width, break_long_words=False, break_on_hyphens=False)
-            console.print(Text(text if sys.stdout.isatty() else item), soft_wrap=True)
+            line = one_line(item)
+            text = fill(line, console.width, break_long_words=False, break_on_hyphens=False)
+            console.print(Text(text if sys.stdout.isatty() else line), soft_wrap=True)
+        elif isinstance(item, Text):
+            console.print(Text(one_line(item.plain), item.style), soft_wrap=True)
         else:
-            console.print(item, soft_wrap=isinstance(item, Text))
+            console.print(item)
     console.file.flush()  # a reader of a pipe gets the text before the page is drawn
 
 
@@ -55,7 +59,8 @@ def table(columns: Sequence[object], rows: Iterable[Sequence[str]], *, title: st
 
     A terminal that is too narrow gets several tables, each with the first column, instead of broken cells.
     """
-    return _Parts(title, [escape(str(column)) for column in columns], [list(row) for row in rows])
+    names = [escape(one_line(str(column))) for column in columns]
+    return _Parts(escape(one_line(title)), names, [[one_line(str(cell)) for cell in row] for row in rows])
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +99,7 @@ def of_tree(loops: int | None) -> str:
 
 def error_table(wide: pd.DataFrame, *, title: str) -> RenderableType:
     """Errors by the names in the index; missing errors are blank."""
-    rows = ((str(name), *(_error(error) for error in row)) for name, row in wide.iterrows())
+    rows = ((escape(str(name)), *(_error(error) for error in row)) for name, row in wide.iterrows())
     return table([wide.index.name, *wide.columns], rows, title=title)
 
 

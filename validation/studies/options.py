@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from loopcheck.robots.errors import one_line
+
 if TYPE_CHECKING:
     from loopcheck.validation.studies.check.baseline import BaselineResult
     from loopcheck.validation.studies.study import Conclusion, Study, StudyResult
@@ -316,9 +318,9 @@ class Execution:
             shown = "\n".join(map(str, conclusion.summary))
             for reason in dict.fromkeys(result.record["not_run"]):
                 if reason not in shown:
-                    click.echo(f"Not run: {reason}")
+                    click.echo(f"Not run: {one_line(reason)}")
         for line in [*result.record.get("journal", ()), *result.record["internal_errors"]]:
-            click.echo(f"loopcheck: {line}", err=True)
+            click.echo(f"loopcheck: {one_line(line)}", err=True)
         return status
 
     def run(self, study: "Study") -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 from rich.console import RenderableType
+from rich.markup import escape
 from rich.text import Text
 
 from loopcheck.validation.comparison import sources
@@ -35,7 +36,7 @@ def summary(results: Results, logs: pd.DataFrame) -> Iterator[RenderableType]:
         of_log = logs[(logs["source"] == source) & (logs["assumed"] != "other")].set_index("actuator")
         lines = [
             [
-                str(row["actuator"]),
+                escape(str(row["actuator"])),
                 coloured(str(row["verdict"]), str(row["verdict"])),
                 *(_over_peak(of_log, row["actuator"], name) for name in RELATIVE),
             ]
