@@ -363,12 +363,12 @@ def _stretch(length: Scalar, least: float, most: float) -> Scalar:
     return above if least == most else 0.5 * (above + magnitude(above) + below - magnitude(below))
 
 
-def _distance(mechanism: Mechanism, bodies: list[Link], spring: PointSpring) -> tuple[Scalar, dict[int, Scalar]]:
+def _distance(mechanism: Mechanism, bodies: list[Link], spring: PointSpring) -> tuple[Any, dict[int, Scalar]]:
     """Square of the length of a spring between points [m²], and half its rate per velocity of each dof on it."""
     points = [_point(bodies, *end) for end in _ends(spring)]
-    line = points[1] - points[0]
+    line: Any = points[1] - points[0]
     first, second = (dict(_columns(mechanism, bodies, *end)) for end in _ends_of_chains(mechanism, spring))
-    along = {dof: -(line @ linear) for dof, (_, linear) in first.items()}
+    along: dict[int, Scalar] = {dof: -(line @ linear) for dof, (_, linear) in first.items()}
     return line @ line, along | {dof: line @ linear for dof, (_, linear) in second.items()}
 
 

@@ -143,7 +143,7 @@ def test_the_joint_force_of_actuators_with_several_outputs_balances_a_chain(inte
     for data, acceleration, velocity, acted in steps(model, 80):
         mujoco.mj_forward(model, data)
         moment = transmission(model, data)
-        clamped += abs(np.linalg.norm(data.actuator_force[5:8]) - 0.5) < 1e-9
+        clamped += int(abs(np.linalg.norm(data.actuator_force[5:8]) - 0.5) < 1e-9)
         want_balance(model, data, acceleration, velocity, acted)
         np.testing.assert_allclose(moment.T @ acted.effort + acted.off_transmission, acted.joint_force, atol=1e-10)
         differs = max(differs, abs(acted.effort - acted.reported).max())
