@@ -36,8 +36,7 @@ TURNING = {int(mujoco.mjtJoint.mjJNT_FREE): 3, int(mujoco.mjtJoint.mjJNT_BALL): 
 CORRECTED = mujoco.mj_version() >= 4000000
 """Whether Runge-Kutta 4 is of fourth order for orientations (changelog of MuJoCo 4.0.0)."""
 SAME = 1e-8
-"""Largest difference of two computations of the same step, relative to the accelerations that its forces cause one by
-one [-]; round-off is 1e-14."""
+"""Largest difference of two computations of the same step, relative to its accelerations [-]; round-off is 1e-14."""
 ROUNDING = 4 * np.finfo(float).eps
 """Round-off of the change of a velocity, relative to the velocity [-]."""
 STAGES = ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6))
@@ -203,8 +202,8 @@ def _implicit_part(model: Any, data: Any, velocity: Array, acceleration: Array) 
     return np.asarray(rows.T @ (scale * (rows @ acceleration) + stiffness * (rows @ velocity)))
 
 
-def _stages(model: Any, data: Any) -> Iterator[tuple[ActedEffort, Array, float]]:
-    """Efforts, accelerations and their `_size` at the stages of Runge-Kutta 4; `data` ends at the last stage."""
+def _stages(model: Any, data: Any) -> Iterator[tuple[ActedEffort, Array]]:
+    """Efforts and accelerations at the stages of Runge-Kutta 4; `data` ends at the last stage."""
     start, time, h, turning = np.array(data.qpos), data.time, model.opt.timestep, list(_turning(model))
     state = np.concatenate([data.qvel, data.act])
     rate, along = np.zeros(model.nv + model.na), np.zeros(model.nv)
@@ -216,17 +215,7 @@ def _stages(model: Any, data: Any) -> Iterator[tuple[ActedEffort, Array, float]]
         mujoco.mj_forward(model, data)
         along = _rates(turning, data.qvel, part * h * along)
         rate = np.concatenate([data.qacc, data.act_dot])
-        yield _of(model, data), rate[: model.nv], _size(model, data)
-
-
-def _size(model: Any, data: Any) -> float:
-    """Largest acceleration by forces that do not cancel, with which round-off scales [rad/s² or m/s²]."""
-    forces = ("passive", "bias", "applied", "constraint", "smooth")
-    total = sum(abs(getattr(data, f"qfrc_{name}")) for name in forces)
-    total += abs(transmission(model, data)).T @ abs(data.actuator_force)
-    acceleration = np.zeros((1, model.nv))
-    mujoco.mj_solveM(model, data, acceleration, total[None])
-    return float(max(abs(acceleration).max(), abs(data.qacc).max()))
+        yield _of(model, data), rate[: model.nv]
 
 
 def _turning(model: Any) -> Iterator[slice]:
@@ -245,18 +234,17 @@ def _rates(turning: Sequence[slice], velocity: Array, turn: Array) -> Array:
     return rates
 
 
-def _mean(stages: Sequence[tuple[ActedEffort, Array, float]], acceleration: Array, rounding: float) -> ActedEffort:
+def _mean(stages: Sequence[tuple[ActedEffort, Array]], acceleration: Array, rounding: float) -> ActedEffort:
     """Weighted mean of the stages; the report is that of the last one, as after `mj_step`."""
-    weights = np.array([weight for _, weight in STAGES])
-    repeated = weights @ np.array([rate for _, rate, _ in stages])
-    limit = SAME * max(size for _, _, size in stages) + rounding
+    weights, rates = np.array([weight for _, weight in STAGES]), np.array([rate for _, rate in stages])
+    repeated, limit = weights @ rates, SAME * abs(rates).max() + rounding
     if not np.allclose(repeated, acceleration, rtol=0, atol=limit):
         raise EngineError(
             "the stages of the step must end at the state of mj_step, got another acceleration "
             f"({abs(repeated - acceleration).max():.1e} apart). Does a plugin or a callback have a state of its own?"
         )
     mean = {
-        name: weights @ np.array([getattr(stage, name) for stage, _, _ in stages])
+        name: weights @ np.array([getattr(stage, name) for stage, _ in stages])
         for name in ("effort", "joint_force", "off_transmission")
     }
     return ActedEffort(**mean, reported=stages[-1][0].reported)

@@ -180,6 +180,25 @@ def test_steps_of_small_accelerations_have_an_effort(integrator: str, velocity: 
     assert last < 1e-9 * max(velocity, 1e-9)
 
 
+@pytest.mark.parametrize(("start", "speed", "kp"), [(0.0, 50.1, 1e-9), (0.7, 0.0, 6 * 1.5 / 0.002**2)])
+def test_round_off_of_a_step_is_that_of_velocity_and_stages(start: float, speed: float, kp: float) -> None:
+    """The change of a large velocity by a small force, and stages that cancel, have few digits.
+
+    Runge-Kutta 4 of an oscillator at rest ends at rest if the frequency times the step is the root of 6.
+    """
+    model = slide("RK4", f'<position joint="x" kp="{kp!r}"/>')
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:] = start, speed
+    state = integration_state(model, data)
+    mujoco.mj_step(model, data)
+    momentum = 1.5 * (data.qvel - speed) / model.opt.timestep
+    stiffest, resolved = kp * abs(start), 1.5 * np.spacing(speed) / model.opt.timestep
+    assert abs(momentum) < 1e-7 * max(stiffest, 1.0)
+    np.testing.assert_allclose(
+        acted_effort(model, state).joint_force, momentum, rtol=0, atol=resolved + 1e-13 * stiffest
+    )
+
+
 def test_the_stages_of_runge_kutta_repeat_steps_of_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     model = loop("RK4")
     assert sum(1 for _ in steps(model, 200)) == 200
