@@ -56,7 +56,8 @@ class GateItem(pytest.Item):
         failing = ("error", "warning") if strict else ("error",)
         found = [finding for finding in gate.gate(str(self.path)).findings if finding.severity in failing]
         if found:
-            raise GateFailure("\n".join(map(_line, found)))
+            errors: Any = import_module("loopcheck.robots.errors")
+            raise GateFailure("\n".join(errors.one_line(_line(finding)) for finding in found))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The findings, without a traceback."""
@@ -70,7 +71,4 @@ class GateItem(pytest.Item):
 
 
 def _line(finding: "Finding") -> str:
-    from loopcheck.robots.errors import one_line
-
-    place = f"{finding.file}:{finding.line}"
-    return one_line(f"{place}: {finding.code} {finding.severity}: {finding.message}. {finding.remedy}")
+    return f"{finding.file}:{finding.line}: {finding.code} {finding.severity}: {finding.message}. {finding.remedy}"
