@@ -30,6 +30,8 @@ import runpy, sys
 sys.path.insert(0, sys.argv.pop(1))
 from loopcheck.robots.processes import end_with_parent
 end_with_parent(sys.stdin.read)
+from loopcheck.robots import releases
+releases.too_old = lambda *extras: ""  # the old release is what is compared
 runpy.run_module("loopcheck", run_name="__main__", alter_sys=True)
 """
 """Runs a program that ends with its parent process, when its end of the pipe is closed."""
