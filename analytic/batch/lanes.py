@@ -5,7 +5,6 @@ end at the start of the next lane.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -24,19 +23,9 @@ AT_ONCE = 4096
 """Ways that are followed at once [-], for the sake of memory."""
 
 
-class Search(NamedTuple):
-    """How the starts of lanes are searched."""
-
-    turn: int
-    """Cells of a turn of a drive, or of 2π lengths of a mechanism [-]."""
-    parts: tuple[int, ...]
-    """Parts of the way to a cell or a sample [-], tried in this order until Newton's method contracts in all."""
-
-
-WIDE = Search(32, (1, 8))
-"""In few Newton steps."""
-FINE = Search(256, (8,))
-"""In steps so small that they do not cross a singularity unseen, see `tracking.CONTRACTION`."""
+CELLS = 128
+"""Cells of a turn of a drive, or of 2π lengths of a mechanism [-]: a step from one to the next crosses no singularity
+unseen, see `tracking.CONTRACTION`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,38 +55,33 @@ class Equations:
         self.track(self.tolerance, Drive(*(x[:, None] for x in drive)), records[:, None])
 
     def follow(self, drive: Drive, records: Array, span: int) -> None:
-        """Track a path in lanes, and what they lose in finer steps.
+        """Track a path in lanes; what they lose is left to the plain version, which knows singularities.
 
         Args:
             drive: Motion of the drives [m or rad, per s, per s²], each of shape (nt, drives).
             records: To be filled in, with a guess of the first sample [m or rad, N or N m, -], shape (nt, columns).
             span: Samples of a lane.
         """
-        nt, state = len(records), records[:, self.columns.marks.start]
-        if span < nt:
-            found = self._follow(drive, records, span, WIDE)
+        if span < len(records):
+            self._follow(drive, records, span)
         else:
             self._follow_lane(drive, records)
-            found = nt if state[-1] else int(np.argmin(np.abs(state)))
-        if 0 < found < nt:
-            rest = slice(found - 1, None)
-            self._follow(Drive(*(x[rest] for x in drive)), records[rest], 1, FINE)
 
     def _follow_lane(self, drive: Drive, records: Array) -> None:
         """Track a path in a single lane."""
         self.track(self.tolerance, Drive(*[x[None] for x in drive]), records[None])
 
     @np.errstate(all="ignore")  # a lane that is lost may hold anything
-    def _follow(self, drive: Drive, records: Array, span: int, search: Search) -> int:
-        """Number of samples before the first that is lost; all later results are invalid.
+    def _follow(self, drive: Drive, records: Array, span: int) -> None:
+        """Track the lanes of a path; the marks of all samples behind the first that does not meet are 0.
 
         Args:
             drive: Motion of the drives [m or rad, per s, per s²], each of shape (nt, drives).
             records: As of `follow`.
             span: Samples of a lane.
         """
-        nt, q, state = len(records), records[:, self.columns.q], records[:, self.columns.marks.start]
-        starts = self._starts(drive.q, q[0], span, search)
+        nt, q = len(records), records[:, self.columns.q]
+        starts = self._starts(drive.q, q[0], span)
         lanes, whole = len(starts), min(len(starts), nt // span)
         q[: lanes * span : span] = starts
         if whole:
@@ -108,12 +92,10 @@ class Equations:
             rest = slice(whole * span, None)
             self._follow_lane(Drive(*(x[rest] for x in drive)), records[rest])
         ends = span * np.arange(1, lanes)
-        arrived, states = self._moved(search, drive.q[ends - 1], drive.q[ends], q[ends - 1])
+        arrived, states = self._moved(drive.q[ends], q[ends - 1])
         missed = np.flatnonzero((states == 0) | (np.abs(arrived - starts[1:]) > MEETING).any(axis=1))
         met = min((int(missed[0]) + 1 if missed.size else lanes) * span, nt)
         records[met:, self.columns.marks] = 0
-        lost = np.flatnonzero(state[:met] == 0)
-        return int(lost[0]) if lost.size else met
 
     def _close(self, driven: Array, guess: PositionSeries) -> tuple[Array, Array]:
         """Close the loops at the ends of lanes at rest.
@@ -130,28 +112,22 @@ class Equations:
         self.track(self.tolerance, Drive(driven, rest, rest), records)
         return records[:, -1, self.columns.q], records[:, -1, self.columns.marks.start]
 
-    def _moved(self, search: Search, driven: Array, to: Array, poses: PositionSeries) -> tuple[Array, Array]:
-        """Move the drives of poses on straight ways, by Newton's method in a single part or in several.
+    def _moved(self, to: Array, poses: PositionSeries) -> tuple[Array, Array]:
+        """Move the drives of poses by Newton's method.
 
         Args:
-            driven: Positions of the drives in the poses [m or rad], shape (n, drives).
             to: Positions to move them to, or whole turns away [m or rad], shape (n, drives).
             poses: Joint positions with closed loops [m or rad], shape (n, nq).
 
         Returns:
             As from `_close`.
         """
-        step = to - driven
-        step[:, self.turning] -= 2 * np.pi * np.rint(step[:, self.turning] / (2 * np.pi))
         moved, states = np.empty_like(poses), np.zeros(len(poses))
-        for parts in search.parts:
-            left = np.flatnonzero(states == 0)
-            for some in np.split(left, range(AT_ONCE, len(left), AT_ONCE)) if left.size else ():
-                way = to[some, None] + step[some, None] * (np.arange(1 - parts, 1)[:, None] / parts)
-                moved[some], states[some] = self._close(way, poses[some])
+        for some in np.split(np.arange(len(poses)), range(AT_ONCE, len(poses), AT_ONCE)):
+            moved[some], states[some] = self._close(to[some, None], poses[some])
         return moved, states
 
-    def _starts(self, driven: Array, guess: JointPositions, span: int, search: Search) -> Array:
+    def _starts(self, driven: Array, guess: JointPositions, span: int) -> Array:
         """Joint positions at the starts of lanes, from poses in cells of the space of the drives.
 
         A path of many turns returns to its cells: each takes a single search, from a cell beside it on the path.
@@ -165,28 +141,28 @@ class Equations:
             Joint positions [m or rad], shape (lanes, nq); anything if two samples of the path are too far apart.
         """
         for every in (max(span // PLACES, 1), 1):
-            cells = np.floor(driven[::every] * (search.turn / (2 * np.pi * self.lengths)))
+            cells = np.floor(driven[::every] * (CELLS / (2 * np.pi * self.lengths)))
             steps = np.diff(cells, axis=0)
             if np.abs(steps).max(initial=0.0) <= 1:
                 break
         changes = np.flatnonzero(steps) // len(self.lengths)  # faster than `any` along the drives
         entries = np.unique(np.append(0, changes + 1))
         cells = cells[entries]
-        cells[:, self.turning] %= search.turn
+        cells[:, self.turning] %= CELLS
         entries *= every
         _, first, visited = np.unique(cells, axis=0, return_index=True, return_inverse=True)
         visited = visited.ravel()  # NumPy 2.0 keeps the axis
         centers = driven[entries[first]]
-        path = self._poses(search, centers, visited, guess)[visited]
+        path = self._poses(centers, visited, guess)[visited]
         path[:, self.hinges] = np.unwrap(path[:, self.hinges], axis=0)
         for place in self.quaternions:
             turned = np.vecdot(path[1:, place], path[:-1, place]) < 0
             path[1:, place] *= 1.0 - 2.0 * (np.cumsum(turned)[:, None] % 2)
         samples = np.arange(0, len(driven), span)
         entry = np.searchsorted(entries, samples, side="right") - 1
-        return self._moved(search, centers[visited[entry]], driven[samples], path[entry])[0]
+        return self._moved(driven[samples], path[entry])[0]
 
-    def _poses(self, search: Search, centers: Array, visited: AnyArray, guess: JointPositions) -> Array:
+    def _poses(self, centers: Array, visited: AnyArray, guess: JointPositions) -> Array:
         """A pose in each cell, from that in a cell just before or after it on the path.
 
         Args:
@@ -206,7 +182,7 @@ class Equations:
         for cells in np.split(order, np.flatnonzero(np.diff(far[order])) + 1)[1:]:
             left = cells[states[beside[cells]] != 0]
             before = beside[left]
-            poses[left], states[left] = self._moved(search, centers[before], centers[left], poses[before])
+            poses[left], states[left] = self._moved(centers[left], poses[before])
         return poses
 
 

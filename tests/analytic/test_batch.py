@@ -13,7 +13,7 @@ from loopcheck.analytic.batch import elimination, equations, inverse_dynamics
 from loopcheck.analytic.batch.expressions import Graph, Scalar, Symbol, value_of
 from loopcheck.analytic.batch.interpreter import outputs
 from loopcheck.analytic.batch.inverse import FEWEST
-from loopcheck.analytic.batch.lanes import Equations, Search
+from loopcheck.analytic.batch.lanes import CELLS, Equations
 from loopcheck.analytic.batch.support import want_known
 from loopcheck.analytic.batch.tape import assemble_tape
 from loopcheck.analytic.batch.trace import Trace, trace
@@ -208,15 +208,15 @@ def _agrees_turn_by_turn(case: Case, turns: int, samples: int, evaluator: str) -
 
 
 @pytest.mark.parametrize("evaluator", ["numpy", pytest.param("llvm", marks=NEEDS_LLVM)])
-@pytest.mark.parametrize("samples", [25, 100])
+@pytest.mark.parametrize("samples", [100, 200])
 def test_many_turns_of_a_crank_need_the_cells_of_one(
     evaluator: str, samples: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts, find = [], Equations._poses
 
-    def poses(self: Equations, search: Search, centers: Array, visited: AnyArray, guess: Array) -> Array:
-        counts.append(len(centers) / search.turn)
-        return find(self, search, centers, visited, guess)
+    def poses(self: Equations, centers: Array, visited: AnyArray, guess: Array) -> Array:
+        counts.append(len(centers) / CELLS)
+        return find(self, centers, visited, guess)
 
     monkeypatch.setattr(Equations, "_poses", poses)
     _agrees_turn_by_turn(representative_case(load("four_bar")), 60, samples, evaluator)

@@ -79,6 +79,8 @@ CASES = [
 )
 @example(which=("3rrr", "mpp"), samples=400, ends=(0.0, 1.0), size=0.0, seed=0)
 @example(which=("3rrr", "pmm"), samples=400, ends=(0.0, 1.0), size=0.0, seed=0)
+@example(which=("3rrr", "pmm"), samples=34, ends=(0.0, 0.5), size=0.0, seed=0)
+@example(which=("3rrr", "pmm"), samples=29, ends=(1.0, 0.0), size=0.0, seed=0)
 def test_no_evaluator_passes_what_the_plain_one_refuses(
     which: tuple[str, str], samples: int, ends: tuple[float, float], size: float, seed: int
 ) -> None:
@@ -132,13 +134,17 @@ def _agree(mechanism: Mechanism, drive: Drive, guess: Array) -> None:
     assume(isinstance(first, Batch))
     traced = trace(mechanism, first.q[0])  # type: ignore[union-attr]
     plain = _outcome(mechanism, drive, guess, "plain", None)
+    moved = Drive(*(x * (1 + 4 * np.finfo(float).eps) for x in drive))  # what round-off does beside a singularity
+    other = _outcome(mechanism, moved, guess, "plain", None)
+    both = isinstance(plain, Batch) and isinstance(other, Batch)
+    resolved = relative_error(other.effort, plain.effort) if both else 0.0  # type: ignore[union-attr]
     for evaluator in INSTALLED:
         fast = _outcome(mechanism, drive, guess, evaluator, traced)
         if not (isinstance(plain, Batch) and isinstance(fast, Batch)):
             assert type(fast) is type(plain), f"{evaluator}: {fast}, plain: {plain}"
             continue
         np.testing.assert_allclose(fast.q, plain.q, atol=1e-7)
-        assert relative_error(fast.effort, plain.effort) < ROUND_OFF
+        assert relative_error(fast.effort, plain.effort) < max(ROUND_OFF, 3 * resolved)
 
 
 def _outcome(
