@@ -1,12 +1,14 @@
 """Compute the figures of all published transmissions: `python -m docs.transmission_tables [NAME ...]`.
 
-Writes `docs/transmissions/figures.csv`: the rows of `loopcheck serial NAME`, and the error of the derived serial model
-with its transmission in closed form against the closed mechanism, along random motions.
+Writes `docs/transmissions/figures.csv`: the rows of `loopcheck serial NAME`, the error of the derived serial model with
+its transmission in closed form against the closed mechanism along random motions, and the errors with the constants of
+each format: `median` is the mean over motors and random motions, `high` the largest over motors and stated motions.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,24 +17,34 @@ import pandas as pd
 
 from docs.kept_tables import ROOT
 from loopcheck.analytic.transmission.bounds import Domain
+from loopcheck.analytic.transmission.constants import best_in_hindsight, with_armatures
+from loopcheck.analytic.transmission.fit import sound_box
 from loopcheck.analytic.transmission.joint_space import joint_efforts, moved
 from loopcheck.analytic.transmission.limits import Box
+from loopcheck.analytic.transmission.motions import (
+    STATED,
+    choosing_motions,
+    efforts_along,
+    fitting_motions,
+    largest_error,
+    mean_error,
+    random_course,
+    stated_motions,
+)
 from loopcheck.analytic.transmission.recognition import crank_rod_of
 from loopcheck.analytic.transmission.terms import joint_terms, motor_efforts
 from loopcheck.analytic.transmission.twin import Twin, make_twin, sound_poses
 from loopcheck.robots.catalogue import transmission_names
-from loopcheck.robots.transmission import load_transmission
+from loopcheck.robots.transmission import LIGHT, load_transmission, without_stand_ins
 from loopcheck.validation.comparison.targets import case_of, passive_case_of
-from loopcheck.validation.studies.serial.comparison import random_course
 from loopcheck.validation.studies.serial.making import write_closed, write_stand_in
-from loopcheck.validation.studies.serial.rows import Row
-from loopcheck.validation.studies.serial.transmission_rows import found_rows
+from loopcheck.validation.studies.serial.rows import ARMATURE, BEST, CONSTANT, OF_URDF, PLAIN, PUBLIC, Row
+from loopcheck.validation.studies.serial.transmission_rows import ROUND_OFF, found_rows
+from loopcheck.validation.studies.serial.writing import Motions, Repairs
 
 FILE = ROOT / "docs" / "transmissions" / "figures.csv"
 MOTIONS, EACH = 100, 5
 """Random motions, and the distance of their samples that are compared."""
-COMMON = {1: 1.0, 2: 2.0, 3: 1.0}
-"""Armature factor of most public configurations by the number of joints, where a file names none [-]."""
 
 
 def main() -> None:
@@ -49,32 +61,68 @@ def main() -> None:
 
 def figures(name: str) -> list[Row]:
     """Rows of a transmission."""
-    transmission, (twin, domain) = load_transmission(name), _seen(name)
+    with TemporaryDirectory() as folder:
+        return list(_rows(name, Path(folder)))
+
+
+def _rows(name: str, folder: Path) -> Iterator[Row]:
+    transmission, (twin, domain) = load_transmission(name), _seen(name, folder)
     speeds = np.array([transmission.speed_limits.get(motor, np.inf) for motor in twin.motor_names])
-    n = len(transmission.joint)
-    turning = all(leg.kind == "hinge" for leg in transmission.leg)
-    usual = transmission.usual_factor or ((COMMON[n],) * n if turning else ())
-    rows = found_rows(twin, domain, Box(low=-speeds, high=speeds), usual)
+    rows = found_rows(twin, domain, Box(low=-speeds, high=speeds), transmission.public_factor)
     if isinstance(rows, str):
         raise SystemExit(f"{name}: {rows}")
-    return [{"transmission": name, **row} for row in (*rows, *_errors(twin, domain))]
+    effects = _effects(twin, domain, transmission.public_armature, folder)
+    for row in (*rows, *_errors(twin, domain), *effects):
+        yield {"transmission": name, **row}
 
 
 def domain_of(name: str) -> Domain:
     """A published transmission and its poses."""
-    return _seen(name)[1]
-
-
-def _seen(name: str) -> tuple[Twin, Domain]:
-    """A closed mechanism beside its derived serial model, and the transmission that completes that model."""
     with TemporaryDirectory() as folder:
-        transmission, closed = write_closed(name, Path(folder))
-        case = case_of(closed)
-        made = write_stand_in(case, transmission.joint_names, (), Path(folder))
-        serial = passive_case_of(made.path)
-        twin = make_twin(case.mechanism, case.guess, serial.mechanism, serial.guess, {})
-    own = crank_rod_of(twin.closed, twin.motors, made.carried)
+        return _seen(name, Path(folder))[1]
+
+
+def _seen(name: str, folder: Path) -> tuple[Twin, Domain]:
+    """A closed mechanism beside its derived serial model, and the transmission that completes that model."""
+    transmission, closed_file = write_closed(name, folder)
+    case = case_of(closed_file)
+    made = write_stand_in(case, transmission.joint_names, (), folder)
+    other = passive_case_of(made.path)
+    twin = make_twin(case.mechanism, case.guess, other.mechanism, other.guess, {})
+    closed, serial = (
+        replace(space, mechanism=without_stand_ins(space.mechanism)) for space in (twin.closed, twin.serial)
+    )
+    twin = replace(twin, closed=closed, serial=serial)
+    own = crank_rod_of(twin.closed, twin.motors, {b: mass for b, mass in made.carried.items() if mass > LIGHT})
     return twin, Domain(transmission=own, low=twin.ranges[:, 0], high=twin.ranges[:, 1])
+
+
+def _effects(twin: Twin, domain: Domain, public: Sequence[float], folder: Path) -> Iterator[Row]:
+    """Errors of the serial model with the constants of each format along the stated motions: mean and largest."""
+    box = sound_box(twin, domain.inner_box())
+    stated, choice, fit = (
+        [efforts_along(side, motion, course) for motion, side, course in make(twin, box)]
+        for make in (stated_motions, choosing_motions, fitting_motions)
+    )
+    motions = Motions(stated=stated, choice=choice, fit=fit)
+    repairs = Repairs(twin=twin, box=box, motions=motions, limits=None, closures=(), folder=folder / "repaired")
+    settings, repaired, urdf = repairs.written()
+    kinds = {ARMATURE: settings.kinds, CONSTANT: repaired.kinds, OF_URDF: urdf.kinds}
+    models = {
+        PLAIN: twin.serial.mechanism,
+        PUBLIC: with_armatures(twin, np.array(public)) if len(public) else None,
+        ARMATURE: settings.mechanism,
+        CONSTANT: repaired.mechanism,
+        OF_URDF: urdf.mechanism,
+        BEST: best_in_hindsight(twin, stated[:STATED]),
+    }
+    empty = dict.fromkeys(("at_zero", "low", "bound"), np.nan)
+    for way, model in models.items():
+        if model is not None:
+            mean, largest = mean_error(stated[:STATED], model), largest_error(stated, model)
+            note = ", ".join(kinds.get(way, ()))
+            row = {"quantity": f"effort error, {way}", "part": "motors", "unit": "-", **empty, "note": note}
+            yield {**row, "median": mean if mean > ROUND_OFF else 0.0, "high": largest if largest > ROUND_OFF else 0.0}
 
 
 def _errors(twin: Twin, domain: Domain) -> Iterator[Row]:

@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 from xml.etree import ElementTree as ET
@@ -12,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.catalogue import CATALOGUE, transmission_names
 from loopcheck.robots.errors import MechanismError, NotFoundError
+from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf_writer import numbers
 from loopcheck.robots.schema import reason_of
 
@@ -128,12 +130,32 @@ class Transmission(Form):
         """What the source lacks, a sentence each."""
         notes = []
         if not all(leg.armature for leg in self.leg):
-            notes.append("the source states no rotor inertia: add the armature factors times that of your motors")
+            notes.append(
+                "the source states no rotor inertia: armatures are the printed factors times that of your rotor"
+            )
         if not all(leg.effort_limit for leg in self.leg):
             notes.append("the source states no effort limit of the motors: limits are per unit of motor effort")
         if self.joint[-1].body is None:
             notes.append("the source states no mass of the last link: 1 kg with 1e-3 kg m² stands in for it")
         return tuple(notes)
+
+    @property
+    def public_factor(self) -> tuple[float, ...]:
+        """Factor of the motor's armature in public configurations of such transmissions; empty for slides [-].
+
+        Its own, or the customary 2 of ankles and waists, and 1 of one joint.
+        """
+        customary = {1: (1.0,), 2: (2.0, 2.0)}.get(len(self.joint), ())
+        turns = {*(joint.kind for joint in self.joint), *(leg.kind for leg in self.leg)} == {"hinge"}
+        return self.usual_factor or (customary if turns else ())
+
+    @property
+    def public_armature(self) -> tuple[float, ...]:
+        """Armature of each joint by `public_factor`, of the mean rotor [kg m²]; empty if the source has no rotors."""
+        rotors = [leg.armature for leg in self.leg if leg.armature]
+        if len(rotors) < len(self.leg):
+            return ()
+        return tuple(factor * sum(rotors) / len(rotors) for factor in self.public_factor)
 
     @property
     def speed_limits(self) -> dict[str, float]:
@@ -169,6 +191,14 @@ def load_transmission(target: str | Path) -> Transmission:
         what = f"got '{unknown[0]}' in `on`" if unknown else f"got {len(transmission.leg)} legs"
         raise MechanismError(f"{path}: must have a leg for each of {', '.join(transmission.joint_names)}, {what}")
     return transmission
+
+
+def without_stand_ins(mechanism: Mechanism) -> Mechanism:
+    """A mechanism from `mjcf_of` whose parts without a mass in the source have none, which MJCF cannot express."""
+    bodies = (
+        replace(body, mass=0.0, inertia=np.zeros((3, 3))) if body.mass <= LIGHT else body for body in mechanism.bodies
+    )
+    return replace(mechanism, bodies=tuple(bodies))
 
 
 def mjcf_of(transmission: Transmission) -> str:

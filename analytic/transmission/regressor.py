@@ -1,4 +1,4 @@
-"""Efforts at the joints of a serial model as a linear map of the changeable constants in its file.
+"""Efforts at the joints of a serial model as a linear map of the moments of mass of its links.
 
 Newton's and Euler's equations are linear in a body's first and second moments of mass. Both are relative to the mass
 centre in the file, so that a change of them is s = m d and Σ = Σ' + s sᵀ/m − Σ₀ for a displacement d of the centre.
@@ -11,8 +11,6 @@ from loopcheck.analytic.kinematics.tree import cross
 from loopcheck.analytic.transmission.joint_space import JointSpace, joint_motions
 from loopcheck.robots.arrays import AccelerationSeries, Array, PositionSeries, VelocitySeries
 
-JOINT_CONSTANTS = 4
-"""Armature, damping, stiffness, and constant effort, of each shared joint."""
 LINK_CONSTANTS = 9
 """First and second moments of mass of each link."""
 SECOND_MOMENTS = tuple((i, j) for i in range(3) for j in range(i + 1))
@@ -31,7 +29,7 @@ def links(space: JointSpace) -> tuple[int, ...]:
 
 
 def regressor(space: JointSpace, q: PositionSeries, qd: VelocitySeries, qdd: AccelerationSeries) -> Array:
-    """Efforts at the shared joints per unit of the changeable constants.
+    """Efforts at the shared joints per unit of the moments of mass of the links.
 
     Args:
         space: The serial model and its shared joints.
@@ -39,18 +37,12 @@ def regressor(space: JointSpace, q: PositionSeries, qd: VelocitySeries, qdd: Acc
         qdd: Accelerations that keep them closed [m/s² or rad/s²], shape (nt, nv).
 
     Returns:
-        Columns of armature, damping, stiffness and constant effort of all joints, then moments of each link [any unit],
-        shape (nt, n, 4 n + 9 links).
+        Columns of each link's first and second moments about its mass centre [any unit], shape (nt, n, 9 links).
     """
-    n, X = len(space.joints), space.selection
-    own = np.zeros((len(q), n, JOINT_CONSTANTS, n))
-    for kind, values in enumerate((qdd @ X.T, qd @ X.T, space.coordinates(q), np.ones((len(q), n)))):
-        own[:, np.arange(n), kind, np.arange(n)] = values
-    columns = [own.reshape(len(q), n, -1)]
     state = State(mechanism=space.mechanism, q=q, qd=qd)
     D = joint_motions(space, state)
-    columns += [_of_link(state, qdd, D, b) for b in links(space)]
-    return np.concatenate(columns, axis=2)
+    columns = [_of_link(state, qdd, D, b) for b in links(space)]
+    return np.concatenate([np.zeros((len(q), len(space.joints), 0)), *columns], axis=2)
 
 
 def _of_link(state: State, qdd: Array, D: Array, b: int) -> Array:

@@ -16,8 +16,15 @@ import pandas as pd
 import pytest
 from scipy.optimize import linprog
 
-from loopcheck.analytic.transmission.constants import best_constants
+from loopcheck.analytic.transmission.constants import Kind, fitted_constants
 from loopcheck.analytic.transmission.joint_space import joint_efforts, moved
+from loopcheck.analytic.transmission.motions import (
+    choosing_motions,
+    efforts_along,
+    fitting_motions,
+    random_course,
+    stated_motions,
+)
 from loopcheck.analytic.transmission.terms import joint_terms
 from loopcheck.analytic.transmission.twin import Workspace, make_twin, sound_poses, workspace
 from loopcheck.robots.arrays import Array
@@ -35,11 +42,11 @@ from loopcheck.validation.report.blocks import Section
 from loopcheck.validation.studies.check.sections.robots import robots
 from loopcheck.validation.studies.serial import study
 from loopcheck.validation.studies.serial.beside import closed_twin
-from loopcheck.validation.studies.serial.comparison import MotionEfforts, pace_of, random_efforts
+from loopcheck.validation.studies.serial.comparison import pace_of
 from loopcheck.validation.studies.serial.limit_rows import limit_rows
 from loopcheck.validation.studies.serial.rows import workspace_rows
 from loopcheck.validation.studies.serial.study import Serial
-from loopcheck.validation.studies.serial.writing import repair
+from loopcheck.validation.studies.serial.writing import Motions, Repairs
 from loopcheck.validation.studies.study import run_study
 from tests.analytic.test_transmission import crank_angle
 from tests.json_outputs import valid_result
@@ -101,10 +108,12 @@ def rows_of(table: pd.DataFrame, **where: str) -> pd.DataFrame:
 def test_functions_repair_what_the_stand_in_loses(name: str, request: pytest.FixtureRequest) -> None:
     _, tables = request.getfixturevalue(name)
     efforts = rows_of(tables["serial"], quantity="effort at motor")
-    random = efforts[efforts["motion"] != "automatic"]
+    random = efforts[efforts["motion"].str.startswith("random")]
     assert (random["plain_rms"] > 0.05).all()
     assert (random["function_rms"] < 1e-6).all()
-    assert (efforts["constant_rms"] < 0.06).all()
+    assert (random["constant_rms"] < 0.05).all()
+    assert (efforts["constant_rms"] < efforts["plain_rms"]).all()
+    assert (efforts["armature_rms"] < efforts["plain_rms"] + 1e-3).all()
     rest = rows_of(tables["serial"], quantity="effort at rest")
     assert (rest["constant_rms"] < 0.3 * rest["plain_rms"]).all()
     inertia = rows_of(tables["serial"], quantity="inertia")
@@ -117,7 +126,7 @@ def test_the_repaired_file_has_the_error_that_was_foretold(ankle: Comparison, tm
     folder, before = ankle
     repaired = folder / "serial_repaired.xml"
     _, after = compared(tmp_path, ANKLE[0], repaired, with_functions=False)
-    for motion in ("automatic", "random 0", "random 1"):
+    for motion in ("automatic", "random 0", "slow", "tilted 45°"):
         foretold, measured = (
             rows_of(tables["serial"], quantity="effort at joint", motion=motion) for tables in (before, after)
         )
@@ -133,59 +142,69 @@ def test_the_repaired_file_has_the_error_that_was_foretold(ankle: Comparison, tm
     assert old_masses == new_masses
 
 
-def test_no_constants_leave_less_than_is_said(ankle: Comparison) -> None:
-    folder, tables = ankle
-    least = json.loads((folder / "run.json").read_text(encoding="utf-8"))["least"]
-    efforts = rows_of(tables["serial"], quantity="effort at motor")
-    assert 0.01 < least < efforts["constant_rms"].max()
-
-
 def test_links_of_a_file_that_computes_their_inertia_stay(tmp_path: Path) -> None:
     """Angles in degrees too, in which the rest position of a spring is written."""
     text = KNEE[1].read_text(encoding="utf-8")
-    serial = tmp_path / "knee_serial.xml"
+    serial, springy = tmp_path / "knee_serial.xml", tmp_path / "knee.xml"
     shank = '<inertial mass="2" pos="0 0 -0.18" diaginertia="0.02 0.02 0.004"/>'
     assert shank in text
     geometry = '<geom type="capsule" fromto="0 0 0 0 0 -.36" size=".03" mass="2"/>'
     text = text.replace(shank, geometry).replace('range="-0.5 0.7"', 'range="-28 40"')
-    closed, pace = read(KNEE[0]), pace_of(np.array([[-0.5, 0.7]]))
-    for compiler, is_said in (("", True), (' inertiafromgeom="true"', False)):
+    closed_text = KNEE[0].read_text(encoding="utf-8")
+    assert 'name="knee" axis="0 1 0"' in closed_text
+    springy.write_text(
+        closed_text.replace('name="knee" axis="0 1 0"', 'name="knee" axis="0 1 0" stiffness="20" springref="0.3"'),
+        encoding="utf-8",
+    )
+    closed, box = read(springy), np.array([[-0.4, 0.6]])
+    for compiler, has_links in (("", True), (' inertiafromgeom="true"', False)):
         serial.write_text(text.replace(' angle="radian"', compiler), encoding="utf-8")
         other = read(serial)
         twin = make_twin(closed, closed.rest_position, other, other.rest_position, {})
-        samples = workspace(twin, np.linspace(-0.45, 0.65, 9)[:, None])
-        constants, told = repair(twin, samples, pace, None, tmp_path)
-        assert ("mass centres" in told) == is_said
+        stated, choice, fit = (
+            [efforts_along(side, name, course) for name, side, course in make(twin, box)]
+            for make in (stated_motions, choosing_motions, fitting_motions)
+        )
+        motions = Motions(stated=stated, choice=choice, fit=fit)
+        repairs = Repairs(twin=twin, box=box, motions=motions, limits=None, closures=(), folder=tmp_path)
+        _, repaired, _ = repairs.written()
+        assert (Kind.LINKS in repaired.kinds) == has_links
+        assert Kind.SPRINGS in repaired.kinds
+        constants = fitted_constants(twin, box, fit, choice, set(repaired.kinds))
         written = read(tmp_path / "serial_repaired.xml")
-        assert written.joints[0].stiffness > 0.01
-        assert written.joints[0].spring_reference == pytest.approx(constants.mechanism.joints[0].spring_reference)
+        assert written.joints[0].stiffness == pytest.approx(constants.mechanism.joints[0].stiffness, rel=1e-12)
+        assert written.joints[0].stiffness == pytest.approx(20, rel=1e-9)
+        assert written.joints[0].spring_reference == pytest.approx([0.3], rel=1e-9)
         for body, meant in zip(written.bodies, constants.mechanism.bodies, strict=True):
             assert body.center == pytest.approx(meant.center, abs=1e-12)
             assert body.inertia == pytest.approx(meant.inertia, abs=1e-9)
-        assert np.allclose(written.bodies[-1].center, other.bodies[-1].center) != is_said
+        assert np.allclose(written.bodies[-1].center, other.bodies[-1].center) != has_links
 
 
 def test_errors_pose_by_pose_are_those_of_many_motions_there() -> None:
     twin = make_twin(*pair(ANKLE), {})
     samples = workspace(twin, np.array([[0.3, 0.2], [-0.4, -0.1]]))
-    pace = replace(pace_of(np.array([[-0.5, 0.4], [-0.25, 0.25]])), rates=np.zeros(2))
-    repaired = joint_terms(best_constants(twin, samples, pace).space(twin.serial), samples.serial_q)
+    box = np.array([[-0.5, 0.4], [-0.25, 0.25]])
+    pace = replace(pace_of(box), rates=np.zeros(2))
+    choice = [efforts_along(side, name, course) for name, side, course in choosing_motions(twin, 0.9 * box)]
+    constants = fitted_constants(twin, 0.9 * box, (), choice, {Kind.ARMATURE, Kind.DAMPING})
+    repaired = joint_terms(constants.space(twin.serial), samples.serial_q)
     rows = [row for row in workspace_rows(twin, samples, repaired, pace, ()) if row["quantity"] == "effort error"]
-    needed, errors = [], []
+    generator, needed, errors, after = np.random.default_rng(0), [], [], []
     for x, T in zip(samples.x, samples.closed.transmission, strict=True):
         many = np.tile(x, (4000, 1))
-        xd, xdd = pace.drawn(many, np.random.default_rng(0))
-        closed, serial = (
-            joint_efforts(space, q, *moved(space, q, xd, xdd)) @ np.linalg.inv(T)
-            for space in (twin.closed, twin.serial)
+        xdd = generator.normal(0, 1, many.shape) * pace.accelerations + pace.pull * (many - pace.middle)
+        closed, serial, other = (
+            joint_efforts(space, q, *moved(space, q, 0 * xdd, xdd)) @ np.linalg.inv(T)
+            for space in (twin.closed, twin.serial, constants.space(twin.serial))
             for q in (np.tile(sound_poses(space, x[None])[0], (4000, 1)),)
         )
         needed.append(np.sqrt(np.mean(closed**2, axis=0)))
         errors.append(np.sqrt(np.mean((serial - closed) ** 2, axis=0)))
-    expected = np.array(errors) / np.max(needed, axis=0)
-    values = [[row["serial"] for row in rows if row["part"] == motor] for motor in twin.motor_names]
-    assert np.transpose(values) == pytest.approx(expected, rel=0.05)
-    assert all(row["repaired"] < 0.2 * row["serial"] for row in rows)
+        after.append(np.sqrt(np.mean((other - closed) ** 2, axis=0)))
+    for column, expected in (("serial", errors), ("repaired", after)):
+        values = [[row[column] for row in rows if row["part"] == motor] for motor in twin.motor_names]
+        assert np.transpose(values) == pytest.approx(np.array(expected) / np.max(needed, axis=0), rel=0.05)
 
 
 def test_motor_limits_at_the_joint_are_those_of_a_search(knee: Comparison) -> None:
@@ -194,17 +213,17 @@ def test_motor_limits_at_the_joint_are_those_of_a_search(knee: Comparison) -> No
     torques, speeds = np.linspace(0, 100, 4001), np.linspace(0, 30, 1201)
     limits = tables["serial_limits"]
     safe = [torques[np.abs(torques / T) <= 60].max() for T in ratio]
-    assert 0.99 * min(safe) < rows_of(limits, quantity="effort", kind="safe box")["high"].item() <= min(safe)
+    assert 0.98 * min(safe) < rows_of(limits, quantity="effort", kind="safe box")["high"].item() <= min(safe)
     fastest = [speeds[np.abs(T * speeds) <= 12].max() for T in ratio]
     speed = rows_of(limits, quantity="speed", kind="safe box")["high"].item()
-    assert 0.99 * min(fastest) - 0.03 < speed < min(fastest) + 0.03
+    assert 0.98 * min(fastest) < speed < min(fastest) + 0.03  # rounded down to three digits
     effort, speed = (
         rows_of(limits, quantity=q, kind="safe box, torque–speed line")["high"].item() for q in ("effort", "speed")
     )
     used = [np.abs(torques[:, None] / T) / 60 + np.abs(T * speeds) / 12 for T in np.sort(ratio)[[0, 16, -1]]]
     area = np.where(np.max(used, axis=0) <= 1, torques[:, None] * speeds, 0).max()
     assert effort * speed == pytest.approx(area, rel=0.02)
-    assert max(effort / T / 60 + T * speed / 12 for T in np.abs(ratio)) == pytest.approx(1, abs=1e-6)
+    assert 0.99 < max(effort / T / 60 + T * speed / 12 for T in np.abs(ratio)) <= 1
     broken = rows_of(limits, kind="motor at the serial file's limits")
     assert broken["ratio"].item() == pytest.approx(1 / np.abs(ratio).min(), rel=1e-9)
     assert broken["share"].item() == 1
@@ -320,8 +339,7 @@ def test_dropping_the_mass_of_rods_is_seen(tmp_path: Path) -> None:
     errors = {}
     for name, other in (("same", closed), ("light", hollow)):
         twin = make_twin(closed, closed.rest_position, other, other.rest_position, {})
-        motion = random_efforts(twin, np.array([[-0.4, 0.6]]), 0)
-        assert isinstance(motion, MotionEfforts)
+        motion = efforts_along(twin, "random 0", random_course(np.array([[-0.4, 0.6]]), 0))
         errors[name] = np.abs(motion.serial - motion.closed).max() / np.abs(motion.closed).max()
     assert errors["same"] < 1e-12
     assert errors["light"] > 0.01
@@ -334,7 +352,7 @@ def test_an_accuracy_is_judged(
     with in_this_process():
         status, out, err = loopcheck("serial", *KNEE, "--accuracy", "0.01", "--samples", "8", "--out", tmp_path)
     assert (status, err) == (1, ""), out
-    assert "at motor" in out
+    assert "knee_motor" in out
 
 
 def test_bad_input_is_named(loopcheck: Command, tmp_path: Path) -> None:

@@ -4,16 +4,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from loopcheck.analytic.transmission.constants import best_constants
+from loopcheck.analytic.transmission.constants import Kind, fitted_constants
+from loopcheck.analytic.transmission.motions import choosing_motions, efforts_along, random_course
 from loopcheck.analytic.transmission.twin import Twin, Workspace, make_twin, want_driven
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.mechanism import DOFS, Mechanism
 from loopcheck.robots.robot import Case
 from loopcheck.validation.comparison.closed_twins import AS_IT_IS, AT_LIMITS, REPAIRED
 from loopcheck.validation.comparison.targets import passive_case_of
-from loopcheck.validation.studies.serial.comparison import found_box, pace_of, random_efforts, sampled_workspace
+from loopcheck.validation.studies.serial.comparison import found_box, sampled_workspace
 from loopcheck.validation.studies.serial.limit_rows import BROKEN, limit_rows
-from loopcheck.validation.studies.serial.rows import AT_MOTOR, effort_rows
+from loopcheck.validation.studies.serial.rows import AT_MOTOR, CONSTANT, PLAIN, effort_rows
 
 POSES = 32
 """Of the workspace."""
@@ -60,11 +61,11 @@ def _figures(closed: Case, serial: Case) -> list[Mapping[str, Any]]:
     samples, box = sampled_workspace(twin, POSES, 0), found_box(twin)
     if isinstance(samples, str) or isinstance(box, str):
         raise HarnessError(samples if isinstance(samples, str) else str(box))
-    motion = random_efforts(twin, box, 0)
-    if isinstance(motion, str):
-        raise HarnessError(motion)
-    constants = best_constants(twin, samples, pace_of(box))
-    rows = [row for row in effort_rows(twin, motion, constants, None, None) if row["quantity"] == AT_MOTOR]
+    motion = efforts_along(twin, "random 0", random_course(box, 0))
+    choice = [efforts_along(side, name, course) for name, side, course in choosing_motions(twin, box)]
+    fitted = fitted_constants(twin, box, (), choice, {Kind.ARMATURE})
+    ways = {PLAIN: motion.serial, CONSTANT: motion.with_constants(fitted.mechanism)}
+    rows = [row for row in effort_rows(twin, motion, ways, None) if row["quantity"] == AT_MOTOR]
     asked = _asked(twin, samples)
     return [
         {

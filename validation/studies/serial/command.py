@@ -1,6 +1,7 @@
 """`loopcheck serial`."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -105,6 +106,7 @@ def command(
     limits = numbers_of(speeds, "--speed")
     same = _pairs(pairs)
     case = case_of(closed, mode=mode, actuated=actuated, leave_out=leave_out)
+    from loopcheck.robots.transmission import LIGHT, without_stand_ins
     from loopcheck.validation.studies.serial.making import outside_loops, write_stand_in
     from loopcheck.validation.studies.serial.study import Serial
 
@@ -114,14 +116,20 @@ def command(
     if make and keep:
         hold = tuple(dict.fromkeys((*hold, *outside_loops(case.mechanism, keep))))
     made = None if serial else write_stand_in(case, keep, hold, execution.out)
+    simple = passive_case_of(made.path if made else str(serial), leave_out=leave_out)
+    carried = made.carried if made else None
+    if published and made:
+        case, simple = (replace(each, mechanism=without_stand_ins(each.mechanism)) for each in (case, simple))
+        carried = {rod: mass if mass > LIGHT else 0.0 for rod, mass in (carried or {}).items()}
     study = Serial(
         closed=case,
-        serial=passive_case_of(made.path if made else str(serial), leave_out=leave_out),
+        serial=simple,
         given=same,
         speeds=limits,
         hold=hold,
-        carried=made.carried if made else None,
-        usual=published.usual_factor if published else (),
+        carried=carried,
+        usual=published.public_factor if published else (),
+        public=published.public_armature if published else (),
         notes=(*(made.notes if made else ()), *(published.notes if published else ())),
         **options,
     )

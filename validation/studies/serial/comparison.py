@@ -1,97 +1,36 @@
 """Computations of workers on a closed mechanism and its serial model: workspace, motions, and fits."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import qmc
 
-from loopcheck.analytic.dynamics.powers import scale_of
-from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.automatic import automatic_motion
 from loopcheck.analytic.transmission.bounds import Domain
-from loopcheck.analytic.transmission.constants import Constants, Pace, at_motors, least_error
-from loopcheck.analytic.transmission.crank_rod import CrankRod
 from loopcheck.analytic.transmission.fit import fitted_map, sound_box
 from loopcheck.analytic.transmission.joint_map import JointMap
-from loopcheck.analytic.transmission.joint_space import joint_efforts, moved
-from loopcheck.analytic.transmission.regressor import regressor
-from loopcheck.analytic.transmission.terms import joint_terms, motor_efforts
-from loopcheck.analytic.transmission.twin import Twin, Workspace, sound_poses, workspace
-from loopcheck.robots.arrays import Array, EffortSeries
+from loopcheck.analytic.transmission.motions import Course, MotionEfforts, efforts_along, random_course
+from loopcheck.analytic.transmission.twin import Twin, Workspace, workspace
+from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import HarnessError
 
-SPAN = 2.0
-"""Of a random motion [s]."""
-SAMPLES = 201
-HARMONICS = 3
 COURSES = 8
 """Random motions with the typical rates of the states of the workspace."""
-FAR = 0.95
-"""Range of a random motion over the range of the box [-]."""
 AUTOMATIC = "automatic"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MotionEfforts:
-    """Required efforts of a motion at the joints and at the motors."""
+class Pace:
+    """Rates and accelerations of motions: reciprocating motions are pulled back to the middle."""
 
-    name: str
-    x: Array
-    """Shared coordinates [m or rad], shape (nt, n)."""
-    xd: Array
-    """Their rates [m/s or rad/s], shape (nt, n)."""
-    xdd: Array
-    """Their accelerations [m/s² or rad/s²], shape (nt, n)."""
-    transmission: Array
-    """T of the motors [-, or ratios of the units], shape (nt, na, n)."""
-    closed: Array
-    """Efforts at the joints of the closed mechanism [N or N m], shape (nt, n)."""
-    serial: Array
-    """Efforts at the same joints of the serial model [N or N m], shape (nt, n)."""
-    regressor: Array
-    """Regressor of the serial model [any unit], shape (nt, n, p)."""
-    scale: Array
-    """Scale of the errors of each motor effort of the closed mechanism [N or N m], shape (na,)."""
-
-    def at_motors(self, efforts: Array) -> EffortSeries:
-        """Efforts at the joints as efforts of the motors.
-
-        Args:
-            efforts: At the joints [N or N m], shape (nt, n).
-
-        Returns:
-            Of the motors [N or N m], shape (nt, na).
-        """
-        return motor_efforts(self.transmission, efforts)
-
-    def with_constants(self, constants: Constants) -> Array:
-        """Efforts of the serial model with other constants.
-
-        Args:
-            constants: Constants of the repair.
-
-        Returns:
-            Efforts [N or N m], shape (nt, n).
-        """
-        return self.serial + self.regressor @ constants.change
-
-    def with_functions(self, functions: CrankRod | JointMap | None) -> Array:
-        """Efforts of the serial model with its missing terms as functions of the pose; NaN outside their box.
-
-        Args:
-            functions: The functions, if any.
-
-        Returns:
-            Efforts [N or N m], shape (nt, n).
-        """
-        if isinstance(functions, CrankRod):
-            motors = functions.motor_state(self.x, self.xd, self.xdd, self.serial)
-            return np.einsum("tan,ta->tn", motors.transmission, motors.efforts)
-        efforts = np.full_like(self.serial, np.nan)
-        if functions is not None and (self.x >= functions.low).all() and (self.x <= functions.high).all():
-            efforts = self.serial + functions.missing_efforts(self.x, self.xd, self.xdd)
-        return efforts
+    middle: Array
+    """Of the shared coordinates [m or rad], shape (n,)."""
+    pull: Array
+    """Acceleration per distance from the middle [1/s²], shape (n,)."""
+    rates: Array
+    """Root mean square [m/s or rad/s], shape (n,)."""
+    accelerations: Array
+    """Root mean square not explained by the pull [m/s² or rad/s²], shape (n,)."""
 
 
 def sampled_workspace(twin: Twin, count: int, seed: int, domain: Domain | None = None) -> Workspace | str:
@@ -147,45 +86,17 @@ def automatic_efforts(twin: Twin) -> MotionEfforts | str:
     try:
         motion = automatic_motion(space.mechanism, space.start, None, str(space.mechanism.model.path))
         X_T = space.selection.T
-        return _efforts(twin, AUTOMATIC, space.coordinates(motion.q), motion.qd @ X_T, motion.qdd @ X_T)
+        return efforts_along(twin, AUTOMATIC, (space.coordinates(motion.q), motion.qd @ X_T, motion.qdd @ X_T))
     except HarnessError as error:
         return str(error)
 
 
-def random_efforts(twin: Twin, box: Array, seed: int) -> MotionEfforts | str:
-    """Efforts along harmonics of random size and phase that fill a box, or the reason for their absence.
-
-    Args:
-        box: Lowest and highest value of each shared coordinate [m or rad], shape (n, 2).
-        seed: Seed of the motion.
-    """
+def known_efforts(name: str, twin: Twin, course: Course) -> MotionEfforts | str:
+    """Efforts along a motion, or the reason for their absence."""
     try:
-        return _efforts(twin, f"random {seed}", *random_course(box, seed))
+        return efforts_along(twin, name, course)
     except HarnessError as error:
         return str(error)
-
-
-def random_course(box: Array, seed: int) -> tuple[Array, Array, Array]:
-    """Harmonics of random size and phase that fill a box.
-
-    Args:
-        box: Lowest and highest value of each shared coordinate [m or rad], shape (n, 2).
-        seed: Seed of the motion.
-
-    Returns:
-        Coordinates, rates and accelerations [m or rad, per s, per s²], each of shape (nt, n).
-    """
-    generator, n = np.random.default_rng(seed), len(box)
-    rates = 2 * np.pi * np.arange(1, HARMONICS + 1)[:, None] / SPAN
-    size, phase = generator.uniform(0.3, 1, (HARMONICS, n)) / rates, generator.uniform(0, 2 * np.pi, (HARMONICS, n))
-    angles = np.linspace(0, SPAN, SAMPLES)[:, None, None] * rates + phase
-    x, xd, xdd = (
-        (factor * size * wave).sum(axis=1)
-        for factor, wave in ((1.0, np.sin(angles)), (rates, np.cos(angles)), (-(rates**2), np.sin(angles)))
-    )
-    scale = FAR * np.ptp(box, axis=1) / np.ptp(x, axis=0)
-    x = (x - (x.max(axis=0) + x.min(axis=0)) / 2) * scale + box.mean(axis=1)
-    return x, xd * scale, xdd * scale
 
 
 def pace_of(box: Array) -> Pace:
@@ -199,39 +110,3 @@ def pace_of(box: Array) -> Pace:
     pull = (xdd * away).sum(axis=0) / (away**2).sum(axis=0)
     rates, accelerations = (np.sqrt(np.mean(values**2, axis=0)) for values in (xd, xdd - pull * away))
     return Pace(middle=box.mean(axis=1), pull=pull, rates=rates, accelerations=accelerations)
-
-
-def least_of_constants(motions: Sequence[MotionEfforts]) -> float:
-    """Error over the peak that no constants bring all motors below on all motions.
-
-    It is that of the best for these motions alone, as root mean square over motions, motors and time: the worst motor
-    of the worst motion has no less.
-    """
-    columns, lacking = [], []
-    for motion in motions:
-        peaks = np.abs(motion.at_motors(motion.closed)).max(axis=0)
-        driven = peaks > 0
-        A = at_motors(motion.transmission, motion.regressor)[:, driven] / peaks[driven, None]
-        columns.append(A.reshape(-1, A.shape[2]))
-        lacking.append((motion.at_motors(motion.closed - motion.serial)[:, driven] / peaks[driven]).ravel())
-    return least_error(np.concatenate(columns), np.concatenate(lacking))
-
-
-def _efforts(twin: Twin, name: str, x: Array, xd: Array, xdd: Array) -> MotionEfforts:
-    """Required efforts of a motion of the shared coordinates in both mechanisms."""
-    efforts, states = [], []
-    for space in (twin.closed, twin.serial):
-        q, sound = sound_poses(space, x)
-        if not sound.all():
-            names = f"{space.mechanism.model.path.name} at {', '.join(f'{value:.3g}' for value in x[~sound][0])}"
-            raise HarnessError(f"the {name} motion must stay in the sound poses of {names}, but leaves them")
-        moving = (q, *moved(space, q, xd, xdd))
-        efforts.append(joint_efforts(space, *moving))
-        states.append(moving)
-    Y = regressor(twin.serial, *moving)
-    q, qd, qdd = states[0]
-    T = joint_terms(twin.closed, q).transmission[:, list(twin.motors)]
-    scale = scale_of(State(mechanism=twin.closed.mechanism, q=q, qd=qd), qdd).scale[list(twin.motors)]
-    return MotionEfforts(
-        name=name, x=x, xd=xd, xdd=xdd, transmission=T, closed=efforts[0], serial=efforts[1], regressor=Y, scale=scale
-    )

@@ -18,7 +18,7 @@ from loopcheck.analytic.transmission.limits import (
 from loopcheck.analytic.transmission.twin import Twin, Workspace
 from loopcheck.robots.arrays import Array
 from loopcheck.validation.studies.serial.rows import Row, Series, units_of
-from loopcheck.validation.studies.serial.transmission_rows import ALL, EFFORT, ONE, SPEED, within_bounds
+from loopcheck.validation.studies.serial.transmission_rows import ALL, EFFORT, ONE, SPEED, proven, rounded_down
 
 SAFE, ALONE, GIVEN, BROKEN = "safe box", "alone", "serial file", "motor at the serial file's limits"
 LINE = "safe box, torque–speed line"
@@ -43,9 +43,10 @@ def limit_rows(
     fastest = np.array([speeds.get(name, np.inf) for name in twin.motor_names])
     per_joint = {EFFORT: efforts, SPEED: [f"{unit}/s" for unit in units]}
     for quantity, kind, box in _boxes(T, effort_ranges(twin.closed, twin.motors), Box(low=-fastest, high=fastest)):
-        known = within_bounds(box, figures, f"{quantity} {BOUNDS[kind]}") if kind in BOUNDS else box
+        known = proven(figures, f"{quantity} {BOUNDS[kind]}") if kind in BOUNDS else None
+        note = "proven by intervals" if known else f"at {len(T)} poses, not proven"
         for k, name in enumerate(twin.names):
-            yield _limit(quantity, kind, name, per_joint[quantity][k], known, k)
+            yield {**_limit(quantity, kind, name, per_joint[quantity][k], known or rounded_down(box), k), "note": note}
     given = joint_ranges(twin.serial)
     for k, name in enumerate(twin.names):
         if np.isfinite([given.low[k], given.high[k]]).all():
@@ -62,7 +63,7 @@ def safe_box(twin: Twin, samples: Workspace, figures: Sequence[Row] = ()) -> Box
     T, limits = _transmission(twin, samples), effort_ranges(twin.closed, twin.motors)
     if T.shape[1] < T.shape[2] or not _are_limits(limits):
         return None
-    return within_bounds(_box_of_all(effort_facets(T, limits)), figures, f"{EFFORT} {ALL}")
+    return proven(figures, f"{EFFORT} {ALL}") or rounded_down(_box_of_all(effort_facets(T, limits)))
 
 
 def safe_series(twin: Twin, samples: Workspace) -> Iterator[Series]:

@@ -1,25 +1,44 @@
 """The rows of the tables: errors of the stand-in plain and repaired, and both over the workspace."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from loopcheck.analytic.transmission.constants import Constants, Pace
-from loopcheck.analytic.transmission.crank_rod import CrankRod
-from loopcheck.analytic.transmission.joint_map import JointMap
+from loopcheck.analytic.transmission.constants import Kind
+from loopcheck.analytic.transmission.motions import MotionEfforts
 from loopcheck.analytic.transmission.regressor import links
 from loopcheck.analytic.transmission.terms import JointTerms
 from loopcheck.analytic.transmission.twin import Twin, Workspace
 from loopcheck.robots.arrays import Array, root_mean_square
+from loopcheck.robots.mechanism import Mechanism
 from loopcheck.validation.comparison.accuracy import Requirement
 from loopcheck.validation.comparison.verdicts import MEASURED
-from loopcheck.validation.studies.serial.comparison import MotionEfforts
+from loopcheck.validation.studies.serial.comparison import Pace
 
 Row = Mapping[str, Any]
 Series: TypeAlias = tuple[str, str, str, Array, Array, Array]
 """Quantity, part and unit, with values of the closed, the serial and the repaired model."""
-PLAIN, CONSTANT, FUNCTION = "plain", "constant", "function"
+PLAIN, PUBLIC, ARMATURE, CONSTANT, OF_URDF, BEST, FUNCTION = (
+    "plain",
+    "public",
+    "armature",
+    "constant",
+    "urdf",
+    "best",
+    "function",
+)
+WAYS = {
+    PLAIN: "unmodified",
+    PUBLIC: "public factor",
+    ARMATURE: "serial_settings.py",
+    CONSTANT: "serial_repaired.xml",
+    OF_URDF: "serial_repaired.urdf",
+    BEST: "best in hindsight",
+    FUNCTION: "exact",
+}
+"""Serial models: as its file has it, with the armature of public configurations, with fitted constants as far as a
+format holds them, with the armatures that are best for the random motions alone, and with functions of the pose."""
 EFFORT_ERROR = "effort error"
 REACH = "reached"
 """Rows of a transmission with the ends of its joints."""
@@ -38,25 +57,13 @@ def units_of(twin: Twin) -> tuple[list[str], list[str], list[str]]:
     return [joint.unit for joint in joints], [joint.effort_unit for joint in joints], motors
 
 
-def effort_rows(
-    twin: Twin,
-    motion: MotionEfforts,
-    constants: Constants,
-    functions: CrankRod | JointMap | None,
-    accuracy: float | None,
-) -> Iterator[Row]:
+def effort_rows(twin: Twin, motion: MotionEfforts, ways: Mapping[str, Array], accuracy: float | None) -> Iterator[Row]:
     """Errors of efforts along a motion, at every joint and every motor, over its peak.
 
     Args:
-        constants: The repair of the file.
-        functions: The pose-dependent repair, if any.
+        ways: Efforts at the joints by the way of repair, the unmodified among them [N or N m], shape (nt, n).
         accuracy: Largest error of the unmodified serial model that agrees, over the peak [-]; None: measured only.
     """
-    ways = {
-        PLAIN: motion.serial,
-        CONSTANT: motion.with_constants(constants),
-        FUNCTION: motion.with_functions(functions),
-    }
     _, joint_units, motor_units = units_of(twin)
     sides = (
         (AT_JOINT, twin.names, joint_units, motion.closed, ways),
@@ -112,24 +119,27 @@ def term_rows(twin: Twin, samples: Workspace, repaired: JointTerms) -> Iterator[
     yield from _kinematic_rows(twin, samples)
 
 
-def constant_facts(twin: Twin, constants: Constants) -> Iterator[tuple[str, str]]:
-    """Constants of the repaired file, and in brackets those of the original file.
+def constant_facts(twin: Twin, mechanism: Mechanism, kinds: Collection[Kind]) -> Iterator[tuple[str, str]]:
+    """Constants of the repaired file that differ, and in brackets those of the original file.
 
     Args:
-        constants: The repair of the file.
+        mechanism: Of the repaired file.
+        kinds: Kinds that differ.
     """
-    old, new = twin.serial.mechanism, constants.mechanism
+    old = twin.serial.mechanism
     for j in twin.serial.joints:
-        for name in ("armature", "damping", "stiffness"):
-            after, before = (getattr(mechanism.joints[j], name) for mechanism in (new, old))
-            after = after if after > IDLE else 0.0  # the search ends next to its limit of zero
-            yield f"{name} of {old.joints[j].name}", f"{after:.6g} ({before:.6g})"
-        reference = float(new.joints[j].spring_reference[0])
-        yield f"{old.joints[j].name}, rest position of its spring", f"{reference:.6g} {old.joints[j].unit}"
-    for b in links(twin.serial):
-        after, before = ("  ".join(f"{x:.4g}" for x in side.bodies[b].center) for side in (new, old))
+        name, joint = old.joints[j].name, mechanism.joints[j]
+        if Kind.ARMATURE in kinds:
+            yield f"armature of {name}", f"{joint.armature:.6g} ({old.joints[j].armature:.6g})"
+        if Kind.DAMPING in kinds:
+            yield f"damping of {name}", f"{joint.damping:.6g} ({old.joints[j].damping:.6g})"
+        if Kind.SPRINGS in kinds:
+            yield f"stiffness of {name}", f"{joint.stiffness:.6g} ({old.joints[j].stiffness:.6g})"
+            yield f"rest position of the spring of {name}", f"{joint.spring_reference[0]:.6g} {joint.unit}"
+    for b in links(twin.serial) if Kind.LINKS in kinds else ():
+        after, before = ("  ".join(f"{x:.4g}" for x in side.bodies[b].center) for side in (mechanism, old))
         yield f"mass centre of {old.bodies[b].name}", f"{after} m ({before})"
-        after, before = ("  ".join(f"{x:.4g}" for x in np.diag(side.bodies[b].inertia)) for side in (new, old))
+        after, before = ("  ".join(f"{x:.4g}" for x in np.diag(side.bodies[b].inertia)) for side in (mechanism, old))
         yield f"inertia of {old.bodies[b].name} about its axes", f"{after} kg m² ({before})"
 
 
@@ -242,7 +252,7 @@ def _row(row: Row, errors: Mapping[str, Array]) -> Row:
 
 def _errors(errors: Mapping[str, Array], peak: float) -> dict[str, float]:
     """Largest and root mean square of errors over a peak, by the way of repair."""
-    figures = {f"{way}_{figure}": np.nan for way in (PLAIN, CONSTANT, FUNCTION) for figure in ("max", "rms")}
+    figures = {f"{way}_{figure}": np.nan for way in WAYS for figure in ("max", "rms")}
     for way, error in errors.items():
         if peak > 0:
             figures[f"{way}_max"] = float(np.abs(error).max()) / peak

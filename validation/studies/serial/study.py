@@ -1,6 +1,6 @@
 """Errors of a serial model of a closed mechanism, the map between joints and motors, and the repair of the model."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -8,26 +8,39 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from loopcheck.analytic.transmission.bounds import Domain
+from loopcheck.analytic.transmission.constants import (
+    Constants,
+    armatures_at,
+    armatures_of,
+    best_in_hindsight,
+    with_armatures,
+)
 from loopcheck.analytic.transmission.crank_rod import CrankRod
 from loopcheck.analytic.transmission.joint_map import JointMap
 from loopcheck.analytic.transmission.limits import Box
+from loopcheck.analytic.transmission.motions import (
+    STATED,
+    MotionEfforts,
+    choosing_motions,
+    fitting_motions,
+    stated_motions,
+)
 from loopcheck.analytic.transmission.recognition import crank_rod_of
 from loopcheck.analytic.transmission.terms import joint_terms
 from loopcheck.analytic.transmission.twin import Twin, Workspace, make_twin, want_driven
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import MechanismError, NotFoundError, ToleranceError
+from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.robot import Case
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, integer, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerPool
 from loopcheck.validation.studies.serial.comparison import (
-    MotionEfforts,
     automatic_efforts,
     fitted,
     found_box,
-    least_of_constants,
+    known_efforts,
     pace_of,
-    random_efforts,
     sampled_workspace,
 )
 from loopcheck.validation.studies.serial.exporting import (
@@ -41,10 +54,15 @@ from loopcheck.validation.studies.serial.exporting import (
 from loopcheck.validation.studies.serial.limit_rows import limit_rows, safe_box, safe_series
 from loopcheck.validation.studies.serial.report import sections, summary
 from loopcheck.validation.studies.serial.rows import (
-    AT_MOTOR,
+    ARMATURE,
+    BEST,
     CONSTANT,
     FUNCTION,
+    MUCH,
+    OF_URDF,
     PLAIN,
+    PUBLIC,
+    WAYS,
     Row,
     constant_facts,
     effort_rows,
@@ -53,13 +71,11 @@ from loopcheck.validation.studies.serial.rows import (
     workspace_rows,
 )
 from loopcheck.validation.studies.serial.transmission_rows import COLUMNS, found_rows
-from loopcheck.validation.studies.serial.writing import REPAIRED, SETTINGS, repair, write_settings
+from loopcheck.validation.studies.serial.writing import REPAIRED, REPAIRED_URDF, SETTINGS, Motions, Repairs
 from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
 
 TABLE, WORKSPACE, LIMITS, PAIRS = "serial", "serial_workspace", "serial_limits", "serial_pairs"
 TRANSMISSION = "serial_transmission"
-RANDOM = 2
-"""Random motions."""
 ITSELF = "that of the row"
 
 
@@ -85,7 +101,7 @@ class Serial(Study):
             {
                 **{name: text() for name in ("quantity", "motion", "part", "unit")},
                 "peak": number(ITSELF),
-                **{f"{way}_{figure}": number("-") for way in (PLAIN, CONSTANT, FUNCTION) for figure in ("max", "rms")},
+                **{f"{way}_{figure}": number("-") for way in WAYS for figure in ("max", "rms")},
                 "verdict": text(),
                 "note": text(),
             }
@@ -131,6 +147,8 @@ class Serial(Study):
     """Of a serial model that was derived, the mass of each rod at its far end, by index of the rod [kg]."""
     usual: tuple[float, ...] = ()
     """Armature factors of public configurations [-]."""
+    public: tuple[float, ...] = ()
+    """Armatures of the joints by these factors [kg or kg m²]."""
     notes: tuple[str, ...] = ()
     """Notes on the serial model."""
     samples: int = 256
@@ -171,10 +189,9 @@ class Serial(Study):
         if isinstance(samples, str) or isinstance(box, str):
             reason = samples if isinstance(samples, str) else str(box)
             return self._without(reason)
-        motions = [
-            *(Task(random_efforts, (twin, box, self.seed + k), str) for k in range(RANDOM)),
-            *([] if twin.closed.spare else [Task(automatic_efforts, (twin,), str)]),
-        ]
+        stated, choice, fit = (make(twin, box) for make in (stated_motions, choosing_motions, fitting_motions))
+        motions = [Task(known_efforts, each, str) for each in (*stated, *choice, *fit)]
+        motions += [] if twin.closed.spare else [Task(automatic_efforts, (twin,), str)]
         fits = [] if self._is_complete(transmission) else [Task(fitted, (twin, box, self.seed), str)]
         figures = []
         if domain is not None:
@@ -183,8 +200,11 @@ class Serial(Study):
             figures = [Task(found_rows, given, str)]
         results = pool.results([*motions, *fits, *figures], "motions")
         moved, others = results[: len(motions)], results[len(motions) :]
-        fit, found = others[0] if fits else None, others[-1] if figures else []
-        return self._written(twin, samples, moved, Code(transmission, found, fit), box, folder)
+        function, found = others[0] if fits else None, others[-1] if figures else []
+        ends = np.cumsum([len(stated), len(choice), len(fit)])
+        first, second, third, last = np.split(np.arange(len(motions)), ends)
+        by_purpose = [[moved[k] for k in places] for places in ((*first, *last), second, third)]
+        return self._written(twin, samples, by_purpose, Code(transmission, found, function), box, folder)
 
     def _is_complete(self, transmission: CrankRod | str) -> bool:
         """Whether a transmission with the serial model is the closed mechanism."""
@@ -200,7 +220,9 @@ class Serial(Study):
     def _remove_old(self, folder: Path) -> None:
         """Remove files of an earlier command."""
         models = {case.mechanism.model.path.resolve() for case in (self.closed, self.serial)}
-        for path in (folder / name for name in (REPAIRED, SETTINGS, MODULE, SOURCE, CLOSED_FORM, HEADER)):
+        for path in (
+            folder / name for name in (REPAIRED, REPAIRED_URDF, SETTINGS, MODULE, SOURCE, CLOSED_FORM, HEADER)
+        ):
             if path.resolve() not in models:
                 path.unlink(missing_ok=True)
 
@@ -208,17 +230,49 @@ class Serial(Study):
         self,
         twin: Twin,
         samples: Workspace,
-        motions: Sequence[MotionEfforts | str],
+        by_purpose: Sequence[Sequence[MotionEfforts | str]],
         code: Code,
         box: Array,
         folder: Path,
     ) -> Computed:
         """The tables, and the files that repair the stand-in."""
-        pace = pace_of(box)
         figures = [] if isinstance(code.figures, str) else code.figures
         limits = safe_box(twin, samples, figures)
-        constants, written = repair(twin, samples, pace, limits, folder)
+        stated, choice, fit = ([each for each in own if isinstance(each, MotionEfforts)] for own in by_purpose)
+        repairs = Repairs(
+            twin=twin,
+            box=box,
+            motions=Motions(stated=stated, choice=choice, fit=fit),
+            limits=limits,
+            closures=self.serial.mechanism.closures,
+            folder=folder,
+        )
+        settings, repaired, urdf = repairs.written()
         functions, facts, further = self._functions(twin, samples, code, folder)
+        models = {
+            PUBLIC: with_armatures(twin, np.array(self.public)) if self.public else None,
+            ARMATURE: settings.mechanism,
+            CONSTANT: repaired.mechanism,
+            OF_URDF: urdf.mechanism,
+            BEST: best_in_hindsight(twin, stated[:STATED]) if stated else None,
+        }
+        rows: list[Row] = []
+        for motion in by_purpose[0]:
+            if isinstance(motion, str):
+                rows.append(_missing(motion, "informational"))
+                continue
+            ways = {way: motion.with_constants(model) for way, model in models.items() if model is not None}
+            ways |= {PLAIN: motion.serial, FUNCTION: motion.with_functions(functions)}
+            rows += effort_rows(twin, motion, ways, self.accuracy)
+        after = Constants(mechanism=repaired.mechanism or twin.serial.mechanism, kinds=repaired.kinds)
+        repaired_terms = joint_terms(after.space(twin.serial), samples.serial_q)
+        frames = {
+            TABLE: [*rows, *term_rows(twin, samples, repaired_terms)],
+            WORKSPACE: list(workspace_rows(twin, samples, repaired_terms, pace_of(box), safe_series(twin, samples))),
+            LIMITS: list(limit_rows(twin, samples, self.speeds, figures)),
+            TRANSMISSION: figures,
+            PAIRS: list(pair_rows(twin, samples, figures)),
+        }
         record: dict[str, Any] = {
             "closed": self.closed.mechanism.model.path.name,
             "serial": self.serial.mechanism.model.path.name,
@@ -228,28 +282,36 @@ class Serial(Study):
             "held": list(self.hold),
             "spare": twin.closed.spare,
             "left_out": [*twin.closed.mechanism.left_out, *twin.serial.mechanism.left_out],
-            "constants": dict(constant_facts(twin, constants)),
+            "settings": settings.note,
+            "rotors": any(joint.armature for joint in twin.closed.mechanism.joints),
+            "usual": list(self.usual),
+            "attitude": f"gravity of {' '.join(f'{part:.4g}' for part in twin.closed.mechanism.gravity)} m/s²",
+            "armature": self._armatures(twin, settings.mechanism, box),
+            "constants": dict(constant_facts(twin, after.mechanism, after.kinds)),
+            "coupling": _coupling(twin),
+            "box_of_motions": box.tolist(),
             **facts,
         }
-        notes = [*twin.notes, written]
-        if moved := [motion for motion in motions if isinstance(motion, MotionEfforts)]:
-            record["least"] = least_of_constants(moved)
-            notes.append(f"smallest error with constants: {100 * record['least']:.2g} % rms of the worst motor's peak")
-        notes += further
-        repaired = joint_terms(constants.space(twin.serial), samples.serial_q)
-        rows = [dict(row) for motion in motions for row in self._rows(twin, motion, constants, functions)]
-        error = max((row["constant_rms"] for row in rows if row["quantity"] == AT_MOTOR), default=np.nan)
-        notes.append(write_settings(twin, constants, limits, error, folder))
-        frames = {
-            TABLE: [*rows, *term_rows(twin, samples, repaired)],
-            WORKSPACE: list(workspace_rows(twin, samples, repaired, pace, safe_series(twin, samples))),
-            LIMITS: list(limit_rows(twin, samples, self.speeds, figures)),
-            TRANSMISSION: figures,
-            PAIRS: list(pair_rows(twin, samples, figures)),
-        }
-        return Computed(
-            {name: self.tables[name].frame(frames[name]) for name in frames}, {**record, "notes": [*self.notes, *notes]}
-        )
+        notes = [*self.notes, *twin.notes, *(each.note for each in (settings, repaired, urdf)), *further]
+        return Computed({name: self.tables[name].frame(frames[name]) for name in frames}, {**record, "notes": notes})
+
+    def _armatures(self, twin: Twin, fitted_model: Mechanism | None, box: Array) -> list[Mapping[str, Any]]:
+        """Armature of each serial joint: of the file, fitted, and with the inertia at one pose."""
+        x = np.zeros(len(box)) if (box[:, 0] <= 0).all() and (box[:, 1] >= 0).all() else box.mean(axis=1)
+        serial = twin.serial.mechanism
+        own, at_zero = armatures_of(twin, serial), armatures_at(twin, x)
+        needed = armatures_of(twin, fitted_model or serial)
+        return [
+            {
+                "joint": pair.serial,
+                "unit": "kg m²" if serial.joints[j].kind == "hinge" else "kg",
+                "file": float(own[k]),
+                "needed": None if fitted_model is None else float(f"{needed[k]:.6g}"),
+                "at_zero": float(at_zero[k]),
+                "pose": float(x[k]),
+            }
+            for k, (pair, j) in enumerate(zip(twin.pairs, twin.serial.joints, strict=True))
+        ]
 
     def _functions(
         self, twin: Twin, samples: Workspace, code: Code, folder: Path
@@ -275,14 +337,6 @@ class Serial(Study):
         }
         return functions, {"accuracy": errors | accuracy, "box": box, "functions": MODULE}, [*notes, *written]
 
-    def _rows(
-        self, twin: Twin, motion: MotionEfforts | str, constants: Any, functions: CrankRod | JointMap | None
-    ) -> Iterator[Any]:
-        if isinstance(motion, str):
-            yield _missing(motion, "informational")
-        else:
-            yield from effort_rows(twin, motion, constants, functions, self.accuracy)
-
     def _without(self, reason: str) -> Computed:
         """Tables of a comparison that is not possible."""
         empty = {name: spec.frame([]) for name, spec in self.tables.items()}
@@ -306,7 +360,17 @@ class Serial(Study):
 STUDY = Serial
 
 
+def _coupling(twin: Twin) -> str:
+    """The largest inertia off the diagonal at the start that no armature has, over those of its two joints."""
+    lacking = [joint_terms(space, space.start[None]).mass[0] for space in (twin.closed, twin.serial)]
+    whole, missing = lacking[0], lacking[0] - lacking[1]
+    sizes = np.sqrt(np.outer(np.diag(whole), np.diag(whole)))
+    share = np.abs(np.triu(missing, 1)) / sizes
+    i, j = np.unravel_index(share.argmax(), share.shape)
+    return f"{twin.names[i]} × {twin.names[j]} {share[i, j]:.2g}" if share[i, j] > MUCH else ""
+
+
 def _missing(reason: str, verdict: str) -> Mapping[str, Any]:
-    figures = [f"{way}_{figure}" for way in (PLAIN, CONSTANT, FUNCTION) for figure in ("max", "rms")]
+    figures = [f"{way}_{figure}" for way in WAYS for figure in ("max", "rms")]
     texts = dict.fromkeys(("quantity", "motion", "part", "unit"), "")
     return {**texts, **dict.fromkeys(["peak", *figures], np.nan), "verdict": verdict, "note": reason}

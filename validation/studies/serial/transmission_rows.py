@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from loopcheck.analytic.transmission.bounds import POINTS, Domain
+from loopcheck.analytic.transmission.constants import nearest_diagonal, usual_poses
 from loopcheck.analytic.transmission.crank_rod import solved
 from loopcheck.analytic.transmission.limits import Box, effort_facets, effort_ranges, largest_box
+from loopcheck.analytic.transmission.motions import STATED, Course, random_course
 from loopcheck.analytic.transmission.twin import Twin
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import MechanismError
 from loopcheck.validation.execution.tables import number, table_of, text
-from loopcheck.validation.studies.serial.comparison import COURSES, random_course
 from loopcheck.validation.studies.serial.rows import REACH, Row
 
 COLUMNS = table_of(
@@ -29,8 +30,10 @@ EFFORT, SPEED = "effort", "speed"
 ALL, ONE = "limit, all together", "limit, alone"
 UNITS = (("N m", "N"), ("rad/s", "m/s"))
 """Of efforts and of rates, at hinges and at slides."""
-BEST, BEST_ERROR, GIVEN_ERROR = "best constant factor", "error of the best constants", "error of the usual constants"
-MOTIONS = 3 * COURSES
+BEST, BEST_ERROR, GIVEN_ERROR = "best constant factor", "error of the best constants", "error of the public constants"
+NO_ERROR = "error without armature"
+DIGITS = 3
+"""Of limits."""
 ROUND_OFF = 1e-12
 """Errors below this part of the peak count as zero [-]."""
 
@@ -54,16 +57,26 @@ def found_rows(twin: Twin, domain: Domain, speeds: Box, usual: Sequence[float]) 
         return str(error)
 
 
-def within_bounds(box: Box, figures: Sequence[Row], quantity: str) -> Box:
-    """Limits at the joints, as far as no pose exceeds them.
+def proven(figures: Sequence[Row], quantity: str) -> Box | None:
+    """Limits at the joints that no pose exceeds; None for other mechanisms than cranks and rods.
 
     Args:
-        box: Limits from samples of the poses.
         figures: Rows of the transmission; empty for other mechanisms.
         quantity: Of the rows with the bounds.
     """
     most = np.array([row["bound"] for row in figures if row["quantity"] == quantity])
-    return Box(low=np.maximum(box.low, -most), high=np.minimum(box.high, most)) if len(most) else box
+    return Box(low=-most, high=most) if len(most) else None
+
+
+def rounded_down(box: Box) -> Box:
+    """Limits with three digits, rounded towards zero."""
+
+    def shortened(values: Array) -> Array:
+        unit = 10.0 ** (np.floor(np.log10(np.maximum(np.abs(values), np.finfo(float).tiny))) - DIGITS + 1)
+        whole = np.trunc(values / unit * (1 + np.finfo(float).eps))  # 28.4, not 28.3, from 28.4
+        return np.array([float(f"{value:.{DIGITS}g}") for value in np.where(np.isfinite(values), whole * unit, values)])
+
+    return Box(low=shortened(box.low), high=shortened(box.high))
 
 
 def transmission_rows(
@@ -140,15 +153,16 @@ def _limits(domain: Domain, x: Array, T: Array, limits: Mapping[str, tuple[Array
             bound, values = domain.largest(demand, x), 1 / domain.values(demand, x)
             at_zero = float(1 / domain.values(demand, np.zeros((1, len(joints))))[0])
             row = _spread(f"{quantity} {ONE}", joint.name, unit, at_zero, values)
-            yield {**row, "low": 1 / bound.found, "bound": 1 / bound.certified}
+            proven_alone = rounded_down(Box(low=np.zeros(1), high=np.array([1 / bound.certified]))).high[0]
+            yield {**row, "low": 1 / bound.found, "bound": float(proven_alone)}
         facets = effort_facets(T, Box(low=-most, high=most)) if quantity == EFFORT else None
         rows = facets.rows if facets else T
         high = np.broadcast_to(most, rows.shape[:2]).ravel()
         sizes = largest_box(rows.reshape(-1, len(joints)), -high, high).high
         bound = domain.largest(partial(_demand, asked, sizes, most), x)
-        for joint, size, unit in zip(joints, sizes, units, strict=True):
-            low, proven = size / bound.found, size / bound.certified
-            yield _row(f"{quantity} {ALL}", joint.name, unit, low=low, bound=proven)
+        most_safe = rounded_down(Box(low=-sizes / bound.certified, high=sizes / bound.certified))
+        for joint, size, unit in zip(joints, most_safe.high, units, strict=True):
+            yield _row(f"{quantity} {ALL}", joint.name, unit, bound=float(size))
 
 
 def _efforts_asked(k: int, _: Any, levers: Sequence[Any], rows: Sequence[Sequence[Any]]) -> list[Any]:
@@ -174,24 +188,30 @@ def _demand(asked: Callable[..., list[Any]], sizes: Array, most: Array, *pose: A
 
 
 def _constants(domain: Domain, usual: Sequence[float]) -> Iterator[Row]:
-    """Error of the rotors' effort with constant armatures, along random motions that fill the inside of the domain."""
+    """Errors of the rotors' efforts with constant armatures: root mean square over the peak, of equal rotors alone."""
     transmission, box = domain.transmission, domain.inner_box()
-    courses = [random_course(box, seed) for seed in range(MOTIONS)]
-    x, xd, xdd = (np.concatenate([course[k] for course in courses]) for k in range(3))
-    state = transmission.motor_state(x, xd, xdd)
-    A = np.linalg.inv(state.transmission).swapaxes(1, 2)
-    columns = (A * xdd[:, None, :]).reshape(-1, len(box))
-    wanted = state.ydd.ravel()
-    best = np.linalg.lstsq(columns, wanted, rcond=None)[0]
-    peak = np.abs(state.ydd).max()
+    middle, half = box.mean(axis=1), np.ptp(box, axis=1) / 2
+    u, weights = usual_poses(len(box))
+    T = transmission.motor_state(middle + u * half).transmission
+    inertia = T.swapaxes(1, 2) @ T
+    best = nearest_diagonal(np.linalg.inv(T).swapaxes(1, 2), inertia, inertia, half, weights)
     for joint, factor in zip(transmission.joints, best, strict=True):
         yield _row(BEST, joint.name, "-", median=float(factor))
-    given = [(BEST_ERROR, best), *([(GIVEN_ERROR, np.array(usual))] if usual else [])]
-    for kind, factors in given:
-        error = np.where(np.abs(wanted - columns @ factors) > ROUND_OFF * peak, wanted - columns @ factors, 0.0)
-        note = "no constants reach 10 %" if kind == BEST_ERROR and np.abs(error).max() > 0.1 * peak else ""
-        rms, most = float(np.sqrt(np.mean(error**2)) / peak), float(np.abs(error).max() / peak)
-        yield _row(kind, "motors", "-", median=rms, high=most, note=note)
+    given = {BEST_ERROR: best, NO_ERROR: np.zeros_like(best)}
+    if usual:
+        given[GIVEN_ERROR] = np.array(usual)
+    for kind, factors in given.items():
+        errors = np.array([_error(domain, random_course(box, seed), factors) for seed in range(STATED)])
+        errors = np.where(errors > ROUND_OFF, errors, 0.0)
+        yield _row(kind, "motors", "-", median=float(errors.mean()), high=float(errors.max()))
+
+
+def _error(domain: Domain, course: Course, factors: Array) -> Array:
+    """Errors of the rotors' efforts with constant armatures along a motion, over the peak of each motor [-], (na,)."""
+    x, xd, xdd = course
+    state = domain.transmission.motor_state(x, xd, xdd)
+    held = np.einsum("tna,tn->ta", np.linalg.inv(state.transmission), factors * xdd)
+    return np.asarray(np.sqrt(np.mean((held - state.ydd) ** 2, axis=0)) / np.abs(state.ydd).max(axis=0))
 
 
 def _spread(quantity: str, part: str, unit: str, at_zero: float, values: Array) -> Row:

@@ -1,139 +1,230 @@
-"""File of a repaired serial model: its MJCF with other joints and inertias."""
+"""Files of repaired serial models: each holds constants fitted for its format, and says the error that they leave."""
 
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from pprint import pformat
 
 import numpy as np
 
-from loopcheck.analytic.transmission.constants import Constants, Pace, best_constants
+from loopcheck.analytic.transmission.constants import Constants, Kind, armatures_of, fitted_constants, with_armatures
 from loopcheck.analytic.transmission.limits import Box
+from loopcheck.analytic.transmission.motions import MotionEfforts, is_worse, largest_error
 from loopcheck.analytic.transmission.regressor import links
-from loopcheck.analytic.transmission.twin import Twin, Workspace
+from loopcheck.analytic.transmission.twin import Twin
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.carried import URDF, carried_by
 from loopcheck.robots.errors import HarnessError, MechanismError, OutputError
-from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.mechanism import Closure, Mechanism
 from loopcheck.robots.mjcf import is_in_degrees, read_mechanism
 from loopcheck.robots.mjcf_patch import Patch, patched
 from loopcheck.robots.mjcf_writer import numbers
 from loopcheck.robots.model_file import ModelFile
+from loopcheck.robots.urdf_writer import NO_LIMIT, urdf_texts
 
-REPAIRED, SETTINGS = "serial_repaired.xml", "serial_settings.py"
+REPAIRED, REPAIRED_URDF, SETTINGS = "serial_repaired.xml", "serial_repaired.urdf", "serial_settings.py"
 SAME, LIKE = 1e-9, 1e-6
 """Relative difference between a written value and the same value after reading [-]; MuJoCo rotates inertias to
 their principal axes and back."""
 JOINT_ATTRIBUTES = ("armature", "damping", "stiffness")
 
 
-def repair(twin: Twin, samples: Workspace, pace: Pace, limits: Box | None, folder: Path) -> tuple[Constants, str]:
-    """Fit the constants and write them, without constants of links if the file cannot express them.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Motions:
+    """Motions of both mechanisms by their purpose."""
 
-    Args:
-        pace: Rates and accelerations of the motions.
-        limits: Limits of the efforts at the joints, in the sense of the shared coordinates; None keeps those of the
-            file.
+    stated: Sequence[MotionEfforts]
+    """Motions that errors are stated for; they choose nothing."""
+    choice: Sequence[MotionEfforts]
+    fit: Sequence[MotionEfforts]
 
-    Returns:
-        The constants, and a description of the file, or the reason for its absence.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """What a format can hold of the constants that come nearest to the closed mechanism."""
+
+    file: str
+    mechanism: Mechanism | None
+    """As read back from the file; None without a file."""
+    kinds: tuple[Kind, ...] = ()
+    note: str = ""
+    """The file with its error, or the reason for its absence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repairs:
+    """Files with other constants of a serial model: settings of simulators, MJCF and URDF.
+
+    Each is fitted with the kinds of constants that its format holds. A file that raises the error of a motor on a
+    stated motion is not left there.
     """
-    reason = ""
-    for links_too in (True, False):
-        constants = best_constants(twin, samples, pace, links_too)
-        try:
-            return constants, write_repaired(twin, constants, limits, folder)
-        except HarnessError as error:
-            reason = reason or str(error)
-    return best_constants(twin, samples, pace), f"no repaired file: {reason}"
 
+    twin: Twin
+    box: Array
+    """Lowest and highest value of each shared coordinate [m or rad], shape (n, 2)."""
+    motions: Motions
+    limits: Box | None
+    """Of the efforts at the joints, in the sense of the shared coordinates; None keeps those of the file."""
+    closures: Sequence[Closure]
+    """Of the file of the serial model."""
+    folder: Path
 
-def write_settings(twin: Twin, constants: Constants, limits: Box | None, error: float, folder: Path) -> str:
-    """Write the settings of the serial joints for Isaac Lab, and for URDF as far as it can hold them.
+    def written(self) -> tuple[Repair, Repair, Repair]:
+        """Settings, MJCF and URDF.
 
-    Args:
-        constants: Of the repair; armature and damping are written.
-        limits: See `repair`.
-        error: Largest error of a motor's effort with the repaired model, rms over the peak [-].
+        Raises:
+            OutputError: If a file cannot be written.
+        """
+        return (
+            self._repair(SETTINGS, {Kind.ARMATURE}, self._settings),
+            self._repair(REPAIRED, set(Kind), self.mjcf),
+            self._repair(REPAIRED_URDF, {Kind.DAMPING, Kind.LINKS}, self._urdf),
+        )
 
-    Returns:
-        A description of the file.
+    def _repair(self, file: str, able: Collection[Kind], write: Callable[[Constants], Mechanism]) -> Repair:
+        """Constants of one format; without links where the file cannot express them."""
+        reason, stated = "", self.motions.stated
+        for kinds in (set(able), set(able) - {Kind.LINKS}):
+            constants = fitted_constants(self.twin, self.box, self.motions.fit, self.motions.choice, kinds)
+            if not constants.kinds or not stated:
+                break
+            try:
+                mechanism = write(constants)
+            except OutputError:
+                raise
+            except HarnessError as error:
+                reason = reason or str(error)
+                continue
+            if reason := is_worse(stated, mechanism):
+                break
+            effect = f"motor efforts within {percent(largest_error(stated, mechanism))} of the peak"
+            note = f"wrote {file}: {', '.join(constants.kinds)}; {effect}"
+            return Repair(file=file, mechanism=mechanism, kinds=constants.kinds, note=note)
+        (self.folder / file).unlink(missing_ok=True)
+        tried = " or ".join(kind for kind in Kind if kind in able)
+        return Repair(file=file, mechanism=None, note=f"no {file}: {reason or f'{tried} would not lower the error'}")
 
-    Raises:
-        OutputError: If it cannot be written.
-    """
-    names, places = [pair.serial for pair in twin.pairs], twin.serial.joints
-    joints = [constants.mechanism.joints[j] for j in places]
-    own = dict(zip(names, joints, strict=True))
-    settings: dict[str, object] = {"joint_names_expr": names}
-    settings["armature"] = {name: _rounded(joint.armature) for name, joint in own.items()}
-    efforts = {}
-    if limits is not None:
-        ends = zip(names, limits.low, limits.high, strict=True)
-        efforts = {name: _rounded(min(-low, high)) for name, low, high in ends}
-        settings["effort_limit_sim"] = efforts
-    lines = [
-        f'<joint name="{name}"><dynamics damping="{_rounded(joint.damping)}"/>'
-        + (f'<limit effort="{efforts[name]}"/></joint>' if efforts else "</joint>")
-        for name, joint in own.items()
-    ]
-    text = f"""# Settings of the serial joints of {twin.serial.mechanism.model.path.name}, SI units.
-# They leave an error of the motors' efforts of {100 * error:.2g} % rms of the peak; the functions in
-# transmission.py or joint_map.py leave less.
+    def _settings(self, constants: Constants) -> Mechanism:
+        """Armature and effort limit of each serial joint for Isaac Lab and mjlab."""
+        twin, stated = self.twin, self.motions.stated
+        values = armatures_of(twin, constants.mechanism)
+        armatures = {pair.serial: float(f"{value:.10g}") for pair, value in zip(twin.pairs, values, strict=True)}
+        mechanism = with_armatures(twin, np.array(list(armatures.values())))
+        efforts = self._symmetric_limits()
+        isaac: dict[str, object] = {"joint_names_expr": list(armatures), "armature": armatures}
+        isaac |= {"effort_limit_sim": efforts} if efforts else {}
+        mjlab = [
+            {"target_names_expr": (name,), "armature": armature} | ({"effort_limit": efforts[name]} if efforts else {})
+            for name, armature in armatures.items()
+        ]
+        before, after = percent(largest_error(stated)), percent(largest_error(stated, mechanism))
+        text = f"""# Settings of the serial joints of {twin.serial.mechanism.model.path.name}, SI units.
+# Stiffness and damping are gains of your drives, which are yours to choose.
+# Error of the motors' efforts with exactly these armatures: {after} rms of the peak of the worst motor
+# and motion, of {len(stated)} motions that chose nothing; without them {before}.
 
 # isaaclab.actuators.ImplicitActuatorCfg(**ISAAC_LAB, stiffness=..., damping=...)
-ISAAC_LAB = {settings!r}
+ISAAC_LAB = {pformat(isaac, sort_dicts=False, width=100)}
 
-# URDF has no armature: give it to the engine, or the joints move as if the motors had no rotors.
-URDF = {chr(10).join(lines)!r}
+# [mjlab.actuator.BuiltinPositionActuatorCfg(**joint, stiffness=..., damping=...) for joint in MJLAB]
+MJLAB = {pformat(mjlab, sort_dicts=False, width=100)}
 """
-    write_text(folder / SETTINGS, text)
-    return f"wrote {SETTINGS}: armature and limits for Isaac Lab and URDF"
+        write_text(self.folder / SETTINGS, text)
+        return mechanism
+
+    def _symmetric_limits(self) -> dict[str, float]:
+        """Largest effort of each serial joint to both sides [N or N m]; empty without limits of all motors."""
+        if self.limits is None:
+            return {}
+        ends = zip(self.twin.pairs, self.limits.low, self.limits.high, strict=True)
+        return {pair.serial: float(min(-low, high)) for pair, low, high in ends}
+
+    def _urdf(self, constants: Constants) -> Mechanism:
+        """The serial model as a URDF, which has no armature, with damping, links and limits of efforts."""
+        own = replace(constants.mechanism, closures=tuple(self.closures))
+        root = ET.fromstring(urdf_texts(carried_by(URDF, own).mechanism)[0])
+        for joint in root.iter("joint"):
+            effort = self._symmetric_limits().get(joint.get("name", ""))
+            if effort is not None:
+                limit = joint.find("limit")
+                limit = ET.SubElement(joint, "limit", {"velocity": repr(NO_LIMIT)}) if limit is None else limit
+                limit.set("effort", repr(effort))
+        ET.indent(root)
+        comment = f"<!-- Armatures of {SETTINGS} stand for the rods too: use either those, or this file. -->"
+        text = f'<?xml version="1.0"?>\n{comment}\n{ET.tostring(root, encoding="unicode")}\n'
+        write_text(self.folder / REPAIRED_URDF, text)
+        read = read_mechanism(ModelFile(path=self.folder / REPAIRED_URDF))
+        bodies = {body.name: body for body in read.bodies}
+        for b, places in enumerate(own.joints_of):  # the frame of a link lies at its last joint
+            if places and own.joints[places[-1]].kind != "free":
+                body = bodies[own.bodies[b].name]
+                bodies[body.name] = replace(body, center=body.center + own.joints[places[-1]].anchor)
+        return _as_read(self.twin, replace(read, bodies=tuple(bodies.values())))
+
+    def mjcf(self, constants: Constants) -> Mechanism:
+        """Write the serial model with other constants, and with limits of efforts that are safe for all motors.
+
+        Included parts of the file are read from their places.
+
+        Returns:
+            The serial model with the constants of the file.
+
+        Raises:
+            MechanismError: If MJCF cannot express it.
+            OutputError: If it cannot be written.
+        """
+        twin, limits = self.twin, self.limits
+        model, path = twin.serial.mechanism.model, self.folder / REPAIRED
+        turns = np.rad2deg(1.0) if is_in_degrees(model) else 1.0
+        joints = {}
+        for k, j in enumerate(twin.serial.joints):
+            joint = constants.mechanism.joints[j]
+            attributes = {}
+            if Kind.ARMATURE in constants.kinds:
+                attributes["armature"] = repr(joint.armature)
+            if Kind.DAMPING in constants.kinds:
+                attributes["damping"] = repr(joint.damping)
+            if Kind.SPRINGS in constants.kinds:
+                rest = joint.spring_reference[0] * (turns if joint.kind == "hinge" else 1.0)
+                attributes |= {"stiffness": repr(joint.stiffness), "springref": repr(float(rest))}
+            if limits is not None:
+                low, high = sorted((twin.serial.signs[k] * limits.low[k], twin.serial.signs[k] * limits.high[k]))
+                attributes |= {"actuatorfrclimited": "true", "actuatorfrcrange": f"{float(low)!r} {float(high)!r}"}
+            joints[joint.name] = attributes
+        patch = Patch(option={}, equalities={}, joints=joints, inertials=_inertials(twin, constants))
+        changed = patched(model, patch, 0)
+        if set(changed) != {model.path.absolute()}:
+            raise MechanismError(f"{model.path}: its joints must be in the file itself, not in an included file")
+        if path.resolve() == model.path.resolve():
+            raise OutputError(f"{self.folder}: contains the input {path.name}; name another folder with --out")
+        _write(path, changed[model.path.absolute()])
+        read = read_mechanism(ModelFile(path=path))
+        _want_written(twin, constants, read)
+        return _as_read(twin, read)
 
 
-def _rounded(value: float) -> float:
-    return float(f"{value:.6g}") if abs(value) > SAME**2 else 0.0
+def percent(error: float) -> str:
+    """An error with two digits, in percent."""
+    return f"{100 * error:.2g} %"
 
 
-def write_repaired(twin: Twin, constants: Constants, limits: Box | None, folder: Path) -> str:
-    """Write the serial model with other constants, and with limits of efforts that are safe for all motors.
-
-    Args:
-        constants: Constants of its joints and links.
-        limits: Limits of the efforts at the joints, in the sense of the shared coordinates; None keeps those of the
-            file.
-        folder: Output folder; included parts of the file are read from their places.
-
-    Returns:
-        A description of the file.
-
-    Raises:
-        MechanismError: If MJCF cannot express it.
-        OutputError: If it cannot be written.
-    """
-    model = twin.serial.mechanism.model
-    turns = np.rad2deg(1.0) if is_in_degrees(model) else 1.0
-    joints = {}
-    for k, j in enumerate(twin.serial.joints):
-        joint = constants.mechanism.joints[j]
-        unit = turns if joint.kind == "hinge" else 1.0
-        attributes = {name: repr(float(getattr(joint, name))) for name in JOINT_ATTRIBUTES}
-        attributes["springref"] = repr(float(joint.spring_reference[0] * unit))
-        if limits is not None:
-            low, high = sorted((twin.serial.signs[k] * limits.low[k], twin.serial.signs[k] * limits.high[k]))
-            attributes |= {"actuatorfrclimited": "true", "actuatorfrcrange": f"{float(low)!r} {float(high)!r}"}
-        joints[joint.name] = attributes
-    path = folder / REPAIRED
-    patch = Patch(option={}, equalities={}, joints=joints, inertials=_inertials(twin, constants))
-    changed = patched(model, patch, 0)
-    if set(changed) != {model.path.absolute()}:
-        raise MechanismError(f"{model.path}: its joints must be in the file itself, not in an included file")
-    if path.resolve() == model.path.resolve():
-        raise OutputError(f"{folder}: contains the input {path.name}; name another folder with --out")
-    _write(path, changed[model.path.absolute()])
-    try:
-        _want_written(twin, constants, read_mechanism(ModelFile(path=path)))
-    except HarnessError:
-        path.unlink()
-        raise
-    of_links = ", mass centres and inertias of its links" if patch.inertials else ""
-    of_joints = "armature, damping, springs" + (" and limits of efforts" if limits is not None else "")
-    return f"wrote {REPAIRED}: {of_joints} of its joints{of_links}"
+def _as_read(twin: Twin, read: Mechanism) -> Mechanism:
+    """The serial model with the constants of its shared joints and their links as read from a file."""
+    mechanism = twin.serial.mechanism
+    joints, bodies = list(mechanism.joints), list(mechanism.bodies)
+    found_joints = {joint.name: joint for joint in read.joints}
+    found_bodies = {body.name: body for body in read.bodies}
+    for j in twin.serial.joints:
+        joint = found_joints[joints[j].name]
+        joints[j] = replace(
+            joints[j],
+            **{name: getattr(joint, name) for name in (*JOINT_ATTRIBUTES, "spring_reference")},
+        )
+    for b in links(twin.serial):
+        body = found_bodies[bodies[b].name]
+        bodies[b] = replace(bodies[b], mass=body.mass, center=body.center, inertia=body.inertia)
+    return replace(mechanism, joints=tuple(joints), bodies=tuple(bodies))
 
 
 def _inertials(twin: Twin, constants: Constants) -> dict[str, dict[str, str]]:
