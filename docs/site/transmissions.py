@@ -16,7 +16,8 @@ from loopcheck.analytic.transmission.bounds import Domain
 from loopcheck.robots.transmission import Transmission, load_transmission
 from loopcheck.validation.report.figures import COLORS, as_svg
 from loopcheck.validation.studies.serial.report import TRANSMISSION as EXPLANATION
-from loopcheck.validation.studies.serial.transmission_rows import BEST, FACTOR, GIVEN_ERROR
+from loopcheck.validation.studies.serial.rows import WAYS
+from loopcheck.validation.studies.serial.transmission_rows import BEST, BEST_ERROR, FACTOR, GIVEN_ERROR, NO_ERROR
 
 POINTS = 121
 """Of a map along each joint."""
@@ -56,10 +57,20 @@ class TransmissionEntry:
             }
 
     @property
-    def usual_error(self) -> Mapping[Any, Any]:
-        """Error of the usual constants, empty where there are none (slides)."""
-        rows = self.rows[self.rows["quantity"] == GIVEN_ERROR].to_dict("records")
-        return rows[0] if rows else {}
+    def rotor_errors(self) -> Sequence[float | None]:
+        """Errors of the rotors' efforts without armature, with the public factor, and with the best constant [-]."""
+        high = self.rows.set_index("quantity")["high"]
+        return [float(high[kind]) if kind in high else None for kind in (NO_ERROR, GIVEN_ERROR, BEST_ERROR)]
+
+    @property
+    def effects(self) -> Iterator[tuple[str, float, float, str]]:
+        """Serial models with the constants of each format: mean and largest error, and kinds of constants."""
+        of_kind = self.rows.set_index("quantity")
+        for way, words in WAYS.items():
+            name = f"effort error, {way}"
+            if name in of_kind.index:
+                row = of_kind.loc[name]
+                yield words, float(row["median"]), float(row["high"]), str(row["note"])
 
 
 def transmission_entries(root: Path) -> list[TransmissionEntry]:

@@ -45,7 +45,10 @@ def test_factors_are_those_of_the_source(name: str, figures: Figures) -> None:
 def test_limits_are_below_the_ones_that_were_found(figures: Figures) -> None:
     limits = [row for (_, quantity, _), row in figures.items() if " limit, " in quantity]
     assert len(limits) >= 100
-    assert all(0.9 * row["low"] <= row["bound"] <= row["low"] for row in limits)
+    alone = [row for row in limits if np.isfinite(row["low"])]
+    assert len(alone) >= 50
+    assert all(0.9 * row["low"] <= row["bound"] <= row["low"] for row in alone)
+    assert all(float(f"{row['bound']:.3g}") == row["bound"] for row in limits)  # one limit, as it is printed
 
 
 @pytest.mark.parametrize("name", transmission_names())
@@ -69,8 +72,9 @@ def test_no_pose_of_a_dense_search_exceeds_a_published_bound(name: str, figures:
                 for kind in ("all together", "alone")
             )
             together, alone = map(np.array, kinds)
-            assert (np.einsum("tkj,j->tk", rows, together) <= largest * DIGITS).all()
-            assert (rows * alone <= largest[:, None] * DIGITS).all()
+            share = np.einsum("tkj,j->tk", rows, together) / largest
+            assert 0.97 < share.max() <= 1
+            assert (rows * alone <= largest[:, None]).all()
 
 
 def test_the_readme_shows_these_figures(figures: Figures) -> None:
@@ -86,5 +90,35 @@ def test_the_readme_shows_these_figures(figures: Figures) -> None:
         safe = [figures[name, "effort limit, all together", joint] for joint in joints]
         unit = " per unit" if "per unit" in safe[0]["unit"] else " N m"
         assert limit == ", ".join(f"{each['bound']:.3g}" for each in safe) + unit
-        usual = figures[name, "error of the usual constants", "motors"]
-        assert error == f"{100 * usual['median']:.0f} %, {100 * usual['high']:.0f} %"
+        kinds = ("error without armature", "error of the public constants", "error of the best constants")
+        assert error == ", ".join(f"{100 * figures[name, kind, 'motors']['high']:.0f} %" for kind in kinds)
+
+
+def test_the_readme_names_the_transmissions_for_which_the_public_factor_is_worse_than_nothing(figures: Figures) -> None:
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    (named,) = re.findall(r"worse than no armature for ([^:.]+)", text)
+    worse = {
+        name
+        for name in transmission_names()
+        if (name, "error of the public constants", "motors") in figures
+        and figures[name, "error of the public constants", "motors"]["high"]
+        > figures[name, "error without armature", "motors"]["high"]
+    }
+    assert set(re.findall(r"`(\w+)`", named)) == worse
+
+
+@pytest.mark.parametrize("name", transmission_names())
+def test_written_constants_are_never_worse_and_near_the_best(name: str, figures: Figures) -> None:
+    """Than the unmodified model and than the public factor, and beside the best armature for the motions judged."""
+    of = {way: figures.get((name, f"effort error, {way}", "motors")) for way in ("plain", "public", "best")}
+    plain, public, best = ((row or {}).get("median") for row in of.values())
+    for way in ("armature", "constant", "urdf"):
+        own = figures.get((name, f"effort error, {way}", "motors"))
+        if own is not None:
+            assert own["high"] <= of["plain"]["high"] + 1e-3
+            assert own["median"] <= plain + 1e-3
+    settings = figures.get((name, "effort error, armature", "motors"))
+    mean = settings["median"] if settings else plain
+    assert mean <= 1.05 * best + 1e-3
+    if public is not None:
+        assert mean <= 1.02 * public + 1e-3
