@@ -89,6 +89,8 @@ class Log:
     standard deviations [units of the columns], each of shape (columns,)."""
     clock: float = 0.0
     """Relative error of the step in time, standard deviation [-]."""
+    unused: Mapping[str, Array] = field(default_factory=dict)
+    """Numbers in further columns of a file, each of shape (nt,); absent at other times than those of the file."""
     source: str = ""
     """Tool that wrote the log, and the origin of its columns."""
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -132,6 +134,7 @@ class Log:
             self,
             t=self.t[:-1],
             effort=self.effort[1:],
+            unused={},
             readings={kind: values[1:] for kind, values in self.readings.items()},
             effort_time=Held(when.seconds),
             **{name: values[:-1] for name, values in kept.items() if values is not None},

@@ -87,6 +87,11 @@ class _Table:
         """The same, with NaN for missing numbers and columns."""
         return self._numbers(name, quantity) if name in self.names else np.full(len(self.frame), np.nan)
 
+    def unused(self) -> dict[str, Array]:
+        """Further columns of numbers, as they are, by their names in the file."""
+        columns = {column: numbers(self.frame[column]) for name, column in self.names.items() if name not in self.used}
+        return {column: values for column, values in columns.items() if np.isfinite(values).all()}
+
     def _where(self, name: str) -> str:
         return f"{self.path}: column '{self.names[name]}'"
 
@@ -174,6 +179,7 @@ def _log_of(table: _Table, mechanism: Mechanism, name: str, effort_time: EffortT
         source=table.description.source,
         **motion,
         columns={column: name if name in table.used else "" for name, column in table.names.items()},
+        unused=table.unused(),
     )
 
 

@@ -120,16 +120,16 @@ def fit(closed: ClosedLog, residual: Residual, what: Sequence[str], derivatives:
         raise ShapeError(
             f"log '{closed.log.name}': a fit must have at least {FEWEST} independent samples, got {certain[kept].sum()}"
         )
-    parameters = [parameter for name in what for parameter in _parameters(closed, residual, name)]
+    terms = [parameter for name in what for parameter in parameters(closed, residual, name)]
     if derivatives is None:
         derivatives = fitted_slopes(closed, residual)
-    effects = np.stack([parameter.effect for parameter in parameters], axis=-1)  # (n, na, parameters)
+    effects = np.stack([parameter.effect for parameter in terms], axis=-1)  # (n, na, terms)
     covariance = noise_covariance(closed, residual, kept, derivatives)
-    least = -np.array([parameter.model for parameter in parameters])
+    least = -np.array([parameter.model for parameter in terms])
     used = np.repeat(certain[kept], closed.mechanism.na)
     values, unbounded, deviations, correlation = _least_squares(
         residual.residual[kept].ravel()[used],
-        effects[kept].reshape(-1, len(parameters))[used],
+        effects[kept].reshape(-1, len(terms))[used],
         covariance[np.ix_(used, used)],
         least,
     )
@@ -142,12 +142,12 @@ def fit(closed: ClosedLog, residual: Residual, what: Sequence[str], derivatives:
             half_width=SURE * float(deviations[k]),
             unbounded=float(unbounded[k]),
             model=parameter.model,
-            alike=parameters[int(np.abs(correlation[k]).argmax())].name if np.abs(correlation[k]).max() > ALIKE else "",
+            alike=terms[int(np.abs(correlation[k]).argmax())].name if np.abs(correlation[k]).max() > ALIKE else "",
         )
-        for k, parameter in enumerate(parameters)
+        for k, parameter in enumerate(terms)
     ]
     rows = rows[certain[rows]]
-    before = _at(residual, rows)
+    before = at_rows(residual, rows)
     return Fit(
         estimates=tuple(estimates),
         before=before,
@@ -236,8 +236,16 @@ def _least_squares(left: Array, effects: Array, covariance: Array, least: Array)
     return values, unbounded, np.sqrt(excess) * own / sizes, scatter / own / own[:, None]
 
 
-def _parameters(closed: ClosedLog, residual: Residual, name: str) -> Iterator[Parameter]:
-    """The parameters of one thing to be fitted."""
+def parameters(closed: ClosedLog, residual: Residual, name: str) -> Iterator[Parameter]:
+    """The parameters of a term.
+
+    Args:
+        residual: Residual at consecutive samples; at any samples for masses.
+        name: Name of the term, as in `known_parameters`.
+
+    Raises:
+        NotFoundError: If there is no such term.
+    """
     mechanism = closed.mechanism
     bodies = [body.name for body in mechanism.bodies]
     if name == FRICTION:
@@ -326,8 +334,12 @@ def _states(residual: Residual, rows: AnyArray) -> States:
     return States(q=residual.motion.q, qd=residual.motion.qd, qdd=residual.motion.qdd).rows(rows)
 
 
-def _at(residual: Residual, rows: AnyArray) -> Residual:
-    """A residual at some of its samples."""
+def at_rows(residual: Residual, rows: AnyArray) -> Residual:
+    """A residual at some of its samples.
+
+    Args:
+        rows: Numbers of the samples [-], shape (m,).
+    """
     motion, floor = residual.motion, residual.floor
     fewer = replace(motion, t=motion.t[rows], q=motion.q[rows], qd=motion.qd[rows], qdd=motion.qdd[rows])
     return replace(

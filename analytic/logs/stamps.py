@@ -208,6 +208,7 @@ def _taken(log: Log, reading: _Reading, jitter: float = 0.0) -> Log:
     return replace(
         log,
         t=reading.t,
+        unused={},
         **columns,
         readings={kind: _linear(log.t, x, reading.t) for kind, x in log.readings.items()},
         errors={name: np.hypot(x, moved[name]) for name, x in reading.unseen.items()},

@@ -1,5 +1,6 @@
 """Required contents of a certificate, and recomputation by its verifier: no forged value widens a limit."""
 
+import io
 import json
 import shutil
 from collections.abc import Callable
@@ -10,18 +11,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 
 from loopcheck.robots.catalogue import CATALOGUE
 from loopcheck.robots.errors import OutputError
 from loopcheck.validation.execution.workers import ALONE, worker_pool
 from loopcheck.validation.studies.tune.certificate import (
-    FIRST_SCHEMA,
     SCHEMA,
     Certificate,
     Claim,
     MadeBy,
     checksum,
     hashes,
+    held_out_seeds,
     read_certificate,
     settings_in,
 )
@@ -116,22 +118,25 @@ def test_a_claim_above_its_own_accuracy_fails() -> None:
     assert set(result.values()) == {"agree"}
 
 
-def test_held_out_motions_follow_from_the_statement() -> None:
+def test_held_out_motions_follow_from_the_contents_of_files_alone() -> None:
+    """Nobody can choose them by an entry, as by the twelfth digit of the accuracy, or by the name of a file."""
     seeds = certificate().held_out_seeds
     assert len(set(seeds)) == 2
-    assert certificate(claims=[Claim.from_run(replace(FOUND, cost=1.0))], bandwidth=1.0).held_out_seeds == seeds
-    changes: list[dict[str, Any]] = [
+    (content,) = hashes([FOUR_BAR], FOUR_BAR.parent).values()
+    same: list[dict[str, Any]] = [
         {"engine": "mjx"},
-        {"mode": "other"},
-        {"configuration": "horizontal"},
-        {"actuated": "crank"},
-        {"motion": {"motion.csv": "00"}},
-        {"accuracy": 2e-3},
+        {"accuracy": 1.00000000001e-3},
         {"includes_start": True},
         {"settings": {}},
+        {"bandwidth": 1.0},
+        {"claims": [Claim.from_run(replace(FOUND, cost=1.0))]},
+        {"files": {"renamed.xml": content}},
     ]
-    for change in changes:
+    for change in same:
+        assert certificate(**change).held_out_seeds == seeds, change
+    for change in ({"files": {"four_bar.xml": "00"}}, {"motion": {"motion.csv": "00"}}, {"script": {"tuned.py": "00"}}):
         assert not {*certificate(**change).held_out_seeds} & {*seeds}, change
+    assert held_out_seeds(["1", "2"]) == held_out_seeds(["2", "1"]) != held_out_seeds(["1"])
 
 
 def test_a_motion_beside_the_certificate_is_part_of_it(tmp_path: Path) -> None:
@@ -146,53 +151,12 @@ def test_a_motion_beside_the_certificate_is_part_of_it(tmp_path: Path) -> None:
     assert "disagree" in {row["verdict"] for row in verifier(of, tmp_path)._identity()}
 
 
-def test_a_model_may_have_another_name_and_a_motion_of_the_first_schema_has_no_hash(tmp_path: Path) -> None:
+def test_a_model_may_have_another_name(tmp_path: Path) -> None:
     renamed = Path(shutil.copy(FOUR_BAR, tmp_path / "renamed.xml"))
-    of_renamed = VerifiedCertificate(model=renamed, certificate=certificate(motion={"own.csv": ""}), folder=tmp_path)
+    of_renamed = VerifiedCertificate(model=renamed, certificate=certificate(), folder=tmp_path)
     rows = {row["claim"]: (row["certified"], row["found"], row["verdict"]) for row in of_renamed._files()}
     (digest,) = (digest[:12] for digest in hashes([FOUR_BAR], FOUR_BAR.parent).values())
-    assert rows == {
-        "file renamed.xml": (digest, digest, "agree"),
-        "file own.csv": ("none", "missing", "not comparable"),
-    }
-
-
-def first_schema(**changes: Any) -> dict[str, Any]:
-    """A certificate as loopcheck wrote it before schemas had names."""
-    new = certificate().content
-    old = {name: new[name] for name in new if name not in ("schema", "script", "made_by", "checksum")}
-    old |= {"loopcheck": "1", "original": {}, "held_out": [], "inertial": 0.0, "motion": ""} | changes
-    return old | {"digest": checksum(old)}
-
-
-def test_certificates_of_the_first_schema_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "certificate.json"
-    path.write_text(json.dumps(first_schema()), encoding="utf-8")
-    old = read_certificate(path)
-    assert old.schema_name == FIRST_SCHEMA
-    assert {row["verdict"] for row in verifier(old)._files()} == {"agree"}
-    assert old.checksum == checksum(old.content)
-    path.write_text(json.dumps(first_schema() | {"accuracy": 1.0}), encoding="utf-8")
-    assert read_certificate(path).checksum != checksum(read_certificate(path).content)
-    motion_file(tmp_path / "motion.csv", 3.0)
-    path.write_text(json.dumps(first_schema(motion="motion.csv")), encoding="utf-8")
-    rows = {row["claim"]: row for row in verifier(read_certificate(path), tmp_path)._files()}
-    assert rows["file motion.csv"]["verdict"] == "not comparable"
-
-
-def test_a_script_of_the_first_schema_has_the_hashes_of_its_model_beside_it(tmp_path: Path) -> None:
-    path, script = tmp_path / "certificate.json", tmp_path / "tuned.py"
-    script.write_text("pybullet.setTimeStep(0.001)\n")
-    of_model = hashes([FOUR_BAR], FOUR_BAR.parent)
-    old = first_schema(model="tuned.py", files=hashes([script], tmp_path), original=of_model)
-    path.write_text(json.dumps(old), encoding="utf-8")
-    found = read_certificate(path)
-    assert (found.model, found.files, found.script) == ("", of_model, hashes([script], tmp_path))
-    rows = {row["claim"]: row for row in verifier(found, tmp_path)._files()}
-    assert {row["verdict"] for row in rows.values()} == {"agree"}
-    script.unlink()
-    rows = {row["claim"]: row for row in verifier(found, tmp_path)._files()}
-    assert (rows["file tuned.py"]["found"], rows["file tuned.py"]["verdict"]) == ("missing", "disagree")
+    assert rows == {"file renamed.xml": (digest, digest, "agree")}
 
 
 def test_calls_of_a_script_must_be_those_of_the_settings(tmp_path: Path) -> None:
@@ -242,10 +206,13 @@ def test_the_section_of_a_page_has_the_verdict_of_its_rows(verdict: str) -> None
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ({"schema": FIRST_SCHEMA}, f"schema must be {SCHEMA}, got {FIRST_SCHEMA}"),
-        ({"schema": "loopcheck.certificate/3"}, f"schema must be {SCHEMA}, got loopcheck.certificate/3"),
+        (
+            {"schema": "loopcheck.certificate/2"},
+            f"schema must be {SCHEMA}, got loopcheck.certificate/2, whose held-out",
+        ),
+        ({"schema": "loopcheck.certificate/4"}, f"schema must be {SCHEMA}, got loopcheck.certificate/4. Make a new"),
         ({"schema": SCHEMA}, "engine"),
-        ({}, "it has no entry 'digest'"),
+        ({}, f"schema must be {SCHEMA}, got loopcheck.certificate/1, whose held-out motions its maker could choose"),
         ([], "must be an object with entries, got a list"),
     ],
 )
@@ -256,14 +223,12 @@ def test_other_files_are_no_certificates(content: Any, reason: str, tmp_path: Pa
         read_certificate(path)
 
 
-def test_an_intact_certificate_has_no_note_and_the_first_schema_has_its_own() -> None:
+def test_an_intact_certificate_has_no_note() -> None:
     edited = certificate().model_copy(update={"accuracy": 1.0})
-    old = certificate(schema=FIRST_SCHEMA)
-    rows = [next(iter(verifier(of)._identity())) for of in (certificate(), old, edited)]
+    rows = [next(iter(verifier(of)._identity())) for of in (certificate(), edited)]
     assert {row["claim"] for row in rows} == {"certificate"}
     assert [(row["found"], row["note"]) for row in rows] == [
         ("as written", ""),
-        ("as written", "schema 1: the maker chose the random motions"),
         ("edited", "its checksum does not match: an entry has been edited"),
     ]
 
@@ -278,12 +243,20 @@ def test_a_missing_certificate_is_named(tmp_path: Path) -> None:
         read_certificate(tmp_path / "none.json")
 
 
-@pytest.mark.parametrize(("verdict", "shown"), [("agree", {"own: error"}), ("disagree", {"own: rms"})])
-def test_the_terminal_shows_failed_claims_or_the_errors(verdict: str, shown: set[str]) -> None:
-    blank = {"unit": "-", "certified": "1", "found": "1", "note": ""}
-    rows = [{"claim": "own: error", "verdict": "agree", **blank}, {"claim": "own: rms", "verdict": verdict, **blank}]
-    found: Any = next(iter(_summary(pd.DataFrame(rows), {"model": "robot.xml", "badge": "badge"})))
-    assert {row[0] for row in found.rows} == shown
+@pytest.mark.parametrize(("verdict", "shown"), [("agree", "own: error"), ("disagree", "own: rms")])
+@pytest.mark.parametrize("width", [80, 200])
+def test_the_terminal_shows_failed_claims_or_the_errors_once(verdict: str, shown: str, width: int) -> None:
+    """A narrow terminal too: its wide tables are split elsewhere, each with all rows."""
+    blank = {"unit": "-", "certified": "0.0013441", "found": "0.0013441", "note": ""}
+    rows = [
+        {"claim": "own: error", "verdict": "agree", **blank},
+        {"claim": "own: rms", "verdict": verdict, **blank, "note": "a note that is long enough for three parts"},
+    ]
+    console = Console(width=width, file=io.StringIO())
+    console.print(next(iter(_summary(pd.DataFrame(rows), {"model": "robot.xml", "badge": "badge"}))))
+    text = console.file.getvalue()
+    assert text.count("robot.xml: 2 claims") == 1
+    assert [text.count(name) for name in ("own: error", "own: rms")] == [shown == "own: error", shown == "own: rms"]
 
 
 def test_unchecked_entries_are_named_as_such() -> None:

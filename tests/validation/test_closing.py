@@ -186,12 +186,15 @@ def test_a_single_log_has_its_hints() -> None:
 
 def test_a_log_that_disagrees_is_judged_with_the_option_of_its_hint() -> None:
     command = ["loopcheck", "judge", "bar.xml", "a log.csv"]
-    hint = "rms 0.2; --fit mass:rod explains the residual: 1 kg; --fit shift explains the residual: 1 s"
-    for verdict, note, count in (("disagree", hint, 1), ("agree", hint, 0), ("disagree", "rms 0.2", 0)):
+    hint = "rms 0.2; the log agrees with --fit mass:rod --from 0.2 (error 1e-4): 1 kg; the log agrees with --fit shift"
+    partial = "rms 0.2; partial: --fit mass:rod leaves an error of 0.1"
+    for verdict, note, count in (
+        ("disagree", hint, 1), ("agree", hint, 0), ("disagree", "rms 0.2", 0), ("disagree", partial, 0)
+    ):  # fmt: skip
         rows = [log_row("a", verdict, note=note)]
         closing = lines_of_logs(replace(only("summary", rows), run={"command": command}))
         following = [str(line) for line in closing if line.label == "Next"]
-        assert following == ["Next: loopcheck judge bar.xml 'a log.csv' --fit mass:rod"] * count
+        assert following == ["Next: loopcheck judge bar.xml 'a log.csv' --fit mass:rod --from 0.2"] * count
 
 
 def test_many_logs_have_the_worst_first_and_the_number_of_the_rest() -> None:

@@ -15,8 +15,9 @@ from loopcheck.engines.mujoco.stepper import MujocoStepper
 from loopcheck.robots.log import Held, Log
 from loopcheck.robots.mjcf import compile_model
 from loopcheck.robots.robot import Case
+from loopcheck.validation.comparison.causes import with_causes
 from loopcheck.validation.comparison.limits import DISTINCT_READING
-from loopcheck.validation.comparison.logs import judge_log, verdicts
+from loopcheck.validation.comparison.logs import LogOptions, judge_log, verdicts
 from loopcheck.validation.comparison.readings import (
     EFFORT,
     GEARED,
@@ -96,7 +97,8 @@ def test_a_reading_is_told_wherever_it_matters(fault: str, every: int, case: Cas
 
 def test_judge_names_the_reading(case: Case, log: Log) -> None:
     (actuator,) = case.mechanism.actuators
-    ((verdict, note),) = verdicts(judge_log(case, spoilt(log, REACTION, actuator.gear)), 1e-2)
+    judged = judge_log(case, spoilt(log, REACTION, actuator.gear))
+    ((verdict, note),) = verdicts(with_causes(judged, case, LogOptions(accuracy=1e-2)), 1e-2)
     assert verdict == "disagree"
     assert "reaction of its joint" in note
     ((verdict, note),) = verdicts(judge_log(case, spoilt(log, EFFORT, actuator.gear)), 1e-2)

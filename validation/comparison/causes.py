@@ -1,32 +1,153 @@
-"""Causes of a log that disagrees: units, signs, the time and the side of its efforts, and terms that are missing.
+"""Causes of a log that disagrees: changes that make it agree, each proven by a judgement with exactly that change.
 
-Nothing is applied. A conversion is named if the converted log agrees. Otherwise terms are fitted alone and together. A
-term is named if alone it brings the residual below the limit or to a third, with every other term that does so:
-friction that the model lacks looks like a delay, and the reverse.
+Simple changes come first: the time of the efforts, the start of the judged samples, another column or sign, units.
+Terms of physics are fitted only if no such change is enough. Whatever is chosen by samples (a start, a column, a term)
+is chosen by some of them and must hold for the others too. A change that leaves more than the accuracy and the noise
+floor is partial: its remaining error is stated.
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
+from loopcheck.analytic.dynamics.noc import needed_efforts
+from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.logs.closed_log import ClosedLog
-from loopcheck.analytic.logs.parameters import Estimate, Fit, fit, fitted_slopes, known_parameters
-from loopcheck.analytic.logs.rates import wrong_rates
-from loopcheck.analytic.logs.residual import Residual, residual_efforts
-from loopcheck.robots.arrays import Efforts
+from loopcheck.analytic.logs.parameters import Estimate, at_rows, known_parameters, parameters
+from loopcheck.analytic.logs.residual import Residual, evenly
+from loopcheck.robots.arrays import AnyArray, Array, Efforts
 from loopcheck.robots.errors import HarnessError, ShapeError
-from loopcheck.robots.log import Held, Instantaneous, Log
-from loopcheck.robots.log_description import FACTORS, in_words
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison.limits import EXPLAINING, NEAR_GAIN
-from loopcheck.validation.comparison.logs import JudgedLog, LogOptions, judge_log, size_of, verdicts
+from loopcheck.validation.comparison.limits import (
+    CAUSES_CPU,
+    EXPLAINING,
+    FOLLOWS,
+    LATEST_START,
+    LESS,
+    LESS_OF_PEAK,
+    NEAR_GAIN,
+    SETTLED_LEVEL,
+    UNDECIDED_TIMES,
+)
+from loopcheck.validation.comparison.logs import JudgedLog, LogOptions, judge_log, verdicts
+from loopcheck.validation.comparison.readings import REACTION, in_words, reading_of
+from loopcheck.validation.comparison.remedies import Remedy, conversions, effort_times, in_gravity
+from loopcheck.validation.comparison.verdicts import accuracy_divisor
 
-MOTION = {"time": ("ms", "us", "ns"), "angle": ("deg",), "length": ("mm",)}
-EFFORTS = {"torque": ("N mm", "kN m"), "force": ("mN", "kN")}
-"""Units that may have been forgotten."""
+BLOCKS = 8
+"""Parts of a log, in turn to choose a term and to test it."""
+SAMPLES = 400
+"""Most samples by which terms are compared [-]."""
+STARTS = 3
+"""Most trials of a later start: a later window has a smaller peak."""
+USUAL = 0.9
+"""Part of the samples that move at most as fast as a motion does [-]; an unsettled start jumps."""
+MOST_FLOOR = 0.1
+"""Largest noise floor of a proof over the largest required effort [-]; in more noise everything agrees."""
+MOST_PARTIAL = 0.5
+"""Largest remaining error of a partial change over the largest required effort [-]."""
+EARTH = 9.81
+"""Usual gravity [m/s²]."""
+GRAVITY, GAIN = "gravity", "gain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Trial:
+    """The judgement of a log with a change."""
+
+    remedy: Remedy
+    judged: JudgedLog
+    accuracy: float
+
+    @property
+    def errors(self) -> Efforts:
+        """Largest errors over the largest required effort, worst of the assumed effort times [-], shape (na,)."""
+        return np.max([_over(one.largest, required.divisor) for one, required in self._pairs], axis=0)
+
+    @property
+    def error(self) -> float:
+        """The worst of all actuators [-]."""
+        return float(self.errors.max())
+
+    @property
+    def shown(self) -> float:
+        """Largest error with the best of the assumed effort times [-]."""
+        residual, required = self._pairs[0]
+        return float(_over(residual.largest, required.divisor).max())
+
+    def rms(self, start: float = -np.inf) -> float:
+        """Root mean square from a time on, over the largest required effort, worst actuator [-].
+
+        Args:
+            start: The time [s].
+        """
+        residual, required = self._pairs[0]
+        return _rms(residual.residual[residual.motion.t >= start], required.divisor)
+
+    @property
+    def floor(self) -> float:
+        """Noise floor of the error, worst actuator [-]."""
+        return float(max(_over(one.floor.largest, required.divisor).max() for one, required in self._pairs))
+
+    @property
+    def is_within(self) -> bool:
+        """Whether every error is within the accuracy and the noise floor."""
+        return self.floor <= MOST_FLOOR and all(
+            bool((one.largest <= self.accuracy * required.divisor + one.floor.largest)[required.divisor > 0].all())
+            for one, required in self._pairs
+        )
+
+    @property
+    def agrees(self) -> bool:
+        """Whether every error agrees together with its floor."""
+        return self.error + self.floor <= self.accuracy
+
+    @property
+    def words(self) -> str:
+        """The change and its effect."""
+        if self.agrees:
+            return f"the log agrees with {self.remedy} (error {self.error:.2g})"
+        return f"within accuracy and noise floor with {self.remedy} (error {self.error:.2g}, floor {self.floor:.2g})"
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """Estimates of a fit."""
+        return tuple(estimate for one in self.judged.fits[:1] for estimate in one.estimates)
+
+    @property
+    def _pairs(self) -> list[tuple[Residual, object]]:
+        return list(zip(self.judged.residuals, self.judged.required, strict=True))
+
+
+class _Group(NamedTuple):
+    """A change at an effort time, on all samples and from a later start on."""
+
+    whole: Trial
+    later: Sequence[Trial]
+
+    @property
+    def trials(self) -> Sequence[Trial]:
+        return [self.whole, *self.later]
+
+
+class _Chosen(NamedTuple):
+    """A term chosen by half of the samples."""
+
+    name: str
+    group: _Group
+    values: Array
+    start: float | None
+    """Start of the settled samples [s]; None if all are."""
+    held_out: float
+    """Largest error at samples that did not choose the term, over the largest required effort [-]."""
+    rms: float
+    """Root mean square at these samples, over the same [-]."""
+    before: float
+    """The same without the term [-]."""
 
 
 def with_causes(judged: JudgedLog, case: Case, asked: LogOptions) -> JudgedLog:
@@ -37,124 +158,391 @@ def with_causes(judged: JudgedLog, case: Case, asked: LogOptions) -> JudgedLog:
         asked: Options of the judgement.
     """
     closed, judged = judged.closed, replace(judged, closed=None)
-    if asked.fitted or closed is None or "disagree" not in _found(judged, asked):
+    found = [one.verdict for one in verdicts(judged, asked.accuracy, asked.internal_load)]
+    if asked.fitted or closed is None or judged.given is None or "disagree" not in found:
         return judged
-    residual = residual_efforts(closed, judged.residuals[0].effort_time, start=asked.start)
-    limit = asked.accuracy * judged.required[0].divisor
-    conversions = dict(_conversions(judged, case, asked, closed))
+    search = _Search(judged=judged, closed=closed, asked=asked, case=case)
+    causes = tuple(search.causes())
     doubts = judged.doubts
-    if any(conversions.values()):
+    if search.mends_velocities:
         doubts = tuple(doubt for doubt in doubts if not doubt.startswith(("velocities", "accelerations")))
-    return replace(judged, causes=tuple(conversions) or tuple(_terms(closed, residual, limit)), doubts=doubts)
+    return replace(judged, causes=causes, doubts=doubts)
 
 
-def _found(judged: JudgedLog, asked: LogOptions) -> list[str]:
-    return [one.verdict for one in verdicts(judged, asked.accuracy, asked.internal_load)]
+@dataclass(slots=True, kw_only=True)
+class _Search:
+    """Trials of changes, within a CPU time."""
 
+    judged: JudgedLog
+    closed: ClosedLog
+    asked: LogOptions
+    case: Case
+    mends_velocities: bool = False
+    """Whether a proven change makes velocities the derivatives of the positions."""
+    _end: float = field(default_factory=lambda: time.process_time() + CAUSES_CPU)
 
-def _conversions(judged: JudgedLog, case: Case, asked: LogOptions, closed: ClosedLog) -> Iterator[tuple[str, bool]]:
-    """Conversions that make the log agree, a phrase each, and whether they make its velocities right too."""
-    whole = replace(judged.log, qd=judged.log.qd if judged.unused_velocities is None else judged.unused_velocities)
-    of_whole = _converted(judged, whole, case.mechanism)
-    for (option, converted), (_, given) in zip(_converted(judged, judged.log, case.mechanism), of_whole, strict=True):
-        columns = ("q",) if closed.nearby is not None else ("t", "q", "qd")  # a path of the drives alone has no times
-        same = (np.array_equal(getattr(converted, name), getattr(judged.log, name)) for name in columns)
-        alike = closed if all(same) else None
+    @property
+    def _has_right_times(self) -> bool:
+        """Whether velocities are the derivatives of the positions in the unit of the times."""
+        given = self.judged.given
+        return given is not None and given.qd is not None and self.judged.unused_velocities is None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the CPU time is over."""
+        return time.process_time() >= self._end
+
+    def causes(self) -> Iterator[str]:
+        """Proven changes, or the best partial change, a phrase each."""
+        assert self.judged.given is not None
+        plain = Remedy(case=self.case, log=self.judged.given, start=self.asked.start)
+        groups = list(self._groups(plain))
+        if proven := _proven(groups):
+            yield from self._said(proven)
+            return
+        unchanged = list(groups)
+        for remedy in conversions(plain, self.judged.residuals[0], has_right_times=self._has_right_times):
+            of_remedy = list(self._groups(remedy, unchanged[0].whole)) if unchanged else []
+            if proven := _proven(of_remedy):
+                yield from self._said(proven)
+                return
+            groups += of_remedy
+        best = _best_partial(groups, unchanged)
+        other = [*self._targets(), *self._reactions(unchanged)]
+        if other:
+            yield from other
+            return
+        base = [group for group in groups if best in group.trials] if best else self._with_known_times(unchanged)
+        terms = list(self._terms(base))
+        yield from terms
+        if best and not any("partial" not in words for words in terms):
+            yield _partly(best.remedy, best.error, unchanged[0].whole.shown)
+        if self.is_over:
+            yield f"the search for causes ended after {CAUSES_CPU:g} s of CPU time"
+
+    def _said(self, proven: Sequence[Trial]) -> Iterator[str]:
+        """The best of some proven changes, and those that are indistinguishable from it."""
+        best, *others = proven
+        self.mends_velocities = best.remedy.is_of_motion and not any(
+            doubt.startswith("velocities") for doubt in best.judged.doubts
+        )
+        start = max(one.remedy.start for one in proven)
+        alike = [str(one.remedy) for one in others if one.rms(start) <= UNDECIDED_TIMES * best.rms(start)]
+        yield best.words + f"; as well with {', or with '.join(alike)}: not decided" * bool(alike)
+
+    def _trial(self, remedy: Remedy, like: Trial | None = None) -> Trial | None:
+        """The judgement with a change; None if the log cannot be judged with it, or no time is left.
+
+        Args:
+            like: An earlier trial with the same positions.
+        """
+        if self.is_over:
+            return None
+        given, closed = self.judged.given, (like and like.judged.closed) or self.closed
+        of_drives = closed.nearby is not None and given is not None and np.array_equal(remedy.log.q, given.q)
+        has_times = closed.nearby is None or len(remedy.log.t) <= len(closed.log.t)
+        alike = closed if (like or not remedy.is_of_motion or of_drives) and has_times else None
         try:
-            found = _found(judge_log(case, converted, start=asked.start, alike=alike), asked)
+            judged = judge_log(remedy.case, remedy.log, start=remedy.start, fitted=remedy.fitted, alike=alike)
         except HarnessError:  # in other units the motion may leave the workspace
-            continue
-        if "agree" in found and "disagree" not in found:
-            yield f"the log agrees with {option}", not any(wrong_rates(given))
+            return None
+        return Trial(remedy=remedy, judged=judged, accuracy=self.asked.accuracy) if judged.residuals else None
+
+    def _groups(self, remedy: Remedy, unchanged: Trial | None = None) -> Iterator[_Group]:
+        """A change at all effort times; at no other than its own if it removes little.
+
+        Args:
+            remedy: The change.
+            unchanged: The log without a change.
+        """
+        first = self._group(remedy)
+        if not first:
+            return
+        yield first
+        if unchanged and not first.whole.is_within and not _removes_most(unchanged, first):
+            return
+        for when in effort_times(remedy.log):
+            group = self._group(remedy.at_time(when), first.whole)
+            if group:
+                yield group
+
+    def _group(self, remedy: Remedy, like: Trial | None = None) -> _Group | None:
+        whole = self._trial(remedy, like)
+        if not whole:
+            return None
+        later: list[Trial] = []
+        trial = whole
+        for _ in range(STARTS):
+            residual = trial.judged.residuals[0]
+            start = None if trial.agrees else self._start(residual, residual.residual, whole)
+            following = None if start is None else self._trial(remedy.after(start), whole)
+            if not following:
+                break
+            later.append(trial := following)
+        return _Group(whole, later)
+
+    def _start(self, residual: Residual, left: Array, whole: Trial) -> float | None:
+        """End of an unsettled start, by every second sample [s]; None if there is none, or little motion after it.
+
+        Args:
+            residual: Residual of some samples.
+            left: Its errors [N or N m], shape (n, na).
+            whole: The judgement of all samples.
+        """
+        motion = whole.judged.residuals[0].motion
+        t, first, last = residual.motion.t[::2], float(motion.t[0]), float(motion.t[-1])
+        middle = (first + last) / 2
+        errors = np.max(_over(np.abs(left[::2]), _peak(residual, residual.motion.t >= middle)), axis=1)
+        if not (t >= middle).any() or not (t < middle).any():
+            return None
+        level = max(self.asked.accuracy, SETTLED_LEVEL * float(errors[t >= middle].max()))
+        unsettled = t[errors > level]
+        if not len(unsettled):
+            return None
+        unit = 10.0 ** (np.floor(np.log10(last - first)) - 2)
+        start = float(f"{np.ceil((unsettled[-1] + residual.motion.dt) / unit) * unit:.6g}")
+        rates = np.abs(motion.qd).max(axis=1)
+        moves = rates[motion.t >= start].max(initial=0.0) >= np.quantile(rates, USUAL) / 2
+        return start if start - first <= LATEST_START * (last - first) and moves else None
+
+    def _targets(self) -> Iterator[str]:
+        """Columns that follow the position or velocity of their joint, as targets of a servo do."""
+        residual, mechanism = self.judged.residuals[0], self.case.mechanism
+        motion = residual.motion
+        for k, actuator in enumerate(mechanism.actuators):
+            W = mechanism.rates_of([actuator.coordinate])[0]
+            q = mechanism.values_of([actuator.coordinate], motion.q)[:, 0]
+            for name, values, rate in (("position", q, motion.qd @ W), ("velocity", motion.qd @ W, motion.qdd @ W)):
+                column, needed = residual.effort[:, k], residual.needed[:, k]
+                distance = _distance(column, values, rate)
+                if distance <= min(FOLLOWS, *(_distance(column, sign * needed, rate) / EXPLAINING for sign in (1, -1))):
+                    yield (
+                        f"'{actuator.name}.effort' follows the {name} of '{actuator.coordinate.name}' (rms difference "
+                        f"{100 * distance:.2g} % of its range): a target, not an effort. Log the force of the actuator"
+                    )
+                    break
+
+    def _reactions(self, unchanged: Sequence[_Group]) -> Iterator[str]:
+        """Columns that are the reaction of their joint, within the accuracy and the noise floor."""
+        trials = [trial for group in unchanged for trial in group.trials]
+        for k, actuator in enumerate(self.case.mechanism.actuators):
+            for trial in reversed(trials):
+                (residual, *_), (required, *_) = trial.judged.residuals, trial.judged.required
+                reading = reading_of(self.case.mechanism, residual, k)
+                limit = self.asked.accuracy * required.divisor[k] + residual.floor.largest[k]
+                if reading.names[0] == REACTION and reading.largest <= max(1.0, abs(actuator.gear)) * limit:
+                    yield in_words(reading)
+                    break
+
+    def _with_known_times(self, groups: Sequence[_Group]) -> Sequence[_Group]:
+        """Groups with the declared effort time, or with each of those that are tried."""
+        is_declared = self.judged.given is not None and self.judged.given.effort_time is not None
+        return groups[:1] if is_declared else groups[1:] or groups
+
+    def _terms(self, base: Sequence[_Group]) -> Iterator[str]:
+        """Terms that alone explain the residual with a change, a phrase each; else the best partial term."""
+        chosen: dict[str, _Chosen] = {}
+        for group in base:
+            for one in self._chosen(group):
+                if one.name not in chosen or one.rms < chosen[one.name].rms:
+                    chosen[one.name] = one
+        found = [self._of_term(one) for one in sorted(chosen.values(), key=lambda one: one.rms)]
+        proven = [one for one in found if one and one[0]]
+        partial = [min(one for one in found if one)] if any(found) else []
+        yield from (words for *_, words in sorted(proven) or partial)
+
+    def _of_term(self, chosen: _Chosen) -> tuple[bool, float, str] | None:
+        """Whether a term is proven, its error, and both in words; None if it is not worth a word."""
+        trial = self._fitted(chosen)
+        if not trial or not all(map(_is_sensible, trial.estimates)):
+            return None
+        estimates = ", ".join(map(_estimate, trial.estimates))
+        if trial.is_within and chosen.held_out <= self.asked.accuracy + trial.floor:
+            return True, trial.error, f"{trial.words}{': ' * bool(estimates)}{estimates}"
+        rms = max(trial.rms(), chosen.rms)
+        if chosen.name in (GRAVITY, GAIN) or rms > min(chosen.before / EXPLAINING, MOST_PARTIAL):
+            return None
+        error = max(trial.error, chosen.held_out)
+        left = f"partial: {trial.remedy} leaves an error of {error:.2g} (rms {rms:.2g}, {chosen.before:.2g} without)"
+        return False, rms, f"{left}: {estimates}"
+
+    def _chosen(self, group: _Group) -> Iterator[_Chosen]:
+        """Terms that remove most of the residual at samples that did not choose them."""
+        trial, closed = group.whole, group.whole.judged.closed
+        if closed is None or self.is_over:
+            return
+        residual = trial.judged.residuals[0]
+        rows = evenly(np.arange(len(residual.bases)), SAMPLES)
+        few = at_rows(residual, rows)
+        t = few.motion.t
+        is_later = t >= t[0] + (t[-1] - t[0]) / 3
+        scale = _peak(few, is_later)
+        blocks = np.arange(len(t)) * BLOCKS // len(t)
+        choosing, testing = is_later & (blocks % 2 == 0), is_later & (blocks % 2 == 1)
+        for name in [GAIN, *known_parameters(closed.mechanism), GRAVITY]:
+            if self.is_over:
+                return
+            effect = self._effect(name, closed, residual, few, rows)
+            A = _over(effect[choosing].transpose(0, 2, 1), scale).transpose(0, 2, 1)
+            y = _over(few.residual[choosing], scale)
+            sizes = np.linalg.norm(A.reshape(-1, A.shape[2]), axis=0)
+            if not sizes.any():
+                continue
+            scaled = A.reshape(-1, A.shape[2]) / np.where(sizes > 0, sizes, 1.0)
+            values = np.linalg.lstsq(scaled, y.ravel(), rcond=1e-9)[0] / np.where(sizes > 0, sizes, 1.0)
+            left = few.residual - effect @ values
+            start = self._start(few, left, trial)
+            tested = testing & (t >= (-np.inf if start is None else start))
+            if not tested.any():
+                continue
+            divisor = _peak(replace(few, needed=few.needed + effect @ values), tested)
+            before, after = (_rms(x[tested], divisor) for x in (few.residual, left))
+            if after * EXPLAINING <= before:
+                largest = float(_over(np.abs(left[tested]), divisor).max())
+                yield _Chosen(name, group, values, start, largest, after, before)
+
+    def _effect(self, name: str, closed: ClosedLog, residual: Residual, few: Residual, rows: AnyArray) -> Array:
+        """Residual that the parameters of a term make per unit [N or N m per unit], shape (n, na, parameters)."""
+        if name == GRAVITY:
+            return _efforts_per_gravity(closed.mechanism, few)
+        if name == GAIN:
+            return few.needed[:, :, None] * np.eye(few.needed.shape[1])
+        if name.startswith("mass:"):
+            return np.stack([one.effect for one in parameters(closed, few, name)], axis=-1)
+        return np.stack([one.effect[rows] for one in parameters(closed, residual, name)], axis=-1)
+
+    def _fitted(self, chosen: _Chosen) -> Trial | None:
+        """The judgement with a term, from the start of its settled samples on."""
+        remedy = chosen.group.whole.remedy
+        if chosen.name == GRAVITY:
+            gravity = self.case.mechanism.gravity
+            changed = np.array([float(f"{value:.4g}") for value in gravity + chosen.values])
+            if not any(
+                abs(np.linalg.norm(changed) / size - 1) < NEAR_GAIN for size in (EARTH, np.linalg.norm(gravity))
+            ):
+                return None
+            words = f"gravity {_vector(changed)} m/s² instead of {_vector(gravity)}"
+            remedy = replace(remedy, case=in_gravity(remedy.case, changed), words=_and(remedy.words, words))
+        elif chosen.name == GAIN:
+            gains = np.array([float(f"{1 + value:.4g}") for value in chosen.values])
+            if (gains <= 0).any():
+                return None
+            names = [actuator.name for actuator in self.case.mechanism.actuators]
+            factors = 1 / gains[[names.index(name) for name in remedy.log.actuators]]
+            words = f"the efforts divided by {', '.join(dict.fromkeys(f'{gain:g}' for gain in gains))}"
+            remedy = replace(
+                remedy, log=replace(remedy.log, effort=factors * remedy.log.effort), words=_and(remedy.words, words)
+            )
+        else:
+            remedy = remedy.fitting(chosen.name)
+        try:
+            return self._trial(remedy if chosen.start is None else remedy.after(chosen.start), chosen.group.whole)
+        except ShapeError:
+            return None
 
 
-def _converted(judged: JudgedLog, log: Log, mechanism: Mechanism) -> Iterator[tuple[str, Log]]:
-    """Options and the log converted by them.
+def _peak(residual: Residual, rows: AnyArray) -> Efforts:
+    """Largest required effort at some samples, that an accuracy multiplies [N or N m], shape (na,)."""
+    peak: Array = np.abs(residual.needed[rows]).max(axis=0, initial=0.0)
+    return accuracy_divisor(peak, residual.scale)
+
+
+def _proven(groups: Sequence[_Group]) -> list[Trial]:
+    """Trials within the accuracy with the fewest changes, the smallest residual of their common samples first."""
+    within = [trial for group in groups for trial in group.trials if trial.is_within]
+    proven = [trial for trial in within if trial.agrees] or within
+    fewest = min((trial.remedy.changes for trial in proven), default=0)
+    alike = [trial for trial in proven if trial.remedy.changes == fewest]
+    start = max((trial.remedy.start for trial in alike), default=-np.inf)
+    return sorted(alike, key=lambda trial: trial.rms(start))
+
+
+def _best_partial(groups: Sequence[_Group], unchanged: Sequence[_Group]) -> Trial | None:
+    """The change that leaves least, if that is a small part; a further change must bring enough."""
+    if not unchanged:
+        return None
+    before = unchanged[0].whole.shown
+    every = [trial for group in groups for trial in group.trials if not trial.remedy.is_all]
+    trials = [trial for trial in every if trial.error <= min(before / EXPLAINING, MOST_PARTIAL)]
+    best: Trial | None = None
+    for trial in sorted(trials, key=lambda trial: (trial.remedy.changes, trial.error)):
+        if best is None or trial.error <= min((1 - LESS) * best.error, best.error - LESS_OF_PEAK):
+            best = trial
+    return best
+
+
+def _partly(remedy: Remedy, error: float, before: float) -> str:
+    return f"partial: {remedy} leaves an error of {error:.2g}, {before:.2g} without"
+
+
+def _removes_most(unchanged: Trial, changed: _Group) -> bool:
+    """Whether a change brings the largest error, after an unsettled start, to a small part."""
+    sizes = []
+    for trial in (unchanged, changed.whole):
+        residual, required = trial.judged.residuals[0], trial.judged.required[0]
+        sizes.append(_rms(residual.residual[len(residual.residual) // 2 :], required.divisor))
+    return sizes[1] * EXPLAINING <= sizes[0]
+
+
+def _distance(column: Array, values: Array, rate: Array) -> float:
+    """Distance of a column (n,) from a positive multiple of values with a delay and an offset, rms over its range [-].
+
+    Multiple, delay and offset are chosen by some blocks of samples; the distance is that at the others.
 
     Args:
-        log: The judged log, perhaps with velocities that are not used.
+        rate: Rate of the values, or of a quantity that they follow, shape (n,).
     """
-    for quantity, units in MOTION.items():
-        for unit in units:
-            converted = _in_unit(log, mechanism, quantity, FACTORS[quantity][unit])
-            if converted:
-                yield _declared(quantity, unit), converted
-    for option, factors in _factors(judged, mechanism):
-        yield option, replace(log, effort=factors * log.effort)
-    for when in (Instantaneous(), Held(log.dt)):
-        if log.effort_time is not None and when != log.effort_time:
-            yield f"--effort-time {in_words(when)}", replace(log, effort_time=when)
+    later = slice(len(column) // 3, None)
+    column, A = column[later], np.stack([values, rate, np.ones_like(values)], axis=1)[later]
+    sizes = np.maximum(np.linalg.norm(A, axis=0), np.finfo(float).tiny)
+    blocks = np.arange(len(column)) * BLOCKS // len(column)
+    if np.ptp(column) == 0:
+        return np.inf
+    factors = np.linalg.lstsq((A / sizes)[blocks % 2 == 0], column[blocks % 2 == 0])[0]
+    left = (column - A / sizes @ factors)[blocks % 2 == 1]
+    return float(np.sqrt((left**2).mean()) / np.ptp(column)) if factors[0] > 0 else np.inf
 
 
-def _factors(judged: JudgedLog, mechanism: Mechanism) -> Iterator[tuple[str, Efforts]]:
-    """Options that multiply the efforts, and their factors [-], each of shape (na,)."""
-    names, first = judged.log.actuators, judged.residuals[0]
-    places = [[actuator.name for actuator in mechanism.actuators].index(name) for name in names]
-    torques = np.array([mechanism.actuator_units[k] == "N m" for k in places])
-    for quantity, units in EFFORTS.items():
-        chosen = torques == (quantity == "torque")
-        for unit in units if chosen.any() else ():
-            yield _declared(quantity, unit), np.where(chosen, FACTORS[quantity][unit], 1.0)
-    gains = (first.effort * first.needed).sum(axis=0) / np.maximum((first.needed**2).sum(axis=0), np.finfo(float).tiny)
-    opposite = np.abs(gains[places] + 1) < NEAR_GAIN
-    if opposite.any():
-        signs = ", ".join(f'"{name}.effort" = -1' for name, is_so in zip(names, opposite, strict=True) if is_so)
-        yield f"signs = {{ {signs} }} in its description", np.where(opposite, -1.0, 1.0)
-    gears = np.array([mechanism.actuators[k].gear for k in places])
-    if (gears != 1).any():
-        yield "--effort-side joint", 1 / gears
+def _is_sensible(estimate: Estimate) -> bool:
+    """Whether an estimate is physical; a mass is positive throughout its interval."""
+    has_bound = 0 < estimate.model < np.inf
+    return not estimate.is_unphysical and not (has_bound and estimate.model + estimate.value - estimate.half_width <= 0)
 
 
-def _declared(quantity: str, unit: str) -> str:
-    return f'units = {{ {quantity} = "{unit}" }} in its description'
+def _estimate(estimate: Estimate) -> str:
+    if 0 < estimate.model < np.inf:
+        total = estimate.model + estimate.value
+        return (
+            f"{estimate.name} {total:.4g} ± {estimate.half_width:.2g} {estimate.unit} instead of {estimate.model:.4g}"
+        )
+    return str(estimate)
 
 
-def _in_unit(log: Log, mechanism: Mechanism, quantity: str, factor: float) -> Log | None:
-    """A log whose times, angles or lengths are taken in another unit; None if it has no such columns."""
-    if quantity == "time":
-        return replace(log, t=factor * log.t)
-    slides = {joint.name for joint in mechanism.joints if joint.kind == "slide"}
-    slides |= {drive.name for drive in mechanism.drives if mechanism.effort_unit(drive) == "N"}
-    chosen = [
-        joint
-        for joint, kind in zip(log.joints, log.kinds, strict=True)
-        if kind in ("hinge", "slide") and (joint in slides) == (quantity == "length")
-    ]
-    moved: dict[str, Any] = {}
-    for name, place in (("q", 0), ("qd", 1), ("qdd", 1)):
-        values = getattr(log, name)
-        if values is not None:
-            moved[name] = values.copy()
-            moved[name][:, [log.columns_of(joint)[place].start for joint in chosen]] *= factor
-    return replace(log, **moved) if chosen else None
+def _efforts_per_gravity(mechanism: Mechanism, residual: Residual) -> Array:
+    """Efforts that gravity of 1 m/s² along each axis takes [N or N m per m/s²], shape (n, na, 3)."""
+    motion = residual.motion
+
+    def needed(gravity: Array) -> Array:
+        state = State(mechanism=mechanism.with_gravity(gravity), q=motion.q, qd=motion.qd)
+        return needed_efforts(state, motion.qdd).effort
+
+    without = needed(np.zeros(3))
+    return np.stack([needed(axis) - without for axis in np.eye(3)], axis=-1)
 
 
-def _terms(closed: ClosedLog, residual: Residual, limit: Efforts) -> Iterator[str]:
-    """Terms that alone explain the residual, a phrase each with an interval that covers both fits.
-
-    Args:
-        limit: Largest residual that agrees [N or N m], shape (na,).
-    """
-    names = known_parameters(closed.mechanism)
-    try:
-        derivatives = fitted_slopes(closed, residual)
-        alone = {name: fit(closed, residual, [name], derivatives) for name in names}
-        together = {one.name: one for one in fit(closed, residual, names, derivatives).estimates}
-    except ShapeError:  # too short for a fit
-        return
-    for name, found in alone.items():
-        if _explains(found, limit):
-            intervals = ", ".join(_interval(one, together[one.name]) for one in found.estimates)
-            yield f"--fit {name} explains the residual: {intervals}"
+def _and(*words: str) -> str:
+    return " and ".join(filter(None, words))
 
 
-def _explains(found: Fit, limit: Efforts) -> bool:
-    """Whether a term brings the residual below the limit or to a third, within physical bounds."""
-    if any(one.is_unphysical for one in found.estimates):
-        return False
-    return bool((found.after.largest <= limit).all()) or size_of(found.after) * EXPLAINING <= size_of(found.before)
+def _rms(values: Array, divisor: Efforts) -> float:
+    """Root mean square of values (n, na) over the largest required efforts, worst actuator [-]."""
+    return float(_over(np.sqrt((values**2).mean(axis=0)), divisor).max())
 
 
-def _interval(alone: Estimate, together: Estimate) -> str:
-    low, high = (sign * max(sign * one.value + one.half_width for one in (alone, together)) for sign in (-1, 1))
-    return f"{alone.name} between {low:.3g} and {high:.3g} {alone.unit}"
+def _vector(values: Array) -> str:
+    return f"({', '.join(f'{value + 0.0:.4g}' for value in values)})"  # without the sign of a zero
+
+
+def _over(values: Array, divisor: Efforts) -> Array:
+    """Values over the largest required efforts, 0 where nothing acts."""
+    return np.divide(values, divisor, out=np.zeros(np.broadcast_shapes(values.shape, divisor.shape)), where=divisor > 0)

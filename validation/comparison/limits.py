@@ -73,11 +73,24 @@ Milliseconds given for seconds would otherwise pass for a long hold."""
 UNEXPLAINED_FORCE = 10.0
 """Smallest unexplained force at unactuated joints that prevents a verdict, over the largest limit of an effort [-].
 Such a force is missing from the model: friction, a limit or a contact."""
-EXPLAINED = 0.1
-"""Largest remaining part of a residual that a different gravity explains [-]."""
 EXPLAINING = 3.0
-"""Smallest ratio of the residual before and after the fit of a term that explains it [-].
-A term that is not the cause removes a part of many residuals, but rarely two thirds."""
+"""Smallest ratio of the error without and with a change that is named though it leaves more than the accuracy [-].
+A change that is not the cause removes a part of many residuals, but rarely two thirds."""
+LESS, LESS_OF_PEAK = 0.1, 1e-3
+"""Least part of the error, and least error over the largest required effort, that a further change must remove [-].
+A change that brings less is no reason to make the advice longer."""
+SETTLED_LEVEL = 1.2
+"""Error in an unsettled start over the largest error in the later half of a log [-].
+The later half of a settled log is about as far off as all of it."""
+LATEST_START = 0.4
+"""Largest part of a log that a proposed start leaves out [-]; an unsettled start is short."""
+UNDECIDED_TIMES = 2.0
+"""Ratio of two residuals below which two effort times are not decided [-]; of right logs it is 1.01 to 3.5."""
+FOLLOWS = 0.05
+"""Largest distance of a column from a multiple of the position or velocity that it follows, over its range [-].
+A servo that lags more does not follow its target."""
+CAUSES_CPU = 6.0
+"""CPU time of the search for causes of a log that disagrees [s]; the verdict does not depend on it."""
 NEAR_GAIN = 0.05
 """Largest distance of a gain from a known gain [-]; the known gains are farther apart."""
 DISTINCT_READING = 3.0

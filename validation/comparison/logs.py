@@ -6,14 +6,11 @@ depends on the choice is `not comparable`.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from loopcheck.analytic.dynamics.noc import needed_efforts
 from loopcheck.analytic.kinematics.mobility import open_start
-from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.logs.closed_log import ClosedLog, closed_log
 from loopcheck.analytic.logs.noise import stuck_codes
 from loopcheck.analytic.logs.parameters import Fit, fit
@@ -21,32 +18,26 @@ from loopcheck.analytic.logs.rates import wrong_rates
 from loopcheck.analytic.logs.residual import LEAST, Residual, half_step_lag, residual_efforts
 from loopcheck.analytic.logs.stamps import at_equal_steps
 from loopcheck.analytic.motion.laws import RECORDED
-from loopcheck.robots.arrays import Array, root_mean_square
+from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import SingularityError, ToleranceError
 from loopcheck.robots.log import UNMODELLED, EffortTime, Held, Instantaneous, Log
 from loopcheck.robots.log_description import Side
 from loopcheck.robots.log_description import in_words as time_in_words
-from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import varying_under
-from loopcheck.robots.robot import Case, MotionSpec, configurations
+from loopcheck.robots.robot import Case, MotionSpec
 from loopcheck.validation.comparison import sources
 from loopcheck.validation.comparison.accuracy import Requirement, Verdict, requirement
 from loopcheck.validation.comparison.limits import (
     ACCURACY,
     CONTRADICTED_HOLD,
-    EXPLAINED,
     INTERNAL_LOAD,
-    NEAR_GAIN,
     UNDECLARED_HOLD,
     UNEXPLAINED_FORCE,
 )
-from loopcheck.validation.comparison.readings import in_words, reading_of
 from loopcheck.validation.comparison.verdicts import JUDGED
 
 REPORTED = "actuator_force"
 """Column of the forces that MuJoCo reports."""
-KNOWN_GAINS = {2.0: "given twice", 0.5: "half of the effort"}
-"""Possible causes of efforts that are a multiple of the required efforts; units and signs: `causes`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +95,10 @@ class JudgedLog:
     """Velocities of the log that are wrong [m/s or rad/s], shape (nt, dofs)."""
     closed: ClosedLog | None = None
     """The log with closed loops, for the search for causes; absent after it."""
+    given: Log | None = None
+    """The log as it was given, for the search for causes."""
     causes: tuple[str, ...] = ()
-    """What would make a log agree that does not, and the option for it, a phrase for each."""
+    """Proven causes of a disagreement, or the best partial cause, with the options that remove it, a phrase each."""
 
     @property
     def source(self) -> str:
@@ -127,6 +120,7 @@ def judge_log(
     Raises:
         HarnessError: If the log does not fit the robot, or is too short.
     """
+    given = log
     stuck = (*stuck_codes(log), *_wrong_hold(log))
     log, sampling = at_equal_steps(log.from_their_times())
     doubts = (*wrong_rates(log), *stuck)
@@ -159,6 +153,7 @@ def judge_log(
         opening=opening,
         sampling=sampling,
         closed=closed,
+        given=given,
     )
 
 
@@ -215,9 +210,7 @@ def verdicts(judged: JudgedLog, accuracy: float, internal_load: float = INTERNAL
     ]
     first, others = judged.residuals[0], judged.residuals[1:]
     left_over = _left_over(judged, first, accuracy * float(required[0].divisor.max()))
-    gravity = gravity_in_words(judged.case, first) if "disagree" in {one.verdict for one in by_assumption[0]} else ""
     reported = _reported(judged) if "disagree" in {one.verdict for one in by_assumption[0]} else ""
-    likely = partial(_likely, judged, first)
     internal = np.abs(first.internal).max(axis=0)
     is_unphysical = any(one.is_unphysical for of_one in judged.fits[:1] for one in of_one.estimates)
     of_actuators = []
@@ -236,6 +229,7 @@ def verdicts(judged: JudgedLog, accuracy: float, internal_load: float = INTERNAL
         parts = (
             obstacle,
             reason,
+            *(judged.causes if verdict == "disagree" and is_decided else ()),
             judged.opening,
             judged.sampling,
             sampling_that_would_do(first, required[0], k, accuracy) if verdict == "not comparable" else "",
@@ -243,7 +237,7 @@ def verdicts(judged: JudgedLog, accuracy: float, internal_load: float = INTERNAL
             *_fitted(judged),
             _assumed(first, others),
             _unchecked(judged.log),
-            *((reported, *judged.causes, likely(k), gravity) if verdict == "disagree" and is_decided else ()),
+            reported if verdict == "disagree" and is_decided else "",
             *judged.doubts,
         )
         of_actuators.append(Verdict(verdict if is_decided else "not comparable", "; ".join(filter(None, parts))))
@@ -379,23 +373,7 @@ def _assumed(first: Residual, others: Sequence[Residual]) -> str:
         return ""
     rest = ", ".join(f"{time_in_words(other.effort_time)} {size_of(other):.2g}" for other in others)
     assumed = f"efforts assumed {time_in_words(first.effort_time)}"
-    return f"{assumed}: residual over the scale {size_of(first):.2g}; alternatives: {rest}"
-
-
-def _likely(judged: JudgedLog, residual: Residual, k: int) -> str:
-    """Probable content of a column that is not the effort: a known wrong reading, or a multiple of the effort."""
-    reading = in_words(reading_of(judged.case.mechanism, residual, k))
-    return "; ".join(part for part in (reading, _gain(residual, k)) if part)
-
-
-def _gain(residual: Residual, k: int) -> str:
-    """Factor between logged and required efforts, in words, if a factor explains the residual."""
-    effort, needed = residual.effort[:, k], residual.needed[:, k]
-    gain = float(effort @ needed) / max(float(needed @ needed), np.finfo(float).tiny)
-    if root_mean_square(effort - gain * needed) > NEAR_GAIN * root_mean_square(effort) or abs(gain - 1) < NEAR_GAIN:
-        return ""
-    near = [words for known, words in KNOWN_GAINS.items() if abs(gain / known - 1) < NEAR_GAIN]
-    return f"the efforts are {gain:.4g} times the required efforts{f' ({near[0]}?)' if near else ''}"
+    return f"{assumed}: residual over the scale {size_of(first):.2g} (alternatives: {rest})"
 
 
 def _left_over(judged: JudgedLog, residual: Residual, limit: float) -> str:
@@ -410,47 +388,3 @@ def _left_over(judged: JudgedLog, residual: Residual, limit: float) -> str:
         f"unexplained force of {by_dof[worst]:.3g} (N or N m) at joint '{names[-1]}' along an unactuated dof; "
         "is friction, a limit or a contact missing from the model?"
     )
-
-
-def gravity_in_words(case: Case, residual: Residual) -> str:
-    """The gravity that explains a residual, as a clause; empty without an explanation, or for the model's gravity.
-
-    Args:
-        case: Robot and configuration.
-        residual: Residual efforts of the log.
-    """
-    mechanism = case.mechanism
-    acting = residual.scale > 0
-    weights = _efforts_per_gravity(mechanism, residual)[:, acting] / residual.scale[acting, None]
-    missing = (residual.residual[:, acting] / residual.scale[acting]).ravel()
-    A, floor = weights.reshape(-1, 3), root_mean_square(residual.floor.rms[acting] / residual.scale[acting])
-    enough = max(EXPLAINED * root_mean_square(missing), floor)
-    named = {
-        f"--configuration {name}": gravity - mechanism.gravity
-        for name, gravity in configurations(case.robot, mechanism).items()
-    }
-    fitted = np.array(np.linalg.lstsq(A, missing, rcond=1e-9)[0], dtype=np.float64)
-    sizes = [float(np.linalg.norm(gravity)) for gravity in (mechanism.gravity, mechanism.gravity + fitted)]
-    if abs(sizes[1] - sizes[0]) <= NEAR_GAIN * sizes[0]:
-        named["is the robot mounted differently"] = fitted
-    for words, change in named.items():
-        if change.any() and root_mean_square(missing - A @ change) <= enough:
-            fitting, modelled = (_vector(gravity) for gravity in (mechanism.gravity + change, mechanism.gravity))
-            return f"gravity {fitting} m/s² instead of {modelled} explains the residual: {words}?"
-    return ""
-
-
-def _efforts_per_gravity(mechanism: Mechanism, residual: Residual) -> Array:
-    """Efforts that gravity of 1 m/s² along each axis takes [N or N m per m/s²], shape (n, na, 3)."""
-    motion = residual.motion
-
-    def needed(gravity: Array) -> Array:
-        state = State(mechanism=mechanism.with_gravity(gravity), q=motion.q, qd=motion.qd)
-        return needed_efforts(state, motion.qdd).effort
-
-    without = needed(np.zeros(3))
-    return np.stack([needed(axis) - without for axis in np.eye(3)], axis=-1)
-
-
-def _vector(values: Array) -> str:
-    return f"({', '.join(f'{value + 0.0:.3g}' for value in values)})"  # without the sign of a zero

@@ -33,6 +33,8 @@ class Reading:
     """Root mean square of the difference between the nearest reading and the effort [N or N m]."""
     left: float
     """Root mean square of the difference between the column and the nearest reading [N or N m]."""
+    largest: float
+    """Largest difference between the column and the nearest reading [N or N m]."""
 
     @property
     def is_effort(self) -> bool:
@@ -57,7 +59,12 @@ def reading_of(mechanism: Mechanism, residual: Residual, actuator: int) -> Readi
         return name != nearest and differs and left[nearest] < NEAREST_READING * left[name]
 
     names = (nearest, *(name for name in known if name != nearest and not is_apart(name)))
-    return Reading(names=names, effect=root_mean_square(known[nearest] - known[EFFORT]), left=left[nearest])
+    return Reading(
+        names=names,
+        effect=root_mean_square(known[nearest] - known[EFFORT]),
+        left=left[nearest],
+        largest=float(np.abs(logged - known[nearest]).max()),
+    )
 
 
 def in_words(reading: Reading) -> str:

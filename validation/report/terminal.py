@@ -54,13 +54,19 @@ def show(summary: Iterable[RenderableType]) -> None:
     console.file.flush()  # a reader of a pipe gets the text before the page is drawn
 
 
-def table(columns: Sequence[object], rows: Iterable[Sequence[str]], *, title: str) -> RenderableType:
+def table(
+    columns: Sequence[object], rows: Iterable[Sequence[str]], *, title: str, splits: bool = True
+) -> RenderableType:
     """A table with a title; cells may hold markup.
 
     A terminal that is too narrow gets several tables, each with the first column, instead of broken cells.
+
+    Args:
+        splits: Whether it may become several tables; otherwise cells are broken.
     """
     names = [escape(one_line(str(column))) for column in columns]
-    return _Parts(escape(one_line(title)), names, [[one_line(str(cell)) for cell in row] for row in rows])
+    parts = _Parts(escape(one_line(title)), names, [[one_line(str(cell)) for cell in row] for row in rows])
+    return parts if splits else parts.whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +86,11 @@ class _Parts:
                 chosen = [0]
             chosen.append(number)
         yield self._part(chosen)
+
+    @property
+    def whole(self) -> Table:
+        """All columns."""
+        return self._part(range(len(self.columns)))
 
     def _width(self, numbers: Sequence[int], console: Console, options: ConsoleOptions) -> int:
         unlimited = options.update(max_width=10_000)

@@ -23,8 +23,8 @@ MOST = 4
 """Closing lines before the path of the report."""
 LONGEST = 240
 """Length of a note if there are several logs [characters]."""
-OPTION = re.compile(r"--(fit|effort-side|effort-time|configuration) [\w:.\-]+")
-"""An option in a note."""
+PROVEN = re.compile(r"(?:log agrees|noise floor) with ((?:--[a-z-]+ [\w:.+\-]+ ?)+)")
+"""Options in a note with which a log is within its accuracy."""
 HINTS = 4
 """Hints on a log that was judged alone."""
 
@@ -67,12 +67,12 @@ def closing_lines(results: Results) -> list[Line]:
 
 
 def _next(results: Results, row: Mapping[Any, Any]) -> list[Line]:
-    """The command with the first option that the note names for a log that disagrees."""
+    """The command with the options that are proven for a log that disagrees."""
     command = list(map(str, results.run.get("command") or ()))
-    named = OPTION.search(str(row["note"]))
+    named = PROVEN.search(str(row["note"]))
     if row["verdict"] != "disagree" or not command or not named:
         return []
-    return [Line("Next", "", shlex.join([*command, *named[0].split()]))]
+    return [Line("Next", "", shlex.join([*command, *named[1].split()]))]
 
 
 def _judged(results: Results) -> pd.DataFrame:

@@ -15,9 +15,9 @@ from loopcheck.robots.schema import reason_of
 from loopcheck.validation.studies.tune.judged_run import JudgedRun
 
 FILE = "certificate.json"
-Schema: TypeAlias = Literal["loopcheck.certificate/1", "loopcheck.certificate/2"]
-FIRST_SCHEMA: Schema = "loopcheck.certificate/1"
-SCHEMA: Schema = "loopcheck.certificate/2"
+Schema: TypeAlias = Literal["loopcheck.certificate/3"]
+SCHEMA: Schema = "loopcheck.certificate/3"
+OLDER = ("loopcheck.certificate/1", "loopcheck.certificate/2")
 HELD_OUT = 2
 """Number of random motions that only the proof uses."""
 
@@ -50,7 +50,7 @@ class Claim(BaseModel):
 
 
 class Statement(BaseModel):
-    """Conditions of all claims. The held-out motions follow from them, so that nobody can choose them."""
+    """Conditions of all claims."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -64,13 +64,6 @@ class Statement(BaseModel):
     """Largest error over the largest effort that the motion requires [-]."""
     includes_start: bool
     settings: dict[str, str]
-
-    @property
-    def held_out_seeds(self) -> list[int]:
-        """Seeds of the random motions that only the proof uses."""
-        content = self.model_dump(include=set(Statement.model_fields))
-        digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).digest()
-        return [int.from_bytes(digest[4 * k : 4 * k + 4]) for k in range(HELD_OUT)]
 
 
 class MadeBy(BaseModel):
@@ -100,7 +93,7 @@ class Certificate(Statement):
     engine_version: str
     precision: Literal["double"] = "double"
     model: str
-    """Name of the model file; empty in schema 1 with a script."""
+    """Name of the model file."""
     files: dict[str, str]
     """SHA-256 of the model and of all files that belong to it, by path relative to the model."""
     script: dict[str, str] = Field(default_factory=dict)
@@ -120,18 +113,29 @@ class Certificate(Statement):
         return self.model_copy(update={"checksum": checksum(self.content)})
 
     @property
+    def held_out_seeds(self) -> list[int]:
+        """Seeds of the random motions that only the proof uses."""
+        return held_out_seeds([*self.files.values(), *self.script.values(), *self.motion.values()])
+
+    @property
     def content(self) -> dict[str, Any]:
         """Content of the file."""
         return self.model_dump(by_alias=True)
 
 
-def checksum(content: Mapping[str, Any], name: str = "checksum") -> str:
-    """Checksum of the content of a certificate.
+def held_out_seeds(hashes: Iterable[str]) -> list[int]:
+    """Seeds that follow from the contents of files alone: no name, accuracy or other entry chooses the motions.
 
     Args:
-        name: Name of the entry with the checksum, which is left out.
+        hashes: SHA-256 of the model, of all files that belong to it, and of the motion, in any order.
     """
-    counted = {key: value for key, value in content.items() if key != name}
+    digest = hashlib.sha256("".join(sorted(hashes)).encode()).digest()
+    return [int.from_bytes(digest[4 * k : 4 * k + 4]) for k in range(HELD_OUT)]
+
+
+def checksum(content: Mapping[str, Any]) -> str:
+    """Checksum of the content of a certificate, without its own entry."""
+    counted = {key: value for key, value in content.items() if key != "checksum"}
     return hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()
 
 
@@ -145,32 +149,16 @@ def read_certificate(path: Path) -> Certificate:
         content = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(content, dict):
             raise ValueError(f"a certificate must be an object with entries, got a {type(content).__name__}")
-        if "schema" not in content:
-            return _from_first_schema(content)
-        if content["schema"] != SCHEMA:
-            raise ValueError(f"schema must be {SCHEMA}, got {content['schema']}")
+        if (schema := content.get("schema", "loopcheck.certificate/1")) != SCHEMA:
+            older = f"{schema}, whose held-out motions its maker could choose" if schema in OLDER else schema
+            raise ValueError(f"schema must be {SCHEMA}, got {older}. Make a new one with loopcheck tune")
         return Certificate.model_validate(content)
     except OSError as error:
         raise OutputError(f"{path}: must be a certificate of loopcheck: {error.strerror}") from error
     except ValidationError as error:
         raise OutputError(f"{path}: must be a certificate of loopcheck: {reason_of(error, Certificate)}") from error
-    except KeyError as error:
-        raise OutputError(f"{path}: must be a certificate of loopcheck: it has no entry {error}") from error
     except (ValueError, TypeError, AttributeError) as error:
         raise OutputError(f"{path}: must be a certificate of loopcheck: {error}") from error
-
-
-def _from_first_schema(content: Mapping[str, Any]) -> Certificate:
-    """A certificate of schema 1, without the hash of a motion; its held-out motions were chosen by the search."""
-    old = dict(content)
-    intact = old.pop("digest") == checksum(content, "digest")
-    made_by = {name: old.pop(name) for name in ("loopcheck", "original", "inertial")}
-    del old["held_out"]
-    if not old["model"].endswith(".xml"):
-        old |= {"script": {old["model"]: old["files"][old["model"]]}, "files": made_by["original"], "model": ""}
-    old["motion"] = {old["motion"]: ""} if old["motion"] else {}
-    certificate = Certificate.model_validate({**old, "schema": FIRST_SCHEMA, "made_by": made_by})
-    return certificate.with_checksum() if intact else certificate
 
 
 def hashes(files: Iterable[Path], home: Path) -> dict[str, str]:

@@ -63,6 +63,8 @@ def summary(rows: pd.DataFrame, record: Mapping[str, Any], folder: Path) -> Iter
         rows: The table of runs.
         record: Of the study.
     """
+    if record.get("already"):
+        yield f"{record['model']}: {record['already']}"
     columns, lines = before_and_after(rows, record)
     yield shown_table(columns, [[escape(cell) for cell in line] for line in lines], title=_title(record))
     for line in record.get("difference", ()):
@@ -129,7 +131,12 @@ def sections(rows: pd.DataFrame, record: Mapping[str, Any]) -> Iterator[Section]
         record: Of the study.
     """
     columns, lines = before_and_after(rows, record)
-    blocks: list[Block] = [record["answer"], Table(columns, [[Cell(cell) for cell in line] for line in lines])]
+    already = [f"{record['model']}: {record['already']}"] if record.get("already") else []
+    blocks: list[Block] = [
+        *already,
+        record["answer"],
+        Table(columns, [[Cell(cell) for cell in line] for line in lines]),
+    ]
     if record.get("bandwidths"):
         blocks.append(f"Bandwidth of the controller within the accuracy: {_controller(record)}.")
     if record["notes"]:

@@ -1,5 +1,6 @@
 """The cheapest settings of an unmodified simulation for an accuracy, with a certificate."""
 
+import hashlib
 import importlib.metadata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from loopcheck.analytic.kinematics.mobility import open_start
 from loopcheck.analytic.motion.laws import AUTOMATIC, RECORDED
 from loopcheck.engines.tuning import Settings
 from loopcheck.robots.errors import NotFoundError, ToleranceError
-from loopcheck.robots.model_file import ModelFile, files_of
+from loopcheck.robots.model_file import ModelFile, file_hash, files_of
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, MotionSpec
 from loopcheck.validation.comparison import sources
@@ -29,7 +30,15 @@ from loopcheck.validation.execution.workers import WorkerPool
 from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult, cpu_model
 from loopcheck.validation.studies.tune.bandwidths import Bandwidths, bandwidths
 from loopcheck.validation.studies.tune.budget import budget, missing
-from loopcheck.validation.studies.tune.certificate import FILE, Certificate, Claim, MadeBy, Statement, hashes
+from loopcheck.validation.studies.tune.certificate import (
+    FILE,
+    Certificate,
+    Claim,
+    MadeBy,
+    Statement,
+    hashes,
+    held_out_seeds,
+)
 from loopcheck.validation.studies.tune.engine import AskedTuning, LostAnswerError, want_tunable
 from loopcheck.validation.studies.tune.judged_run import JudgedRun
 from loopcheck.validation.studies.tune.obstacle import obstacle, refined
@@ -228,7 +237,7 @@ class Tune(Study):
             if best is None:
                 return obstacle(runs, searched, tried, self._wish())
             settings = best.candidate.settings
-            held_out = self._random(shown, pool, self._statement(settings).held_out_seeds)
+            held_out = self._random(shown, pool, self._held_out_seeds(settings, pool))
             others = [one for one in (*held_out, *variations(shown[0])) if one.name not in names_of(searched)]
             proof, lagging = self._proof((searched, others), runs, settings)
             bounds = {run.purpose: run.bound(start=self.include_start) for run in proof}
@@ -277,6 +286,14 @@ class Tune(Study):
     def _random(self, shown: Sequence[Purpose], pool: WorkerPool, seeds: Sequence[int]) -> list[Purpose]:
         """Random motions, as far and as fast as the first that is given."""
         return random_purposes(self.case, self.engine, pool, shown[0].motion, seeds)[0]
+
+    def _held_out_seeds(self, settings: Settings, pool: WorkerPool) -> list[int]:
+        """Seeds of the random motions of a proof, from the contents of the files that it certifies."""
+        changed = AskedTuning(engine=self.engine, pool=pool).files(self.case.mechanism, settings)
+        new = {path.absolute(): hashlib.sha256(content).hexdigest() for path, content in changed.items()}
+        parts = {path.absolute(): file_hash(path) for path in files_of(self.case.mechanism.model.path)}
+        motion = [self.case.motion_hash] if self.case.robot.motion_file else []
+        return held_out_seeds([*filter(None, (parts | new).values()), *motion])
 
     def _wish(self) -> str:
         """The wanted accuracy, in words."""
@@ -374,18 +391,16 @@ class Tune(Study):
                 inertial=difference,
             ),
         ).with_checksum()
-        already = ""
-        if base.bound(start=self.include_start) <= self.accuracy:
-            share = best.cost / base.cost
-            already = f"; the unmodified file does too on its own motion, at {1 / share:.3g} times the cost"
+        ended = ""
         if runs.ended_early:
-            already += f"; cheaper settings were not sought after {SOUGHT:.0%} of the {runs.cpu_limit:g} s of CPU time"
+            ended = f"; cheaper settings were not sought after {SOUGHT:.0%} of the {runs.cpu_limit:g} s of CPU time"
         path = main.with_name(FILE)
         path.write_text(certificate.model_dump_json(indent=2, by_alias=True) + "\n", encoding="utf-8")
         return {
             "verdict": "agree",
             "answer": f"{main.name} stays below {self.accuracy:g} on all {len(proof)} runs of its proof, "
-            f"{len(held_out)} of them on motions outside of the search{already}",
+            f"{len(held_out)} of them on motions outside of the search{ended}",
+            "already": self._already(base, best, made.name),
             "settings": dict(settings),
             "after": {**settings, **after},
             "difference": lines,
@@ -395,6 +410,20 @@ class Tune(Study):
             "files": [main.relative_to(folder).as_posix(), path.relative_to(folder).as_posix()],
             "checked": main.name if main.suffix == ".xml" else model.name,
         }
+
+    def _already(self, base: JudgedRun, best: Scored, motion: str) -> str:
+        """Answer for a file that is within the accuracy as it is; empty for others."""
+        bound = base.bound(start=self.include_start)
+        if bound > self.accuracy:
+            return ""
+        cheaper = (
+            "no cheaper settings found" if not best.candidate.settings else "settings for all motions of the proof"
+        )
+        if best.cost < base.cost:
+            cheaper = f"cheaper settings, at {best.cost / base.cost:.2g} of the cost"
+        return (
+            f"already within {100 * self.accuracy:g} % on its {base.purpose or motion} (error {bound:.2g}); {cheaper}:"
+        )
 
     def _statement(self, settings: Settings) -> Statement:
         """Conditions of the claims on some settings."""

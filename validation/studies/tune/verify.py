@@ -22,7 +22,7 @@ from loopcheck.validation.report.blocks import Section, table
 from loopcheck.validation.report.terminal import coloured
 from loopcheck.validation.report.terminal import table as shown_table
 from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
-from loopcheck.validation.studies.tune.certificate import FIRST_SCHEMA, Certificate, checksum, hashes, settings_in
+from loopcheck.validation.studies.tune.certificate import Certificate, checksum, hashes, settings_in
 from loopcheck.validation.studies.tune.engine import AskedTuning, LostAnswerError
 from loopcheck.validation.studies.tune.judged_run import JudgedRun
 from loopcheck.validation.studies.tune.purposes import (
@@ -84,8 +84,7 @@ class VerifiedCertificate(Study):
         """Rows on the checksum of the certificate, its files and its engine."""
         certificate = self.certificate
         whole = certificate.checksum == checksum(certificate.content)
-        note = "schema 1: the maker chose the random motions" if certificate.schema_name == FIRST_SCHEMA else ""
-        note = note if whole else "its checksum does not match: an entry has been edited"
+        note = "" if whole else "its checksum does not match: an entry has been edited"
         yield _row("certificate", "as written", "as written" if whole else "edited", note=note)
         yield from self._files()
         version = engine_versions().get(certificate.engine, "not installed")
@@ -107,11 +106,7 @@ class VerifiedCertificate(Study):
             note = "the model uses a file that is not in the certificate"
             yield _row(f"file {name}", "none", now[name][:SHOWN], note=note)
         for name, content in (certificate.script | certificate.motion).items():
-            row = _of_file(name, content, file_hash(self.folder / name) or "missing")
-            if not content:
-                note = "a certificate of schema 1 contains no hash of its motion. Make a new one with loopcheck tune"
-                row |= {"certified": "none", "verdict": "not comparable", "note": note}
-            yield row
+            yield _of_file(name, content, file_hash(self.folder / name) or "missing")
 
     def _figures(self, pool: WorkerPool) -> Iterator[dict[str, Any]]:
         """Settings, and every figure of the proof again."""
@@ -158,12 +153,12 @@ class VerifiedCertificate(Study):
             yield from self._of_claim(claim.model_dump(), by_purpose.get(claim.purpose))
 
     def _required(self, case: Case, pool: WorkerPool) -> list[Purpose]:
-        """Runs on which a certificate must make a claim: they follow from the schema and the statement."""
+        """Runs on which a certificate must make a claim: they follow from its files."""
         certificate = self.certificate
         shown = given_purposes(case, certificate.engine, pool)[0]
         if not shown:
             return []
-        seeds = [] if certificate.schema_name == FIRST_SCHEMA else certificate.held_out_seeds
+        seeds = certificate.held_out_seeds
         held_out = random_purposes(case, certificate.engine, pool, shown[0].motion, seeds)[0]
         ends = [controlled(shown[-1], end, certificate.bandwidth) for end in certificate.bandwidths or ()]
         return [*shown, *variations(shown[0]), *held_out, *ends]
@@ -247,20 +242,17 @@ def _row(
 
 
 def _summary(rows: pd.DataFrame, record: Mapping[str, Any]) -> Iterator[RenderableType]:
-    """Failed claims, or the worst claim that holds, and the badge."""
+    """Failed claims, or identity and errors if all hold, and the badge."""
     refused = rows[rows["verdict"] != "agree"]
-    minor = rows["claim"].str.contains(": (?:rms|gap|start|floor|window|accuracy .*)$")
+    minor = rows["claim"].str.contains(": (?:rms|gap|start|floor|window|cost|accuracy .*)$")
     shown = refused if len(refused) else rows[~minor]
-    columns = ["claim", "unit", "certified", "found", "verdict", "note"]
+    columns = [name for name in ("claim", "unit", "certified", "found", "verdict", "note") if shown[name].any()]
     lines = [
-        [
-            *(escape(str(row[name])) for name in columns[:4]),
-            coloured(row["verdict"], row["verdict"]),
-            escape(row["note"]),
-        ]
-        for row in shown.to_dict("records")
+        [coloured(cell, cell) if name == "verdict" else escape(str(cell)) for name, cell in row.items()]
+        for row in shown[columns].to_dict("records")
     ]
-    yield shown_table(columns, lines, title=f"{record['model']}: {len(rows)} claims, {len(refused)} do not hold")
+    title = f"{record['model']}: {len(rows)} claims, {len(refused)} do not hold"
+    yield shown_table(columns, lines, title=title, splits=False)
     yield record["badge"]
 
 
