@@ -300,7 +300,7 @@ def test_claims_cannot_be_left_out_and_the_motion_cannot_change(loopcheck: Comma
 def test_a_slower_controller_that_dry_friction_holds_back_has_no_claim(loopcheck: Command, tmp_path: Path) -> None:
     """Its run shows nothing about the settings; the verifier finds so, and a claim on it would be missing."""
     model, motion = tmp_path / "four_bar.xml", motion_file(tmp_path / "m.csv", 3.0)
-    model.write_text(FOUR_BAR.read_text().replace('<joint name="crank"', '<joint name="crank" frictionloss="1"'))
+    model.write_text(FOUR_BAR.read_text().replace('<joint name="crank"', '<joint name="crank" frictionloss="0.7"'))
     options = ("--motion", motion, "--configuration", "vertical", "--accuracy", "0.01", "--jobs", "1")
     status, out, _ = loopcheck("tune", model, *options, "--out", tmp_path / "tuned")
     slower = f"{OWN}, controller × 0.3"

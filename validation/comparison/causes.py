@@ -22,6 +22,7 @@ from loopcheck.robots.arrays import AnyArray, Array, Efforts
 from loopcheck.robots.errors import HarnessError, ShapeError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.robot import Case
+from loopcheck.validation.comparison.accuracy import Requirement
 from loopcheck.validation.comparison.limits import (
     CAUSES_CPU,
     EXPLAINING,
@@ -119,7 +120,7 @@ class Trial:
         return tuple(estimate for one in self.judged.fits[:1] for estimate in one.estimates)
 
     @property
-    def _pairs(self) -> list[tuple[Residual, object]]:
+    def _pairs(self) -> list[tuple[Residual, Requirement]]:
         return list(zip(self.judged.residuals, self.judged.required, strict=True))
 
 

@@ -76,9 +76,10 @@ Such a force is missing from the model: friction, a limit or a contact."""
 EXPLAINING = 3.0
 """Smallest ratio of the error without and with a change that is named though it leaves more than the accuracy [-].
 A change that is not the cause removes a part of many residuals, but rarely two thirds."""
-LESS, LESS_OF_PEAK = 0.1, 1e-3
-"""Least part of the error, and least error over the largest required effort, that a further change must remove [-].
-A change that brings less is no reason to make the advice longer."""
+LESS = 0.1
+"""Least part of the error that a further change must remove [-]; less is no reason to make the advice longer."""
+LESS_OF_PEAK = 1e-3
+"""Least error over the largest required effort that a further change must remove [-]."""
 SETTLED_LEVEL = 1.2
 """Error in an unsettled start over the largest error in the later half of a log [-].
 The later half of a settled log is about as far off as all of it."""

@@ -194,13 +194,15 @@ def _units(plain: Remedy, residual: Residual, *, has_right_times: bool) -> Itera
     """Units of efforts and of the motion."""
     log, mechanism = plain.log, plain.case.mechanism
     torques = np.array([mechanism.actuator_units[k] == "N m" for k in _places(log, mechanism)])
-    for quantity, units in EFFORTS.items():
+    for quantity, of_efforts in EFFORTS.items():
         chosen = torques == (quantity == "torque")
-        for unit in units if chosen.any() else ():
+        for unit in of_efforts if chosen.any() else ():
             factors = np.where(chosen, FACTORS[quantity][unit], 1.0)
             yield from _multiplied(plain, residual, factors, words=_declared(quantity, unit))
     for quantity, units in MOTION.items():
-        for unit in () if quantity == "time" and has_right_times else units:
+        if quantity == "time" and has_right_times:
+            continue
+        for unit in units:
             converted = _in_unit(log, mechanism, quantity, FACTORS[quantity][unit])
             if converted:
                 yield replace(plain, log=converted, words=_declared(quantity, unit), is_of_motion=True, is_all=True)
