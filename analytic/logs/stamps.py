@@ -13,6 +13,7 @@ import numpy as np
 
 from loopcheck.analytic.logs.noise import noise
 from loopcheck.robots.arrays import AnyArray, Array, Times
+from loopcheck.robots.errors import ShapeError
 from loopcheck.robots.log import Log
 
 CLEAR = 1.2
@@ -34,6 +35,8 @@ HALVED, BRIDGED = 15.0, 4.0
 """Change of a cubic with every second sample, over its error: between neighbours, and in a gap of one sample [-]."""
 ROUNDED = 1e-6
 """Distance of a grid point from the first or last stamp by round-off, over the step [-]."""
+LONGEST = 100
+"""Largest ratio of grid points to rows [-]: a clock that jumps, as when it is set, leaves more than any memory holds."""
 DRAWN = 8
 """Columns of noise that measure the smoothing by interpolation [-]."""
 COLUMNS = ("q", "qd", "qdd", "effort")
@@ -77,9 +80,13 @@ def at_equal_steps(log: Log) -> tuple[Log, str]:
     Returns:
         The log itself and an empty phrase, if its steps are equal. Otherwise values by cubic interpolation; `errors`
         contains what the noise of the columns does not show.
+
+    Raises:
+        ShapeError: If nearly all samples of the regular grid are missing.
     """
     if log.has_equal_steps:
         return log, ""
+    _want_continuous(log)
     grid = _grid_of(log.t)
     late = grid.late(log.t)
     jitter = float(np.sqrt((late**2).mean()))
@@ -106,6 +113,16 @@ def at_equal_steps(log: Log) -> tuple[Log, str]:
         f"{what}: stamps and a regular grid are equally smooth: their difference of {jitter:.2g} s rms counts as noise"
     )
     return replace(_taken(log, stamped, jitter), clock=clock), text
+
+
+def _want_continuous(log: Log) -> None:
+    steps = np.diff(log.t)
+    usual, k = float(np.median(steps)), int(steps.argmax())
+    if log.t[-1] - log.t[0] > LONGEST * len(log.t) * usual:
+        raise ShapeError(
+            f"log '{log.name}': must be continuous, got a gap of {steps[k]:.3g} s after t = {log.t[k]:.6g} s beside "
+            f"steps of {usual:.3g} s. Does a stamp lack, or was the clock set? Cut the log there"
+        )
 
 
 def _grid_of(t: Times) -> _Grid:

@@ -423,6 +423,21 @@ def test_no_random_box_within_uneven_limits_is_larger() -> None:
         scale = max((reached.high / high).max(), (reached.low / low).max())
         largest = max(largest, float(np.prod((up + down) / scale)))
     assert 0.95 * volume < largest <= volume * (1 + 1e-6)
+    alone = largest_alone(rows, low, high)
+    assert (alone.low < 0).all()
+    assert (alone.high > 0).all()
+    for ends in (alone.low, alone.high):
+        used = np.maximum(rows * ends / high[:, None], rows * ends / low[:, None]).max(axis=0)
+        assert used == pytest.approx(1, rel=1e-14)
+
+
+@pytest.mark.parametrize("seed", [18, 26, 39])
+def test_a_box_exceeds_no_limit_by_the_tolerance_of_the_optimizer(seed: int) -> None:
+    """The optimizer alone exceeds the limits of these rows by up to 40 ulp."""
+    generator = np.random.default_rng(seed)
+    rows, high, low = generator.normal(size=(40, 3)), generator.uniform(1, 3, 40), -generator.uniform(0.5, 2, 40)
+    inside = most(rows, largest_box(rows, low, high))
+    assert max((inside.high / high).max(), (inside.low / low).max()) <= 1 + 2 * np.finfo(float).eps
 
 
 def test_a_start_is_inside_limits(changed: Changed) -> None:

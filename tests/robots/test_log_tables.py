@@ -70,6 +70,12 @@ def test_messages_without_stamps_have_the_times_of_their_arrival(tmp_path: Path,
     want_log(write_bag(tmp_path / "bag", JOINTS, [0] * 20, (Q, QD, EFFORT), received=STAMPS), mechanism)
 
 
+def test_stamps_of_a_simulation_start_at_zero(tmp_path: Path, mechanism: Mechanism) -> None:
+    """Its clock runs at a third of the time of the arrival."""
+    stamps, received = ([EPOCH * far + rate * 10**7 * k for k in range(len(T))] for far, rate in ((0, 1), (1, 3)))
+    want_log(write_bag(tmp_path / "bag", JOINTS, stamps, (Q, QD, EFFORT), received=received), mechanism)
+
+
 def test_a_second_topic_of_the_same_joints_must_be_chosen(tmp_path: Path, mechanism: Mechanism) -> None:
     folder = write_bag(
         tmp_path / "bag", JOINTS, STAMPS, (Q, QD, EFFORT), also=("/commands", [s + 5_000_000 for s in STAMPS], 1 + Q)

@@ -37,8 +37,18 @@ from loopcheck.robots.sdf_writer import sdf_text
 from loopcheck.robots.urdf_writer import urdf_texts
 from loopcheck.robots.usd_writer import usd_text, write_without_doubles
 from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.conversion import LIMIT, Proof, proof
-from loopcheck.validation.converting import ENGINE, FLOATS, STEPS, closed_states, conversion_steps, convert
+from loopcheck.validation.comparison.conversion import LIMIT, Proof, Row, proof
+from loopcheck.validation.converting import (
+    ENGINE,
+    FLOATS,
+    FORMATS,
+    STEPS,
+    _fitting,
+    _rounded,
+    closed_states,
+    conversion_steps,
+    convert,
+)
 from tests.urdf_models import DIALECTS, write_urdf
 from tests.validation.conftest import Command
 
@@ -96,6 +106,8 @@ def test_a_round_trip_through_usd_keeps_doubles_and_floats(name: str, tmp_path: 
     write_without_doubles(tmp_path / "u.usda", tmp_path / "f.usda")
     by_floats = read_mechanism(ModelFile(path=tmp_path / "f.usda"))
     assert 1e-9 < worst(proof(original, for_usd, by_floats, closed, losses, FLOATS)) < FLOATS
+    by_half = moved(by_floats, "bodies", 1, mass=(1 + 2e-5) * by_floats.bodies[1].mass)  # floats round by 6e-8
+    assert proof(original, for_usd, by_half, closed, losses, FLOATS).status == 1
 
 
 @pytest.mark.parametrize("dialect", LOOP_DIALECTS)
@@ -147,6 +159,28 @@ def test_pinocchio_reads_the_same_tree_from_the_written_urdf() -> None:
     places = [names.index(name) for name in here]
     mine = inertia_matrix(State.at_rest(carried, q[None]))[0]
     assert M[np.ix_(places, places)] == pytest.approx(mine, abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["hinge", "slide"])
+def test_mujoco_reads_the_same_joints_from_the_written_urdf(kind: str, tmp_path: Path) -> None:
+    """Poses of two links at equal positions, damping, dry friction and ranges."""
+    body = (
+        '<body name="{0}" pos=".1 -.2 .3" euler=".3 .5 -.7"><joint name="{0}" type="{1}" axis="1 2 -2" pos=".2 .1 0" '
+        'ref=".4" damping=".3" frictionloss=".7" range="-.2 .9"/>'
+        '<inertial pos=".1 0 0" mass="1" diaginertia="1 1 1"/>'
+    )
+    text = f"{body.format('upper', kind)}{body.format('lower', kind)}</body></body>"
+    text = f'<mujoco><compiler angle="radian"/><worldbody>{text}</worldbody></mujoco>'
+    urdf, _ = urdf_texts(carried_by(URDF, read(tmp_path / "m.xml", text)).mechanism)
+    found = []
+    for model in map(mujoco.MjModel.from_xml_string, (text, urdf)):
+        data = mujoco.MjData(model)
+        for name, value in (("upper", 0.5), ("lower", -0.1)):
+            data.joint(name).qpos = value
+        mujoco.mj_kinematics(model, data)
+        numbers = (data.xipos[1:], data.ximat[1:], model.dof_damping, model.dof_frictionloss, model.jnt_range)
+        found.append(np.concatenate([np.ravel(each) for each in numbers]))
+    np.testing.assert_allclose(*found, atol=1e-14)
 
 
 def moved(mechanism: Mechanism, part: str, index: int, **changes: Any) -> Mechanism:
@@ -357,6 +391,32 @@ def add_error(monkeypatch: pytest.MonkeyPatch, written: Path, error: float) -> N
         return SimpleNamespace(compute_efforts=compute_efforts)
 
     monkeypatch.setattr(sources, "load", with_error)
+
+
+@pytest.mark.parametrize(("error", "verdict"), [(1e-4, "informational"), (3e-2, "disagree")])
+def test_rounding_to_floats_is_excused_up_to_the_conditioning(error: float, verdict: str, tmp_path: Path) -> None:
+    """A copy with a wrong mass in place of rounded numbers, at poses with a conditioning of 1e-3: up to 2e-3."""
+    kept = model("four_bar")
+    wrong = moved(kept, "bodies", 1, mass=kept.bodies[1].mass * (1 + error))
+
+    def write(_: Path, copy: Path) -> None:
+        copy.write_text(mjcf_text(wrong), encoding="utf-8")
+
+    form = FORMATS[".usda"]._replace(write_rounded=write)
+    near = replace(states("four_bar"), distance=1e-3)
+    rows = {row.quantity: row for row in _rounded(form, tmp_path / "m.xml", kept, near)}
+    row = rows["from floats: reduced inertia"]
+    assert (row.verdict, error / 30 < row.error < error) == (verdict, True), row
+    assert ("with a conditioning of" in row.note) == (verdict == "informational")
+
+
+@pytest.mark.parametrize(("part", "verdict"), [(0.1, "informational"), (3.0, "disagree")])
+def test_a_difference_beyond_the_contradiction_of_the_input_disagrees(part: float, verdict: str) -> None:
+    """The axis of the coupler leaves the plane of the loop by 1e-8 rad: rates across it, in parts of the rates in it."""
+    flat = model("four_bar")
+    tilted = moved(flat, "joints", 1, axis=flat.joints[1].axis + np.array([1e-8, 0, 0]))
+    rows = tuple(Row(name, part * 1e-8, LIMIT, "disagree") for name in ("efforts", "loop gap"))
+    assert [row.verdict for row in _fitting(rows, tilted, states("four_bar"))] == [verdict, "disagree"]
 
 
 def test_progress_counts_all_steps(tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def test_a_dead_point_is_a_warning_of_the_start(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("solref", "is_soft"), [(".05 1", True), (".0005 1", False), ("-900 -60", True)])
 def test_the_opening_of_a_soft_loop_is_that_of_a_simulation(solref: str, is_soft: bool, tmp_path: Path) -> None:
-    """A slide held by a connect, pushed by its motor: after 2 s at rest the gap is that of the gate.
+    """A slide held by a connect, pushed by two motors: after 2 s at rest the gap is that of the gate.
 
     The second time constant is below two steps, which MuJoCo uses instead. Sites and bodies have different numbers.
     """
@@ -180,7 +180,8 @@ def test_the_opening_of_a_soft_loop_is_that_of_a_simulation(solref: str, is_soft
       <joint name="x" type="slide" axis="1 0 0" damping="5"/><geom size=".1" mass="3"/><site name="p" pos=".5 0 0"/>
       </body><site name="v"/><site name="w" pos=".5 0 0"/></worldbody>
       <equality><connect name="loop" site1="p" site2="w" solref="SOLREF" solimp=".5 .9 .01"/></equality>
-      <actuator><motor name="motor" joint="x" ctrlrange="-40 40" forcerange="-30 30"/></actuator></mujoco>"""
+      <actuator><motor name="motor" joint="x" ctrlrange="-40 40" forcerange="-20 20"/>
+      <motor name="second" joint="x" ctrlrange="-5 5" gear="2"/></actuator></mujoco>"""
     path = _written(tmp_path, text.replace("SOLREF", solref))
     model = mujoco.MjModel.from_xml_path(str(path))
     data = mujoco.MjData(model)
@@ -205,6 +206,66 @@ def test_forces_of_closures_are_those_of_mujoco() -> None:
     mujoco.mj_forward(model, data)
     forces = closure_forces(mechanism, q, efforts)[0, :, 0]
     assert data.efc_force == pytest.approx(forces, rel=1e-2, abs=1e-2 * np.abs(forces).max())
+
+
+def _diverges(path: Path) -> bool:
+    """Whether steps of MuJoCo make a small motion grow."""
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:] = 1e-6, 1e-6
+    for _ in range(300):  # beyond, MuJoCo resets the state
+        mujoco.mj_step(model, data)
+        if np.abs(data.qpos).max() > 1e-3:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("share", [0.95, 1.05])
+@pytest.mark.parametrize("servo", ["position", "velocity"])
+def test_the_limit_of_the_time_step_is_that_of_a_simulation(servo: str, share: float, tmp_path: Path) -> None:
+    """A step times a frequency, or times a decay rate, of 2; the inertia at the servo is 3 kg."""
+    rate = share * 2 / 0.01
+    gain = f'kp="{3 * rate**2}"' if servo == "position" else f'kv="{3 * rate}"'
+    path = _written(
+        tmp_path,
+        f"""<mujoco><option timestep=".01" gravity="0 0 0"/><worldbody><body><joint name="x" type="slide"/>
+        <geom size=".1" mass="3"/></body></worldbody><actuator><{servo} joint="x" {gain}/></actuator></mujoco>""",
+    )
+    assert ("LC207" in _codes(path), _diverges(path)) == (share > 1, share > 1)
+
+
+@pytest.mark.parametrize("refsafe", ["enable", "disable"])
+def test_a_stiff_loop_needs_a_short_step_unless_mujoco_limits_its_stiffness(refsafe: str, tmp_path: Path) -> None:
+    """A time constant of a third of the step, which MuJoCo makes two steps if the flag is on."""
+    path = _written(
+        tmp_path,
+        f"""<mujoco><option gravity="0 0 0" timestep=".003"><flag refsafe="{refsafe}"/></option><worldbody>
+        <body name="b"><joint type="slide"/><geom size=".1"/></body></worldbody>
+        <equality><connect body1="b" anchor="0 0 0" solref=".001 1"/></equality></mujoco>""",
+    )
+    assert ("LC207" in _codes(path), _diverges(path)) == (refsafe == "disable", refsafe == "disable")
+
+
+@pytest.mark.parametrize(("factor", "is_found"), [(900, False), (1100, True), (1 / 900, False), (1 / 1100, True)])
+def test_an_inertia_is_compared_with_that_of_a_rod(factor: float, is_found: bool, tmp_path: Path) -> None:
+    """A rod of 2 kg and 0.3 m between its joint and its loop: m L²/12 by hand."""
+    moment = factor * 2 * 0.3**2 / 12
+    inertial = f'<inertial pos="0 .15 0" mass="2" diaginertia="{moment} {moment} {moment}"/>'
+    text = FOUR_BAR.replace('<joint name="rocker" axis="0 0 1"/>', f'<joint name="rocker" axis="0 0 1"/>{inertial}')
+    assert ("LC205" in _codes(_written(tmp_path, text))) == is_found
+
+
+@pytest.mark.parametrize(("slope", "is_dead"), [("1e-4", False), ("1e-7", True)])
+def test_a_drive_with_a_small_motion_is_not_dead(slope: str, is_dead: bool, tmp_path: Path) -> None:
+    """A coupling leaves a motor a ten thousandth of the crank's motion."""
+    body = '<body name="{0}"><joint name="{0}"/><geom size=".1"/></body>'
+    path = _written(
+        tmp_path,
+        f"""<mujoco><worldbody>{body.format("crank")}{body.format("knob")}</worldbody>
+        <equality><joint joint1="knob" joint2="crank" polycoef="0 {slope} 0 0 0"/></equality>
+        <actuator><motor name="motor" joint="knob"/></actuator></mujoco>""",
+    )
+    assert ("LC104" in _codes(path)) == is_dead
 
 
 VELOCITY, POSITION = '<velocity joint="crank" kv="1e4"/>', '<position joint="crank" kp="1e7"/>'

@@ -5,12 +5,19 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 import yaml
 
+from loopcheck.validation.gate.findings import Finding
+from loopcheck.validation.gate.formats import as_github
+from loopcheck.validation.gate.gate import GateResult
+from loopcheck.validation.gate.pytest_plugin import GateFailure, GateFile
 from tests.conftest import MODELS
 from tests.validation.conftest import Command
 
@@ -51,6 +58,29 @@ def test_the_plugin_makes_a_test_of_each_model(project: Path) -> None:
     assert ended.returncode == 1, ended.stderr
     assert "1 failed, 1 passed" in ended.stdout
     assert re.search(r"broken\.xml:29: LC101 error: .*krank", ended.stdout)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_the_plugin_fails_for_warnings_on_request(
+    strict: bool, project: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = GateFile.from_parent(request.session, path=project / "models" / "sound.xml")
+    (item,) = file.collect()
+    options = {"--loopcheck-warnings-as-errors": strict}
+    monkeypatch.setattr(item, "config", SimpleNamespace(getoption=options.__getitem__))
+    with pytest.raises(GateFailure, match="LC201 warning: ") if strict else nullcontext():
+        item.runtest()
+
+
+def test_texts_in_commands_of_github_are_those_of_the_finding() -> None:
+    """Decoded as the runner of a workflow does, `%` last: its codes are those of addresses."""
+    message, file = "50 % of a:b, or 50%25:\r\n::error::", "a,b:c%0A.xml"
+    finding = Finding(code="LC206", message=message, file=file, line=3)
+    result = GateResult(target=file, file=Path(file), findings=(finding,), seconds=0.0)
+    (command,) = as_github([result], 0).splitlines()
+    match = re.fullmatch(r"::warning file=([^:,]*),line=3,title=LC206::(.*)", command)
+    assert match
+    assert (unquote(match[1]), unquote(match[2])) == (file, f"{message}. {finding.remedy}")
 
 
 @pytest.mark.slow
