@@ -213,6 +213,15 @@ def test_where_a_rod_does_not_reach_there_is_no_number(state: Seen) -> None:
     assert np.isnan(away.efforts).all()
 
 
+def test_an_unfinished_search_gives_no_number(state: Seen) -> None:
+    """Of 2,000 searches from far away some end elsewhere, and some near the joints but not at them."""
+    y = np.repeat(state.transmission.motor_state(state.x).y, 50, axis=0)
+    joints = state.transmission.joint_state(y, guess=np.random.default_rng(0).uniform(-2, 2, y.shape))
+    assert 0 < joints.reached.sum() < len(y)
+    assert (np.isnan(joints.x).any(axis=1) == ~joints.reached).all()
+    assert state.transmission.motor_state(joints.x[joints.reached]).y == pytest.approx(y[joints.reached], abs=1e-7)
+
+
 def test_other_mechanisms_are_refused_with_the_reason(tmp_path: Path) -> None:
     path = wrist(tmp_path)
     text = path.read_text()

@@ -1,6 +1,7 @@
 """Redundant actuation: moving efforts are compared, internal efforts are shown."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,14 +10,17 @@ import scipy.linalg
 
 from loopcheck.analytic.dynamics.lagrange import Lagrange
 from loopcheck.analytic.dynamics.noc import Noc
-from loopcheck.analytic.dynamics.powers import effort_scale
+from loopcheck.analytic.dynamics.powers import effort_scale, scale_of, tree_inertia
 from loopcheck.analytic.kinematics.closures import closure_jacobian_at
-from loopcheck.analytic.kinematics.redundancy import moving_part
+from loopcheck.analytic.kinematics.redundancy import actuator_motions, moving_part
+from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.mujoco.routes.forward import MujocoForward
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.errors import NotFoundError
+from loopcheck.robots.mjcf import read_mechanism
+from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, Robot, load, make_case
 from loopcheck.validation.comparison import sources
@@ -144,6 +148,41 @@ SLIDER_CRANK = """
   <actuator><motor name="turn" joint="crank" gear="2"/><motor name="push" joint="slider"/></actuator>
 </mujoco>"""
 """A motor in N m and a motor in N for a single degree of freedom."""
+
+
+def test_efforts_as_powers_do_not_depend_on_accelerations_that_nothing_drives(tmp_path: Path) -> None:
+    """A pendulum on the slider swings freely, and the motor of the slider is off."""
+    swing = '<body name="bob"><joint name="bob" axis="0 0 1"/><geom size=".1" pos=".1 .3 0" mass="3"/></body></body>'
+    text = SLIDER_CRANK.replace('<site name="pin"/>\n    </body>', f'<site name="pin"/>{swing}')
+    state = _closed_state(tmp_path, text.replace('<motor name="push" joint="slider"/>', ""))
+    mechanism = state.mechanism
+    D = actuator_motions(mechanism, state.Phi, partial(tree_inertia, state))
+    np.testing.assert_allclose(state.Phi @ D, 0, atol=1e-14)
+    np.testing.assert_allclose(mechanism.selection @ D, 1, atol=1e-14)
+    Z = scipy.linalg.null_space(np.concatenate([state.Phi[0], mechanism.selection]), rcond=1e-9)
+    assert Z.shape[1] == 1
+    efforts = [scale_of(state, D[..., 0] + size * Z.T).effort[0, 0] for size in (0.0, 1.0, -50.0)]
+    assert efforts[0] > 0.01
+    np.testing.assert_allclose(efforts, efforts[0], rtol=1e-12)
+
+
+def test_efforts_as_powers_have_the_least_norm_of_a_least_squares(tmp_path: Path) -> None:
+    """Motors in N m and N on one degree of freedom, weighed by their scales."""
+    state = _closed_state(tmp_path, SLIDER_CRANK)
+    mechanism = state.mechanism
+    scale = np.array([0.25, 40.0])
+    actuators = tuple(replace(a, effort_scale=w) for a, w in zip(mechanism.actuators, scale, strict=True))
+    D = actuator_motions(replace(mechanism, actuators=actuators), state.Phi, partial(tree_inertia, state))[0]
+    N = scipy.linalg.null_space(state.Phi[0], rcond=1e-9)
+    force = np.array([0.3, -1.2, 0.7])
+    expected = scale * np.linalg.lstsq((scale[:, None] * (mechanism.selection @ N)).T, N.T @ force, rcond=None)[0]
+    np.testing.assert_allclose(D.T @ force, expected, rtol=1e-12)
+
+
+def _closed_state(folder: Path, text: str) -> State:
+    (folder / "m.xml").write_text(text, encoding="utf-8")
+    mechanism = read_mechanism(ModelFile(path=folder / "m.xml"))
+    return State.at_rest(mechanism, mechanism.rest_position[None])
 
 
 @pytest.fixture(params=["slider_crank", "2pur2rpu"])
