@@ -60,8 +60,7 @@ def read_bag(path: Path) -> "tuple[pd.DataFrame, str]":
 
 def is_echo(cells: Sequence[str]) -> bool:
     """Return whether cells are a row of `ros2 topic echo --csv` of joint states: no names above the numbers."""
-    names = _names(cells)
-    return len(cells) > HEADER and all(cell.strip().isdigit() for cell in cells[:2]) and bool(names)
+    return all(cell.strip().isdigit() for cell in cells[:2]) and bool(_names(cells))
 
 
 def echo_table(frame: "pd.DataFrame") -> "pd.DataFrame":

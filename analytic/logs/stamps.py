@@ -36,7 +36,7 @@ HALVED, BRIDGED = 15.0, 4.0
 ROUNDED = 1e-6
 """Distance of a grid point from the first or last stamp by round-off, over the step [-]."""
 LONGEST = 100
-"""Largest ratio of grid points to rows [-]: a clock that jumps, as when it is set, leaves more than any memory holds."""
+"""Largest ratio of grid points to rows [-]: a clock that jumps, as when it is set, exceeds any memory."""
 DRAWN = 8
 """Columns of noise that measure the smoothing by interpolation [-]."""
 COLUMNS = ("q", "qd", "qdd", "effort")

@@ -224,6 +224,27 @@ def test_many_turns_of_a_crank_need_the_cells_of_one(
     assert max(counts) <= 1
 
 
+@pytest.mark.parametrize("lane", [1, 3])
+def test_lanes_that_do_not_meet_are_left_to_the_plain_version(
+    lane: int, prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lane before does not end at a start that is moved."""
+    drive, guess = prr_motion.law(prr_motion.t), prr_motion.q[0]
+    right = inverse_dynamics(prr.mechanism, drive, guess, evaluator="numpy")
+    find = Equations._starts
+
+    def starts(self: Equations, driven: Array, guess: Array, span: int) -> Array:
+        found = find(self, driven, guess, span)
+        assert len(found) > lane
+        found[lane] += 0.1
+        return found
+
+    monkeypatch.setattr(Equations, "_starts", starts)
+    wrong = inverse_dynamics(prr.mechanism, drive, guess, evaluator="numpy")
+    assert wrong.plain > right.plain == 0
+    np.testing.assert_allclose(wrong.effort, right.effort, rtol=0, atol=1e-11 * np.abs(right.effort).max())
+
+
 GEARED = """<mujoco><worldbody>
 <body><joint name="crank" axis="0 0 1"/><geom size=".1" pos=".2 0 0"/></body>
 <body pos="1 0 0"><joint name="follower" axis="0 0 1"/><geom size=".1" pos=".3 0 0"/></body>

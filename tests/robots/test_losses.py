@@ -141,11 +141,20 @@ def test_every_unknown_name_of_a_usd_is_named_with_its_line(
     assert loss.tag == (name.title().replace("_", "") if is_prim else name)
 
 
-@pytest.mark.parametrize("value", ["0", "false", "0.0 0 0", "", "none", "1 0 0 0"])
+@pytest.mark.parametrize("value", ["0", "false", "0.0 0 0", "", "none", "1 0 0 0", "0 0 0 1"])
 def test_a_neutral_value_is_no_loss(tmp_path: Path, value: str) -> None:
     assert not _urdf(tmp_path, ('<dynamics damping=".1"', f'<dynamics damping=".1" efort="{value}"'))
     assert not _urdf(tmp_path, ("<axis", f"<efort>{value}</efort><axis"))
     assert not _sdf(tmp_path, ("<axis>", f"<efort>{value}</efort><axis>"))
+
+
+def test_a_namespace_is_no_loss(tmp_path: Path) -> None:
+    assert not _urdf(tmp_path, ('<robot name="arm"', '<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="arm"'))
+
+
+@pytest.mark.parametrize("value", ["1", "5000", "0 1", "0 1 0 0", "x"])
+def test_a_value_with_an_effect_is_a_loss(tmp_path: Path, value: str) -> None:
+    assert _urdf(tmp_path, ("<axis", f"<efort>{value}</efort><axis"))
 
 
 @pytest.mark.parametrize(

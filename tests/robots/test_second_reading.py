@@ -16,7 +16,8 @@ from loopcheck.robots.catalogue import CATALOGUE
 from loopcheck.robots.mechanism import ConnectClosure, CoordinateClosure, WeldClosure
 from loopcheck.robots.mjcf import describe
 from loopcheck.robots.second_reading import differences
-from loopcheck.robots.second_reading.differences import Comparison, compare_with_file, second_reading
+from loopcheck.robots.second_reading.differences import Comparison, _sum, compare_with_file, second_reading
+from loopcheck.robots.second_reading.tables import Link
 from loopcheck.validation.gate.gate import gate
 from tests.conftest import MODELS
 
@@ -473,3 +474,14 @@ def test_the_second_reader_shares_no_code_with_the_first() -> None:
         ours = [module for module in modules if module.startswith("loopcheck.")]
         others = [module for module in ours if not module.startswith("loopcheck.robots.second_reading.")]
         assert not others or path.name == "differences.py", path
+
+
+def test_links_that_move_as_one_are_a_dumbbell() -> None:
+    """Two points of 1 and 3 kg, 2 m apart: m₁m₂/(m₁ + m₂) d² across, by hand."""
+    ends = [np.eye(4), np.eye(4)]
+    ends[1][:3, 3] = (0, 2, 0)
+    zero, none = np.zeros(3), np.zeros((3, 3))
+    links = [Link(name=str(m), X=X, mass=m, center=zero, inertia=none) for m, X in zip((1.0, 3.0), ends, strict=True)]
+    mass, center, inertia = _sum(links)
+    assert (mass, list(center)) == (4, [0, 1.5, 0])
+    assert inertia == pytest.approx(np.diag([3.0, 0, 3.0]))

@@ -412,7 +412,7 @@ def test_rounding_to_floats_is_excused_up_to_the_conditioning(error: float, verd
 
 @pytest.mark.parametrize(("part", "verdict"), [(0.1, "informational"), (3.0, "disagree")])
 def test_a_difference_beyond_the_contradiction_of_the_input_disagrees(part: float, verdict: str) -> None:
-    """The axis of the coupler leaves the plane of the loop by 1e-8 rad: rates across it, in parts of the rates in it."""
+    """The axis of the coupler leaves the plane of the loop by 1e-8 rad: so much of its rates is across it."""
     flat = model("four_bar")
     tilted = moved(flat, "joints", 1, axis=flat.joints[1].axis + np.array([1e-8, 0, 0]))
     rows = tuple(Row(name, part * 1e-8, LIMIT, "disagree") for name in ("efforts", "loop gap"))

@@ -170,8 +170,19 @@ def test_a_dead_point_is_a_warning_of_the_start(tmp_path: Path) -> None:
     assert "LC104" not in codes
 
 
-@pytest.mark.parametrize(("solref", "is_soft"), [(".05 1", True), (".0005 1", False), ("-900 -60", True)])
-def test_the_opening_of_a_soft_loop_is_that_of_a_simulation(solref: str, is_soft: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("solref", "solimp", "is_soft"),
+    [
+        (".05 1", ".5 .9 .01", True),
+        (".0005 1", ".5 .9 .01", False),
+        ("-900 -60", ".5 .9 .01", True),
+        (".05 1", "1 1 .01", False),  # MuJoCo limits the impedance, and where its curve bends, to 0.9999
+        (".05 1", ".5 .9 .01 1 2", True),
+    ],
+)
+def test_the_opening_of_a_soft_loop_is_that_of_a_simulation(
+    solref: str, solimp: str, is_soft: bool, tmp_path: Path
+) -> None:
     """A slide held by a connect, pushed by two motors: after 2 s at rest the gap is that of the gate.
 
     The second time constant is below two steps, which MuJoCo uses instead. Sites and bodies have different numbers.
@@ -179,10 +190,10 @@ def test_the_opening_of_a_soft_loop_is_that_of_a_simulation(solref: str, is_soft
     text = """<mujoco><option gravity="0 0 0" timestep="0.001"/><worldbody><body name="b">
       <joint name="x" type="slide" axis="1 0 0" damping="5"/><geom size=".1" mass="3"/><site name="p" pos=".5 0 0"/>
       </body><site name="v"/><site name="w" pos=".5 0 0"/></worldbody>
-      <equality><connect name="loop" site1="p" site2="w" solref="SOLREF" solimp=".5 .9 .01"/></equality>
+      <equality><connect name="loop" site1="p" site2="w" solref="SOLREF" solimp="SOLIMP"/></equality>
       <actuator><motor name="motor" joint="x" ctrlrange="-40 40" forcerange="-20 20"/>
       <motor name="second" joint="x" ctrlrange="-5 5" gear="2"/></actuator></mujoco>"""
-    path = _written(tmp_path, text.replace("SOLREF", solref))
+    path = _written(tmp_path, text.replace("SOLREF", solref).replace("SOLIMP", solimp))
     model = mujoco.MjModel.from_xml_path(str(path))
     data = mujoco.MjData(model)
     data.ctrl[:] = 40
@@ -414,6 +425,8 @@ def test_a_fix_adds_a_closed_keyframe_and_nothing_else(tmp_path: Path, ends: tup
     apply = ["git", "apply", "--unsafe-paths", "--directory=/"]
     subprocess.run(apply, input=result.stdout_bytes, check=True, cwd="/")
     after = path.read_bytes().splitlines(keepends=True)
+    assert all(line.endswith(ends[0].encode()) for line in after[:-1])
+    assert result.stdout.startswith("--- a/")
     kept = [line for line in after if b"key" not in line]
     assert (b"".join(kept), len(after) - len(kept)) == (before, 3)
     model = mujoco.MjModel.from_xml_path(str(path))

@@ -17,7 +17,7 @@ import yaml
 from loopcheck.validation.gate.findings import Finding
 from loopcheck.validation.gate.formats import as_github
 from loopcheck.validation.gate.gate import GateResult
-from loopcheck.validation.gate.pytest_plugin import GateFailure, GateFile
+from loopcheck.validation.gate.pytest_plugin import GateFailure, GateFile, pytest_addoption, pytest_collect_file
 from tests.conftest import MODELS
 from tests.validation.conftest import Command
 
@@ -72,13 +72,28 @@ def test_the_plugin_fails_for_warnings_on_request(
         item.runtest()
 
 
-def test_texts_in_commands_of_github_are_those_of_the_finding() -> None:
+def test_models_alone_are_collected(
+    project: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parser = pytest.Parser(_ispytest=True)
+    pytest_addoption(parser)
+    options = parser.parse_known_args(["--loopcheck", "--loopcheck-warnings-as-errors", "models"])
+    assert (options.loopcheck, options.loopcheck_warnings_as_errors) == (True, True)
+    for is_asked in (True, False):
+        monkeypatch.setattr(request.config.option, "loopcheck", is_asked)
+        files = [pytest_collect_file(path, request.session) for path in sorted((project / "models").iterdir())]
+        found = [file.path.name for file in files if file is not None]
+        assert found == (["broken.xml", "sound.xml"] if is_asked else [])
+
+
+@pytest.mark.parametrize(("code", "kind"), [("LC101", "error"), ("LC206", "warning"), ("LC301", "notice")])
+def test_texts_in_commands_of_github_are_those_of_the_finding(code: str, kind: str) -> None:
     """Decoded as the runner of a workflow does, `%` last: its codes are those of addresses."""
     message, file = "50 % of a:b, or 50%25:\r\n::error::", "a,b:c%0A.xml"
-    finding = Finding(code="LC206", message=message, file=file, line=3)
+    finding = Finding(code=code, message=message, file=file, line=3)
     result = GateResult(target=file, file=Path(file), findings=(finding,), seconds=0.0)
     (command,) = as_github([result], 0).splitlines()
-    match = re.fullmatch(r"::warning file=([^:,]*),line=3,title=LC206::(.*)", command)
+    match = re.fullmatch(rf"::{kind} file=([^:,]*),line=3,title={code}::(.*)", command)
     assert match
     assert (unquote(match[1]), unquote(match[2])) == (file, f"{message}. {finding.remedy}")
 

@@ -63,7 +63,7 @@ def turned_about(name: str, vector: np.ndarray) -> np.ndarray:
     return R.as_euler("xyz")
 
 
-P3, P5 = part("p3"), part("p5")
+P3, P5, P7 = part("p3"), part("p5"), part("p7")
 ALONG = Rotation.from_euler("xyz", P3.rpy).apply(P3.axis)
 FAULTS: dict[str, tuple[dict[str, Any], str, bool]] = {
     "mass": ({"mass": 1.01 * P3.mass}, "p3", False),
@@ -159,6 +159,39 @@ def test_springs_and_efforts_turn_with_the_direction(tmp_path: Path) -> None:
     assert found(same(*write_pair(tmp_path, a, moved))) == {("j_p3", "spring reference")}
 
 
+def test_the_reference_of_a_spring_without_stiffness_is_no_difference(tmp_path: Path) -> None:
+    """A spring in one file alone is a difference of stiffness, and its reference is that of the spring."""
+    a, b = (mjcf(ROBOT.changed("p3", stiffness=k, reference=x)) for k, x in ((0.0, 0.3), (4.0, -0.2)))
+    assert found(same(*write_pair(tmp_path, a, b))) == {("j_p3", "stiffness")}
+
+
+def test_a_light_link_is_compared_and_a_frame_is_not(tmp_path: Path) -> None:
+    light, heavy = ({"mass": m, "inertia": m * P7.inertia} for m in (1e-4, 2e-4))
+    files = write_pair(tmp_path, *(mjcf(ROBOT.changed("p7", **each)) for each in (light, heavy)))
+    assert ("p7", "mass") in found(same(*files))
+    files = write_pair(tmp_path, *(mjcf(ROBOT.changed("p7", mass=m, inertia=m * np.eye(3))) for m in (1e-7, 2e-7)))
+    assert same(*files).exit_status == 0
+
+
+def test_the_robot_with_the_most_joints_is_compared(tmp_path: Path) -> None:
+    """A free box in front of a free robot, which has joints."""
+    text = mjcf(Robot(parts=ROBOT.parts, free=True))
+    box = '<body name="box"><freejoint/><inertial mass="3" pos="0 0 0" diaginertia="1 1 1"/></body>'
+    assert same(*write_pair(tmp_path, text, text.replace("<worldbody>", f"<worldbody>{box}"))).joints == len(
+        ROBOT.parts
+    )
+
+
+def test_fixed_bodies_share_their_gravity_compensation_by_mass(tmp_path: Path) -> None:
+    """A link of 3 kg of which the weight of one is held, as two bodies of 1 and 2 kg."""
+    inner = '<body name="b" gravcomp="{1}"><inertial mass="2" pos="0 0 0" diaginertia="1 1 1"/></body>'
+    outer = '<body name="a" gravcomp="{0}"><joint name="j"/><inertial mass="1" pos="0 0 0" diaginertia="1 1 1"/>'
+    text = f"<mujoco><worldbody>{outer}{inner}</body></worldbody></mujoco>"
+    texts = [text.format(*held) for held in ((1, 0), (0, 0.5), (0, 1))]
+    assert same(*write_pair(tmp_path, *texts[:2])).exit_status == 0
+    assert {field for _, field in found(same(*write_pair(tmp_path, texts[0], texts[2])))} == {"gravity compensation"}
+
+
 def test_base_of_fixed_robots(tmp_path: Path) -> None:
     text = mjcf(ROBOT)
     turned = text.replace('<body name="base"', '<body name="base" euler="0.3 0 0"')
@@ -167,6 +200,36 @@ def test_base_of_fixed_robots(tmp_path: Path) -> None:
     assert found(same(*write_pair(tmp_path, text, heavy))) == {("base", "mass")}
     bare = text.replace('<inertial mass="2" pos="0 0 0" diaginertia="0.02 0.02 0.02"/>', "")
     assert same(*write_pair(tmp_path, text, bare)).exit_status == 0  # a fixed base without mass
+
+
+def test_another_zero_moves_springs_and_loops_with_it(tmp_path: Path) -> None:
+    """The file of B starts the rocker 0.2 rad further on, and the reference of its spring is so much less."""
+    text = LOOP.format(closures='<connect site1="end" site2="tip"/>')
+    for body, site in (("coupler", 'end" pos="0.4 0 0'), ("rocker", 'tip" pos="0.1 -0.1 0')):
+        text = text.replace(f'<joint name="{body}"', f'<site name="{site}"/><joint name="{body}"')
+    a, b = (text.replace('name="rocker"/>', f'name="rocker" stiffness="4" springref="{x}"/>') for x in (0.3, 0.1))
+    turned = '<body name="rocker" euler="0 0 0.2"'
+    result = same(*write_pair(tmp_path, a, b.replace('<body name="rocker"', turned)))
+    assert found(result) == {("rocker", "zero")}, result.rows
+    assert result.forces.error.max() < 1e-9 * result.forces.scale.max()
+
+
+def test_another_zero_of_a_slide_is_named(compare: Compare) -> None:
+    slide = next(each for each in ROBOT.parts if each.kind == "slide")
+    along = Rotation.from_euler("xyz", slide.rpy).apply(slide.axis)
+    limits = (slide.limits[0] - 0.02, slide.limits[1] - 0.02)
+    result = compare(ROBOT, ROBOT.changed(slide.name, xyz=slide.xyz + 0.02 * along, limits=limits))
+    assert found(result) == {(f"j_{slide.name}", "zero")}, result.rows
+    assert result.rows[0].b == pytest.approx((-0.02,))
+
+
+@pytest.mark.parametrize(("shift", "is_same"), [("0 0.05 0", True), ("0.01 0.05 0", False)])
+def test_an_anchor_may_be_anywhere_along_its_axis(shift: str, is_same: bool, tmp_path: Path) -> None:
+    text = LOOP.format(closures="").replace('"0 0 1"', '"0 1 0"')
+    result = same(
+        *write_pair(tmp_path, text, text.replace('name="crank"/>', f'name="crank" pos="{shift}"/>')), exact=True
+    )
+    assert (result.exit_status == 0, ("crank", "position") in found(result)) == (is_same, not is_same)
 
 
 def test_another_zero_by_ref_is_named_or_mended(compare: Compare) -> None:
@@ -206,7 +269,8 @@ def test_a_kind_and_a_parent_stop_the_dynamics(compare: Compare) -> None:
 
 
 def test_gravity_of_a_fixed_robot_is_compared(compare: Compare) -> None:
-    assert found(compare(ROBOT, Robot(parts=ROBOT.parts, gravity=-1.62))) == {("", "gravity")}
+    for gravity in (-1.62, -9.79):  # of the moon, and of the equator
+        assert found(compare(ROBOT, Robot(parts=ROBOT.parts, gravity=gravity))) == {("", "gravity")}
 
 
 def test_a_free_base_in_one_file_is_held_unless_asked_for(compare: Compare) -> None:
@@ -368,6 +432,14 @@ def test_effort_limits_of_joints_and_of_actuators_are_one_field(compare: Compare
     assert with_motor(4, 6).exit_status == 0
     assert found(with_motor(4, 4)) == {("j_p3", "effort limit")}
     assert found(with_motor(-4, 4)) == {("j_p3", "effort limit")}
+
+    def with_two(second: str) -> set[tuple[str, str]]:
+        first = MOTORS.format(name="m", gear=1, end=12)
+        return found(compare(ROBOT, Robot(parts=ROBOT.parts, extra=first + second)))
+
+    assert with_two(MOTORS.format(name="n", gear=2, end=5)) == set()  # 12 + 10 N m, more than the joint allows
+    assert with_two(MOTORS.format(name="n", gear=2, end=3)) == {("j_p3", "effort limit")}
+    assert with_two('<actuator><motor name="n" joint="j_p3"/></actuator>') == set()  # no limit
 
 
 def test_driven_joints_and_options(tmp_path: Path) -> None:
