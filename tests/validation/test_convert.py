@@ -180,7 +180,7 @@ def test_mujoco_reads_the_same_joints_from_the_written_urdf(kind: str, tmp_path:
         mujoco.mj_kinematics(model, data)
         numbers = (data.xipos[1:], data.ximat[1:], model.dof_damping, model.dof_frictionloss, model.jnt_range)
         found.append(np.concatenate([np.ravel(each) for each in numbers]))
-    np.testing.assert_allclose(*found, atol=1e-14)
+    np.testing.assert_allclose(found[0], found[1], atol=1e-14)
 
 
 def moved(mechanism: Mechanism, part: str, index: int, **changes: Any) -> Mechanism:
