@@ -17,6 +17,7 @@ from loopcheck import engines
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, Robot, load, make_case
+from loopcheck.validation.execution.invocation import UV, UV_RUN
 
 threadpool_limits(1)  # as in workers; two threads of each of two test processes wait for each other most of the time
 
@@ -53,6 +54,8 @@ def since_mujoco(release: str, reason: str) -> pytest.MarkDecorator:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Compile functions of JAX quickly, and share them between all processes: they take most of the time of MJX."""
+    for name in (UV, UV_RUN):  # commands in outputs begin with `loopcheck`, whatever has called the tests
+        os.environ.pop(name, None)
     os.environ["LOOPCHECK_ENGINES"] = os.devnull  # environments of the user are none of the tests'
     os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
     os.environ["LOKY_MAX_CPU_COUNT"] = "1"  # default of `--jobs`: the other cores run other tests

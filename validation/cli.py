@@ -10,16 +10,17 @@ import click
 from loopcheck.robots.errors import HarnessError, one_line
 from loopcheck.robots.releases import extras, too_old
 from loopcheck.validation.execution.errors import internal_error
+from loopcheck.validation.execution.invocation import as_called, pasted
 from loopcheck.validation.studies.options import Commands
 
 HERE = Path(__file__).parent
 BAD_INPUT, OWN_ERROR, STOPPED = 2, 70, 130
 QUESTIONS = {
-    "Is the torque in my log right?": "loopcheck judge my_robot.xml run.csv",
-    "Which settings make my simulation right?": "loopcheck tune my_robot.xml --accuracy 1%",
-    "What does my serial model need?": "loopcheck serial leg.xml leg_serial.xml",
-    "Does my engine agree?": "loopcheck check my_robot.xml",
-    "Is this file sound?": "loopcheck gate my_robot.xml",
+    "Is the torque in my log right?": "judge my_robot.xml run.csv",
+    "Which settings make my simulation right?": "tune my_robot.xml --accuracy 1%",
+    "What does my serial model need?": "serial leg.xml leg_serial.xml",
+    "Does my engine agree?": "check my_robot.xml",
+    "Is this file sound?": "gate my_robot.xml",
 }
 """The questions that loopcheck answers, each with a command, in the order of demand."""
 
@@ -30,14 +31,14 @@ def main() -> None:
         status = cli(standalone_mode=False)
     except (HarnessError, click.ClickException) as error:
         message = error.format_message() if isinstance(error, click.ClickException) else str(error)
-        click.echo(f"loopcheck: {one_line(' '.join(message.split()))}", err=True)
+        click.echo(f"loopcheck: {as_called(one_line(' '.join(message.split())))}", err=True)
         status = BAD_INPUT
     except click.exceptions.Abort:
         click.echo("loopcheck: interrupted", err=True)
         status = STOPPED
     except Exception as error:
         old = too_old(*extras())  # of an optional package, which nobody asked for if no command fails
-        click.echo(f"loopcheck: {old or one_line(internal_error(error))}", err=True)
+        click.echo(f"loopcheck: {old or as_called(one_line(internal_error(error)))}", err=True)
         status = BAD_INPUT if old else OWN_ERROR
     sys.exit(status)
 
@@ -81,7 +82,7 @@ def cli(context: click.Context) -> int:
     Serial arms are robots too: every command takes a model without loops.
 
     A TARGET is the name of a catalogue robot (see `loopcheck list`), a model file (MJCF, URDF with its loop file, SDF,
-    USD), a folder with robot.toml, or a public model that is fetched at its commit: atlas:NAME (names: the atlas) or
+    USD), a folder with robot.toml, or a public model, which is downloaded: atlas:NAME (a model of the atlas) or
     menagerie:NAME (a folder of MuJoCo Menagerie).
 
     \b
@@ -92,20 +93,22 @@ def cli(context: click.Context) -> int:
 
     Run the same command again to resume after an interruption.
 
-    \b Exit status, in order of precedence:
+    \b
+    Exit status, in order of precedence:
       2   bad input
       70  internal error: the message names the file with the traceback
       1   at least one judged comparison disagrees
       3   something was not comparable or did not run
       0   every judged comparison agrees
 
-    \b Shell completion, for bash (zsh and fish likewise):
+    \b
+    Shell completion, for bash (zsh and fish likewise):
       eval "$(_LOOPCHECK_COMPLETE=bash_source loopcheck)"
     """
     if context.invoked_subcommand is None:
         for question, command in QUESTIONS.items():
-            click.echo(f"{question}\n    {command}\n")
-        click.echo("Robots: loopcheck list. All commands and options: loopcheck --help.")
+            click.echo(f"{question}\n    {pasted(command.split())}\n")
+        click.echo(f"Robots: {pasted('list')}. All commands and options: {pasted('--help')}.")
     return 0
 
 

@@ -305,7 +305,7 @@ def test_questions_are_the_first_screen(loopcheck: Command) -> None:
     assert status == 0
     assert len(QUESTIONS) == 5
     for question, command in QUESTIONS.items():
-        assert f"{question}\n    {command}\n" in out
+        assert f"{question}\n    loopcheck {command}\n" in out
 
 
 @pytest.mark.slow

@@ -162,7 +162,7 @@ def test_what_is_cut_short_is_made_anew(
         (("add", "drake==1.*"), "engine must be ENGINE or ENGINE==VERSION, got 'drake==1.*'"),
         (("add", "drake", "--find-links", "/nowhere"), "--find-links must be a folder of wheels, got '/nowhere'"),
         (("remove", "drake"), "unknown environment: 'drake'. Known: (empty)"),
-        (("update",), "no environment to update. Make an environment with: loopcheck engines add ENGINE"),
+        (("update",), "no environment to update. Run: loopcheck engines add ENGINE"),
         (("mend",), "No such command 'mend'"),
     ],
 )
@@ -194,7 +194,7 @@ def test_what_fails_says_what_mends_it(
     status, _, err = loopcheck("engines", "add", "drake")
     assert (status, err.count("\n")) == (2, 1)
     assert reason in err
-    assert err.endswith(f"; remedy: {mend}\n")
+    assert err.endswith(f". Run: {mend}\n")
     assert (environments(), broken_environments()) == ((), ())
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import click
 
-from loopcheck.validation.studies.options import Command
+from loopcheck.validation.studies.options import Command, option
 
 
 @click.group(invoke_without_command=True, short_help="List, add, update and remove engines.")
@@ -34,19 +34,24 @@ def _status(status: int) -> int:
 
 @command.command("list", cls=Command, short_help="List the engines.")
 def _list_command() -> int:
-    """List the engines: installed here, in environments, or missing."""
+    """List the engines: installed here, in environments, or missing.
+
+    \b
+    Example:
+      loopcheck engines list
+    """
     return _list()
 
 
 @command.command("add", cls=Command, short_help="Make the environment of an engine.")
 @click.argument("requirement", metavar="ENGINE[==VERSION]")
-@click.option(
+@option(
     "--python",
     default="",
     metavar="PATH|VERSION",
     help="Python to use.  [default: a version with wheels of the engine]",
 )
-@click.option("--find-links", default="", metavar="FOLDER", help="Folder of wheels, for machines without a network.")
+@option("--find-links", default="", metavar="FOLDER", help="Folder of wheels, for machines without a network.")
 def _add(requirement: str, python: str, find_links: str) -> int:
     """Make the environment of an ENGINE; an incomplete environment is made again.
 
@@ -78,7 +83,7 @@ def _update(requirement: str) -> int:
         name = update(environment).name
         click.echo(f"{environment.name}: updated{'' if name == environment.name else f', now {name}'}")
     if not chosen:
-        raise HarnessError("no environment to update. Make an environment with: loopcheck engines add ENGINE")
+        raise HarnessError("no environment to update. Run: loopcheck engines add ENGINE")
     return 0
 
 
@@ -112,6 +117,7 @@ def _rows() -> Iterator[list[str]]:
     from loopcheck import engines
     from loopcheck.validation.execution.environment_making import engine_of_folder
     from loopcheck.validation.execution.environments import broken_environments, environment_of, environments
+    from loopcheck.validation.execution.invocation import pasted
     from loopcheck.validation.execution.uv import THIS
 
     versions, whole, broken = engines.versions(), environments(), broken_environments()
@@ -127,6 +133,6 @@ def _rows() -> Iterator[list[str]]:
             size = f"{environment.size / 1e6:.0f}"
             yield [*begin, environment.version, environment.python, size, state, lineage]
         for folder in unfinished:
-            yield [*begin, "", "", "", f"unfinished {folder.name}: loopcheck engines add {name}", lineage]
+            yield [*begin, "", "", "", f"unfinished {folder.name}: {pasted('engines', 'add', name)}", lineage]
         if not (name in versions or own or unfinished):
-            yield [*begin, "", "", "", f"missing: loopcheck engines add {name}", lineage]
+            yield [*begin, "", "", "", f"missing: {pasted('engines', 'add', name)}", lineage]

@@ -18,7 +18,7 @@ from loopcheck.validation.studies.options import (
 )
 
 
-@click.command(cls=Command, short_help="Is a model file sound? Certain errors, warnings and notes in a second.")
+@click.command(cls=Command, short_help="Is a model file sound? Errors, warnings and notes in a second.")
 @targets_argument
 @leave_out_option
 @option("--select", default="", metavar="CODES", group=JUDGEMENT, help="Codes or prefixes, as LC1,LC2.  [default: all]")

@@ -85,10 +85,11 @@ def _engines() -> Iterator[tuple[str, list[str]]]:
     """Each engine with its version, its environment or the command that installs it, and its routes on request."""
     from loopcheck import engines
     from loopcheck.validation.execution.environments import used_environments
+    from loopcheck.validation.execution.invocation import pasted
 
     versions, environments = engines.versions(), used_environments()
     for engine in engines.engine_names():
-        state = versions.get(engine) or f"not installed: loopcheck engines add {engine}"
+        state = versions.get(engine) or f"not installed: {pasted('engines', 'add', engine)}"
         if environment := environments.get(engine):
             state = f"{environment.version} in the environment {environment.name}, Python {environment.python}"
         reasons: dict[str, list[str]] = {}

@@ -30,10 +30,11 @@ def command(name: str, model: Path, actuated: str, out: Path) -> int:
       loopcheck new leg leg.xml --actuated hip,knee --out my_robots
     """
     from loopcheck.robots.catalogue import want_targets
+    from loopcheck.validation.execution.invocation import pasted
     from loopcheck.validation.new_robot import add_robot
 
     want_targets([model])
     folder = add_robot(name, model, catalogue=out, actuated=names_of(actuated))
-    click.echo(f"{folder}: added; complete title and source in robot.toml, and source and licence in README.md")
-    click.echo(f"next: loopcheck check {folder}")
+    click.echo(f"{folder}: added. Complete title and source in robot.toml, and source and licence in README.md.")
+    click.echo(f"Next: {pasted('check', str(folder))}")
     return 0

@@ -16,7 +16,7 @@ def command(folder: Path) -> int:
 
     \b
     Example:
-      loopcheck report results
+      loopcheck report results/check
     """
     from loopcheck.validation.execution.tables import read_record
     from loopcheck.validation.report.terminal import show

@@ -314,7 +314,7 @@ def _requirements(extra: str) -> Iterator[Requirement]:
 def _without(engine: str, version: str, reason: str, option: str) -> HarnessError:
     """Error with the reason for a missing environment and the command that makes it."""
     asked = f"{engine}=={version}" if version else engine
-    return HarnessError(f"{reason}; remedy: loopcheck engines add {asked} {option}")
+    return HarnessError(f"{reason}. Run: loopcheck engines add {asked} {option}")
 
 
 @contextmanager

@@ -29,11 +29,19 @@ EXECUTION, TARGET, JUDGEMENT = "Execution", "Target", "Judgement"
 
 
 class Option(click.Option):
-    """An option with its group in `--help`."""
+    """An option with its group in `--help`; a number is an N there, without its range, which a refusal states."""
 
     def __init__(self, *args: Any, group: str = "Other", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.group = group
+        if self.metavar is None and isinstance(self.type, click.IntRange | click.FloatRange):
+            self.metavar = "N"
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """Entries behind the text of the help."""
+        extra = super().get_help_extra(ctx)
+        extra.pop("range", None)
+        return extra
 
 
 option = partial(click.option, cls=Option)
@@ -157,10 +165,19 @@ targets_argument = click.argument(
 """One target, or several: a catalogue robot, a model file, a folder with `robot.toml`, or a public model by name."""
 
 mode_option = option(
-    "--mode", default="", metavar="M", group=TARGET, help="Working mode: a keyframe.  [default: the first regular mode]"
+    "--mode",
+    default="",
+    metavar="M",
+    group=TARGET,
+    help="Working mode: the name of a keyframe.  [default: the first regular mode]",
 )
 variant_option = option(
-    "--variant", default="default", metavar="V", show_default=True, group=TARGET, help="Parameter variant."
+    "--variant",
+    default="default",
+    metavar="V",
+    show_default=True,
+    group=TARGET,
+    help="Parameter variant of robot.toml.",
 )
 modes_option = option(
     "--mode",
@@ -168,7 +185,7 @@ modes_option = option(
     metavar="M",
     multiple=True,
     group=TARGET,
-    help="Working mode: a keyframe; may repeat.  [default: all; of a model file the first]",
+    help="Working mode: the name of a keyframe; may repeat.  [default: all; of a model file the first]",
 )
 variants_option = option(
     "--variant",
@@ -176,7 +193,7 @@ variants_option = option(
     metavar="V",
     multiple=True,
     group=TARGET,
-    help="Parameter variant; may repeat.  [default: all]",
+    help="Parameter variant of robot.toml; may repeat.  [default: all]",
 )
 configuration_option = option(
     "--configuration",
@@ -212,14 +229,15 @@ leave_out_option = option(
     metavar="TAG[:NAME]",
     multiple=True,
     group=TARGET,
-    help="Accept that this element of the model file is not read, as drake:weld_constraint; may repeat.",
+    help="Accept that an element of the model file is not read, for example drake:weld_constraint; may repeat.",
 )
 motion_option = option(
     "--motion",
     metavar="FILE",
     type=click.Path(path_type=Path),
     group=TARGET,
-    help="CSV file with t, NAME.q, NAME.qd, NAME.qdd.  [default: a generated motion]",
+    help="CSV file with the columns t [s] and, per actuated joint, NAME.q, NAME.qd, NAME.qdd [rad or m, per s, per s²]."
+    "  [default: a generated motion]",
 )
 seed_option = option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all random numbers."
@@ -328,19 +346,21 @@ class Execution:
         return self.end(study, *self.compute(study))
 
 
-def execution_options(folder: Path) -> Callable[[Callable[..., int]], Callable[..., int]]:
+def execution_options(folder: Path, *, time_limit: str = "1800") -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Give a command the options of output and execution, as its argument `execution`.
 
     Args:
         folder: Default output folder.
+        time_limit: Default time limit in words [s].
     """
+    limit = _time_limit(time_limit)  # below, the name is that of the option
 
     def decorate(command: Callable[..., int]) -> Callable[..., int]:
         @wraps(command)
         def with_options(*, out: Path, jobs: int | None, time_limit: float | None, format: str, **options: Any) -> int:
             return command(execution=Execution(out=out, jobs=jobs, time_limit=time_limit, format=format), **options)
 
-        return out_option(folder)(_jobs(_time_limit(format_option(with_options))))
+        return out_option(folder)(_jobs(limit(format_option(with_options))))
 
     return decorate
 
@@ -364,7 +384,7 @@ format_option = option(
     default="text",
     show_default=True,
     group=EXECUTION,
-    help="Output on the terminal; json prints one object.",
+    help="Format of the output on the terminal; json prints a single object.",
 )
 _jobs = option(
     "--jobs",
@@ -373,20 +393,25 @@ _jobs = option(
     group=EXECUTION,
     help="Worker processes.  [default: one per core]",
 )
-_time_limit = option(
-    "--time-limit",
-    metavar="S",
-    type=FiniteRange(min=0, min_open=True),
-    group=EXECUTION,
-    help='Time limit per task in seconds. A task that exceeds it is reported as "not run".  [default: 1800]',
-)
+
+
+def _time_limit(default: str) -> Callable[[F], F]:
+    """The time limit of a task."""
+    return option(
+        "--time-limit",
+        metavar="S",
+        type=FiniteRange(min=0, min_open=True),
+        group=EXECUTION,
+        help=f'Time limit per task in seconds. A task that exceeds it is reported as "not run".  [default: {default}]',
+    )
+
 
 baseline_option = option(
     "--baseline",
     metavar="FILE",
     type=click.Path(path_type=Path),
     group=JUDGEMENT,
-    help="Stored result: fail only for what is worse.",
+    help="Stored result. Only findings that are worse than stored count for the exit status.",
 )
 write_baseline_option = option(
     "--write-baseline",
@@ -407,7 +432,7 @@ scheduler_option = option(
     "--scheduler",
     metavar="ADDRESS",
     group=EXECUTION,
-    help="Dask scheduler of a cluster that computes, as tcp://10.0.0.1:8786.",
+    help="Address of the Dask scheduler of a cluster, for example tcp://10.0.0.1:8786.",
 )
 
 

@@ -21,19 +21,24 @@ from loopcheck.validation.studies.options import (
 @option(
     "--remote",
     metavar="PREFIX",
-    help="Address of the repositories, as file:///folder/of/bare/ones: PREFIX/OWNER/NAME.  [default: GitHub]",
+    help="Address in front of OWNER/NAME of each repository, for example file:///mirror.  [default: GitHub]",
 )
 @option("--engine", "engines", metavar="E", multiple=True, help="Engine; may repeat.  [default: all installed]")
 @sources_option("Additional source, as pinocchio/kkt; may repeat.")
-@option("--models", metavar="DIR", type=click.Path(path_type=Path), help="Your own manifest.  [default: the built-in]")
-@option("--no-tuning", is_flag=True, help="Skip the search for settings, which takes most of the time.")
+@option(
+    "--models",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Folder of your own manifest.  [default: the manifest of loopcheck]",
+)
+@option("--no-tuning", is_flag=True, help="Skip the search for settings (most of the time).")
 @scheduler_option
-@execution_options(RESULTS / "atlas")
+@execution_options(RESULTS / "atlas", time_limit="60, of CPU time")
 def command(execution: Execution, patterns: tuple[str, ...], **options: Any) -> int:
     """Fetch public models at pinned commits and check the engines on each.
 
     A PATTERN matches names or repositories of models, as '*cassie*' or 'OWNER/*'; by default all models are checked.
-    The time limit, by default 60 s per task, is of CPU time. A model that fails does not stop the others.
+    A model that fails does not stop the others.
     --scheduler needs `pip install 'loopcheck[dask]'` here and on the cluster; its workers must share the cache of
     this machine.
 
@@ -41,7 +46,7 @@ def command(execution: Execution, patterns: tuple[str, ...], **options: Any) -> 
     Examples:
       loopcheck study atlas
       loopcheck study atlas '*fourbar*' --engine mujoco
-      loopcheck study atlas --engine mujoco --source pinocchio/kkt --source pybullet/kkt
+      loopcheck study atlas --engine mujoco --source pinocchio/kkt
       loopcheck study atlas --remote file:///mirror --out atlas
     """
     from loopcheck.validation.studies.atlas.fetching import PUBLIC

@@ -1,7 +1,6 @@
 """Closing lines of a check, the same on the terminal and at the top of the report."""
 
 import math
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import shorten
@@ -24,6 +23,7 @@ from loopcheck.validation.comparison.verdicts import (
     gravest,
     shown_error,
 )
+from loopcheck.validation.execution.invocation import pasted
 from loopcheck.validation.report.blocks import percent, two_digits
 from loopcheck.validation.studies.check.sections.audit import first_divergence
 from loopcheck.validation.studies.check.views import rows_where, where
@@ -206,7 +206,7 @@ def _serial(about: Mapping[str, Any]) -> Line | None:
     if not twin["motors"]:
         return Line("Serial model", f"not compared with {twin['file']}: {twin['reason']}")
     plain = pd.DataFrame(twin["motors"]).max(numeric_only=True)[AS_IT_IS]
-    command = shlex.join(["loopcheck", "serial", twin["file"], twin["model"]])
+    command = pasted("serial", twin["file"], twin["model"])
     return Line("Serial model", f"rms error {percent(plain)} of the peak against {twin['file']}. Next:", command)
 
 
@@ -221,9 +221,9 @@ def _tuning(results: Results, robot: str, unmodified: Sequence[WorstCase]) -> Li
     option = ["--accuracy", f"{100 * accuracy:.4g}%"]
     if off.finding.verdict == "disagree" or (off.finding.verdict == "informational" and off.finding.error > accuracy):
         named = [] if off.source == "mujoco/as_is" else ["--source", off.source]
-        return Line("Next", "", shlex.join(["loopcheck", "tune", target, *option, *named]))
+        return Line("Next", "", pasted("tune", target, option, named))
     if off.finding.verdict == "informational":
-        return Line("Next", "", shlex.join(["loopcheck", "check", target, *option]))
+        return Line("Next", "", pasted("check", target, option))
     return None
 
 

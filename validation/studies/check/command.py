@@ -39,7 +39,9 @@ from loopcheck.validation.studies.options import (
 @leave_out_option
 @motion_option
 @sources_option("Source, engine or pattern, as mujoco/forward, mujoco or '*/kkt'; may repeat.  [default: all]")
-@accuracy_option("Judge the unmodified simulations (as_is) too: largest effort error, as 0.05 or 5%.")
+@accuracy_option(
+    "Judge the unmodified simulations (as_is) too: largest effort error relative to the peak, as 0.05 or 5%."
+)
 @option(
     "--tolerance",
     "tolerances",
@@ -58,7 +60,7 @@ from loopcheck.validation.studies.options import (
 @baseline_option
 @write_baseline_option
 @option("--junit", metavar="FILE", type=click.Path(path_type=Path), help="JUnit file: a test case per case and source.")
-@execution_options(RESULTS)
+@execution_options(RESULTS / "check")
 def command(
     targets: tuple[str, ...],
     every: bool,
@@ -87,7 +89,8 @@ def command(
     Examples:
       loopcheck check 3prr
       loopcheck check my_robot.xml --accuracy 5%
-      loopcheck check my_robot.xml --mode closed --actuated hip,knee --motion walk.csv --out results
+      loopcheck check my_robot.xml --actuated hip,knee --motion walk.csv
+      loopcheck check my_robot.xml --mode closed
       loopcheck check --all --source mujoco --junit loopcheck.xml
       loopcheck check my_robot.xml --write-baseline baseline.json
       loopcheck check my_robot.xml --baseline baseline.json

@@ -30,11 +30,17 @@ from loopcheck.validation.studies.options import RESULTS, Command, Execution, ex
     help="Seed of the wrong parameters; may repeat.",
 )
 @option(
-    "--templates", type=click.IntRange(min=2), default=10, show_default=True, help="Robots for each parameter error."
+    "--templates",
+    type=click.IntRange(min=2),
+    default=10,
+    show_default=True,
+    help="Number of robots for each parameter error.",
 )
 @execution_options(RESULTS / "control")
 def command(execution: Execution, **varied: Any) -> int:
-    """Study computed-torque control of the 3rrr with wrong parameters: classical, extended and in task space.
+    """Study the effect of wrong parameters on three computed-torque controllers of the 3rrr.
+
+    The controllers are the classical, the extended and the one in task space.
 
     \b
     Examples:

@@ -14,16 +14,32 @@ ATLAS_SOURCES = tuple(f"{engine}/kkt" for engine in ("pinocchio", "pybullet", "d
 
 @click.command(cls=Command, short_help="All figures of the documents, computed again from one commit.")
 @click.argument("parts", metavar="[PART]...", nargs=-1, type=click.Choice(PARTS))
-@option("--only", metavar="PATTERN", default="*", show_default=True, help="Robots, models and known issues by name.")
-@option("--draws", default=200, show_default=True, type=click.IntRange(min=1), help="Noisy logs per kind of sensor.")
-@option("--remote", metavar="PREFIX", help="Address of the repositories of the atlas.  [default: GitHub]")
+@option(
+    "--only",
+    metavar="PATTERN",
+    default="*",
+    show_default=True,
+    help="Pattern of the names of robots, models and known issues.",
+)
+@option(
+    "--draws",
+    default=200,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Number of noisy logs per kind of sensor.",
+)
+@option(
+    "--remote",
+    metavar="PREFIX",
+    help="Address in front of OWNER/NAME of each repository of the atlas.  [default: GitHub]",
+)
 @execution_options(RESULTS / "evidence")
 def command(parts: tuple[str, ...], only: str, draws: int, remote: str | None, execution: Execution) -> int:
     """Compute all rows of the catalogue and the atlas, noisy logs and known issues again, from one state of the code.
 
     run.json names the commit and a digest of the code. The folders catalogue and atlas contain the tables for the
     documents. Known issues of an engine that is not installed are not run; use an environment with the engine. By
-    default all parts are computed: more than an hour. Run the same command again to resume.
+    default all parts are computed, which takes more than an hour. Run the same command again to resume.
 
     \b
     Examples:

@@ -7,7 +7,7 @@ from loopcheck.validation.studies.options import RESULTS, Command, Execution, ex
 
 @click.command(cls=Command, short_help="Forward dynamics against published free motions.")
 @targets_argument
-@execution_options(RESULTS / "free_motion")
+@execution_options(RESULTS / "free-motion")
 def command(targets: tuple[str, ...], execution: Execution) -> int:
     """Compare forward dynamics, analytic and of the engines, with published free motions.
 

@@ -34,15 +34,16 @@ from loopcheck.validation.studies.options import (
     default="",
     metavar="WHEN",
     group=JUDGEMENT,
-    help="Time at which the efforts acted: held:SECONDS from the time of their row on, held-until:SECONDS, or "
-    "instantaneous.  [default: as in the log, or the first and the last tried]",
+    help="Time at which the efforts acted, with S in seconds: held:S (for S from the time of the row on), held-until:S "
+    "(for S up to the time of the row), or instantaneous.  [default: as in the log, else held:S and instantaneous are "
+    "tried]",
 )
 @option(
     "--effort-side",
     "side",
     type=click.Choice(["motor", "joint"]),
     group=JUDGEMENT,
-    help="Side of the gear on which the efforts are logged.  [default: as in the log, or motor]",
+    help="Side of the gear at which the efforts are logged.  [default: as in the log, or motor]",
 )
 @accuracy_option("Largest effort error that agrees, relative to the largest required effort.  [default: 0.001]")
 @option(
@@ -66,8 +67,8 @@ from loopcheck.validation.studies.options import (
     metavar="WHAT",
     multiple=True,
     group=JUDGEMENT,
-    help="Fit friction (at least 0), mass:BODY (at least 0 in total), shift of the time of the efforts, or offset of "
-    "the efforts, and judge the remaining error; may repeat.",
+    help="Fit a parameter and judge the remaining error: friction (at least 0), mass:BODY (at least 0 in total), shift "
+    "(of the time of the efforts), or offset (of the efforts); may repeat.",
 )
 @option(
     "--name",
@@ -76,7 +77,7 @@ from loopcheck.validation.studies.options import (
     multiple=True,
     help="Name of a log in the report, in the order of the logs; may repeat.  [default: file name]",
 )
-@execution_options(RESULTS)
+@execution_options(RESULTS / "judge")
 def command(target: str, logs: tuple[Path, ...], execution: Execution, **options: Any) -> int:
     """Check whether the efforts in a LOG are the efforts that its motion requires.
 
@@ -89,7 +90,8 @@ def command(target: str, logs: tuple[Path, ...], execution: Execution, **options
       loopcheck judge my_robot.xml run.csv
       loopcheck judge my_robot.xml bench.csv --fit friction --fit mass:thigh
       loopcheck judge my_robot.xml rosbag2_2026_03_01 --effort-side joint
-      loopcheck judge 3prr mine.csv simscape.csv --effort-time held:0.001 --accuracy 1% --from 0.2
+      loopcheck judge my_robot.xml run.csv --effort-time held:0.001 --from 0.2
+      loopcheck judge 3prr mine.csv simscape.csv --accuracy 1%
     """
     from loopcheck.robots.catalogue import want_targets
     from loopcheck.robots.log_description import effort_time_of

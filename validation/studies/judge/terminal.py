@@ -1,7 +1,6 @@
 """Terminal output of judged logs: a table for each log, then the closing lines."""
 
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import shorten
 from typing import Any
@@ -14,6 +13,7 @@ from rich.text import Text
 from loopcheck.validation.comparison import sources
 from loopcheck.validation.comparison.results import Results
 from loopcheck.validation.comparison.verdicts import SEVERITY, about_robots, shown_errors
+from loopcheck.validation.execution.invocation import pasted
 from loopcheck.validation.report.terminal import coloured, of_tree, table
 from loopcheck.validation.studies.check.closing import VERBS, Line
 
@@ -72,7 +72,7 @@ def _next(results: Results, row: Mapping[Any, Any]) -> list[Line]:
     named = PROVEN.search(str(row["note"]))
     if row["verdict"] != "disagree" or not command or not named:
         return []
-    return [Line("Next", "", shlex.join([*command, *named[1].split()]))]
+    return [Line("Next", "", pasted(command[1:], named[1].split()))]
 
 
 def _judged(results: Results) -> pd.DataFrame:

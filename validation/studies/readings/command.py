@@ -11,7 +11,7 @@ from loopcheck.validation.studies.options import RESULTS, Command, Execution, ex
     "patterns",
     metavar="ENGINE/as_is",
     multiple=True,
-    help="Route `as_is` of an engine, or an engine; may be repeated.  [default: all installed engines]",
+    help="Route `as_is` of an engine, or an engine; may repeat.  [default: all installed engines]",
 )
 @execution_options(RESULTS / "readings")
 def command(patterns: tuple[str, ...], execution: Execution) -> int:

@@ -22,7 +22,7 @@ from loopcheck.validation.studies.options import (
     metavar="M",
     multiple=True,
     group="Target",
-    help="Working mode: a keyframe; may repeat.  [default: the first regular mode]",
+    help="Working mode: the name of a keyframe; may repeat.  [default: the first regular mode]",
 )
 @configurations_option
 @sources_option("Route, as mujoco/forward; may repeat.  [default: all forward routes]")
@@ -42,7 +42,7 @@ def command(
     \b
     Examples:
       loopcheck study refinement 3prr
-      loopcheck study refinement 6spu --configuration vertical --source mujoco/forward --out refinement
+      loopcheck study refinement 6spu --configuration vertical --out refinement
     """
     from loopcheck.robots.catalogue import names, want_targets
     from loopcheck.robots.robot import DEFAULT, regular_modes

@@ -40,20 +40,46 @@ if TYPE_CHECKING:
     metavar="J1,J2",
     default="",
     group=TARGET,
-    help="Joints of the derived model; joints outside their loops are held.  [default: the joints that carry most]",
+    help="Joints of the derived model; joints outside their loops are locked.  [default: the joints that carry most]",
 )
-@option("--map", "pairs", metavar="J=J", multiple=True, group=TARGET, help="Equal joints CLOSED=SERIAL; may repeat.")
-@option("--hold", metavar="J1,J2", default="", group=TARGET, help="Joints held at their positions; free joints are.")
+@option(
+    "--map",
+    "pairs",
+    metavar="J=J",
+    multiple=True,
+    group=TARGET,
+    help="Joint of CLOSED = joint of SERIAL, where their names differ; may repeat.",
+)
+@option(
+    "--hold",
+    metavar="J1,J2",
+    default="",
+    group=TARGET,
+    help="Joints to lock at their positions (floating joints are always locked).",
+)
 @option(
     "--audit",
     metavar="FILE",
     default="",
     group=TARGET,
-    help="Audit a transmission: FILE.py:NAME, LIB.so:NAME or FILE.csv. CLOSED may be missing.",
+    help="Audit a transmission: FILE.py:NAME, LIB.so:NAME or FILE.csv. CLOSED may be left out.",
 )
-@option("--samples", metavar="N", type=click.IntRange(min=1), default=256, show_default=True, help="Sampled poses.")
+@option(
+    "--samples",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=256,
+    show_default=True,
+    help="Number of sampled poses.",
+)
 @seed_option
-@option("--speed", "speeds", metavar="MOTOR=SPEED", multiple=True, help="Largest speed of a motor; may repeat.")
+@option(
+    "--speed",
+    "speeds",
+    metavar="MOTOR=SPEED",
+    multiple=True,
+    help="Largest speed of a motor in rad/s or m/s; may repeat.",
+)
 @accuracy_option("Judge the serial model: largest effort error of a motor relative to its peak, as 0.05 or 5%.")
 @execution_options(RESULTS / "serial")
 def command(
@@ -75,18 +101,19 @@ def command(
     inertia, damping, springs and weights at the common joints, over the workspace and along motions. Without
     --accuracy the errors are measured only, exit status 0.
 
-    \b Writes:
-      serial_repaired.xml          SERIAL with armature, damping, springs, limits and inertias that fit CLOSED
-      transmission.py, .h          cranks and rods in closed form, for NumPy, PyTorch, JAX and C
-      joint_map.py, joint_map.c    other transmissions, as functions of the pose for NumPy or C alone
-      serial.html, serial*.csv     errors over the workspace, and motor limits at the joints
+    \b
+    Writes:
+      serial_repaired.xml        SERIAL with inertia and limits of CLOSED
+      transmission.py, .h        cranks and rods in closed form: Python and C
+      joint_map.py, joint_map.c  other transmissions, as functions of the pose
+      serial.html, serial*.csv   errors, and motor limits at the joints
 
     \b
     Examples:
       loopcheck serial limx_hu_d04_ankle_left
       loopcheck serial leg.xml leg_serial.xml
       loopcheck serial leg.xml --make --keep-joint knee,pitch,roll
-      loopcheck serial leg.xml leg_serial.xml --map knee_pin=knee --hold toe --accuracy 5% --out leg
+      loopcheck serial leg.xml leg_serial.xml --map knee_pin=knee
     """
     from loopcheck.robots.catalogue import is_transmission, want_targets
     from loopcheck.validation.comparison.targets import case_of, passive_case_of

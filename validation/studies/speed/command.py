@@ -17,11 +17,19 @@ from loopcheck.validation.studies.options import (
 
 @click.command(cls=Command, short_help="Speed of batched inverse dynamics and of start-up.")
 @targets_argument
-@option("--samples", type=click.IntRange(min=1000), default=100_000, show_default=True, help="Samples in a batch.")
-@option("--chain", type=click.IntRange(min=1), default=50, show_default=True, help="Four-bars in the longest chain.")
+@option(
+    "--samples", type=click.IntRange(min=1000), default=100_000, show_default=True, help="Number of samples in a batch."
+)
+@option(
+    "--chain",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    help="Number of four-bars in the longest chain.",
+)
 @out_option(RESULTS / "speed")
 def command(targets: tuple[str, ...], samples: int, chain: int, out: Path) -> int:
-    """Measure batched inverse dynamics beside Pinocchio, the plain sources and the engines, on one core.
+    """Measure the speed of batched inverse dynamics, of Pinocchio, the plain sources and the engines, on one core.
 
     Every ratio comes from one run, with its spread. Writes bench.csv and run.json. The rows of Pinocchio need
     `pip install 'loopcheck[bench]'`.

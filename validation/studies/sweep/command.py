@@ -32,14 +32,14 @@ from loopcheck.validation.studies.options import (
     type=FiniteRange(0, 50),
     default=1.0,
     show_default=True,
-    help="Largest relative error of masses, inertias and lengths in %.",
+    help="Largest relative error of masses, inertias and lengths, in %.",
 )
 @option(
     "--vary",
     type=click.Choice(["all", "geometry", "inertia"]),
     default="all",
     show_default=True,
-    help="Parameters with errors. Wrong lengths do not fit an overconstrained robot, as 2t1r.",
+    help="Parameters with errors. An overconstrained robot (2t1r) cannot close with wrong lengths.",
 )
 @option(
     "--motion",
@@ -48,7 +48,7 @@ from loopcheck.validation.studies.options import (
     multiple=True,
     default=("own", "random", "pose"),
     show_default=True,
-    help="Kind of motion; may repeat, the kinds take turns.",
+    help="Kind of motion: own, random or pose; may repeat, then the kinds alternate.",
 )
 @option(
     "--source",
@@ -59,7 +59,7 @@ from loopcheck.validation.studies.options import (
     show_default=True,
     help="Source to compare with analytic/noc; may repeat.",
 )
-@option("--case", metavar="K", type=click.IntRange(min=0), help="Compute only case number K, and print it.")
+@option("--case", metavar="K", type=click.IntRange(min=0), help="Compute only the case with number K, and print it.")
 @scheduler_option
 @execution_options(RESULTS / "sweep")
 def command(
@@ -78,7 +78,7 @@ def command(
     \b
     Examples:
       loopcheck study sweep 3prr --cases 10000 --out sweep
-      loopcheck study sweep 3rrr --spread 5 --motion own --source mujoco/kkt --source pybullet/kkt
+      loopcheck study sweep 3rrr --spread 5 --motion own --source pybullet/kkt
       loopcheck study sweep 3prr --case 421
     """
     from loopcheck.robots.catalogue import absolute, want_targets

@@ -34,9 +34,20 @@ def _counts(_: click.Context, parameter: click.Parameter, value: str) -> tuple[i
 @loaded_configuration_option
 @option("--engine", "engines", metavar="E", multiple=True, help="Engine; may repeat.  [default: all with batches]")
 @option(
-    "--worlds", metavar="N,...", default="1,64,4096", show_default=True, callback=_counts, help="Robots in a batch."
+    "--worlds",
+    metavar="N,...",
+    default="1,64,4096",
+    show_default=True,
+    callback=_counts,
+    help="Numbers of robots in a batch.",
 )
-@option("--steps", type=click.IntRange(min=1), default=100, show_default=True, help="Steps before worlds are compared.")
+@option(
+    "--steps",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Number of steps before worlds are compared.",
+)
 @seed_option
 @execution_options(RESULTS / "throughput")
 def command(target: str, execution: Execution, mode: str, configuration: str, **options: Any) -> int:
@@ -51,7 +62,7 @@ def command(target: str, execution: Execution, mode: str, configuration: str, **
     \b
     Examples:
       loopcheck study throughput my_robot.xml
-      loopcheck study throughput 3prr --engine mujoco --engine mujoco_warp --worlds 1,1024 --jobs 1
+      loopcheck study throughput 3prr --engine mjx --worlds 1,1024 --jobs 1
     """
     (case,) = representative_cases([target], modes=[mode], configurations=[configuration])
     from loopcheck.validation.studies.throughput.study import Throughput

@@ -47,7 +47,7 @@ from loopcheck.validation.studies.options import (
     metavar="µs",
     type=FiniteRange(min=0, min_open=True),
     group=JUDGEMENT,
-    help="Largest computing time per simulated millisecond on this machine.",
+    help="Largest computing time in µs per simulated millisecond, on this machine.",
 )
 @option(
     "--keep-setting",
@@ -64,17 +64,22 @@ from loopcheck.validation.studies.options import (
     default="auto",
     show_default=True,
     group=JUDGEMENT,
-    help="Start of the judged window: after the initial transient, or 0.",
+    help="Start of the judged window: the end of the initial transient (auto), or 0 seconds.",
 )
 @option(
     "--cpu-limit",
-    metavar="SECONDS",
+    metavar="S",
     type=FiniteRange(min=0, min_open=True),
     group=JUDGEMENT,
-    help="CPU time of all runs, then the best settings so far are written, unproven. [default: 12 s per body, "
-    "at least 120 s]",
+    help="Limit of the CPU time of all runs in seconds. At the limit the best settings so far are written without a "
+    "proof.  [default: 12 per body, at least 120]",
 )
-@option("--verify", metavar="CERTIFICATE", type=click.Path(path_type=Path), help="Verify a certificate instead.")
+@option(
+    "--verify",
+    metavar="CERTIFICATE",
+    type=click.Path(path_type=Path),
+    help="Verify a certificate instead. The output folder is then results/certificate.",
+)
 @option("--explain", is_flag=True, help="Show the parts of the error of the unmodified simulation.")
 @option("--in-place", is_flag=True, help="Write the changes into the model file as well, after a confirmation.")
 @seed_option
@@ -102,7 +107,7 @@ def command(
     without --accuracy, no settings are searched.
 
     The certificate contains the lowest and highest bandwidth of the controller at which the settings hold. If the CPU
-    time is over before the proof, unproven/tuned.xml has the best settings so far, without a certificate.
+    time ends before the proof, unproven/tuned.xml has the best settings so far, without a certificate.
 
     Exit status: 0 reached and proven; 1 not reachable, with the reason; 3 unproven, or the simulation cannot be judged.
 

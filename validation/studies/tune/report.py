@@ -1,6 +1,5 @@
 """Page of a tuning: before and after, the difference of the files, the proof, all runs, and parts of the error."""
 
-import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from rich.console import RenderableType
 from rich.markup import escape
 from rich.text import Text
 
+from loopcheck.validation.execution.invocation import pasted
 from loopcheck.validation.report.blocks import Block, Cell, Picture, Section, Table, digits, table
 from loopcheck.validation.report.terminal import of_tree
 from loopcheck.validation.report.terminal import table as shown_table
@@ -77,11 +77,11 @@ def summary(rows: pd.DataFrame, record: Mapping[str, Any], folder: Path) -> Iter
     if record.get("files"):
         main, certificate = (str(folder / file) for file in record["files"])
         yield Text(f"Files: {main}, {certificate}")
-        yield Text(f"Next: {shlex.join(['loopcheck', 'tune', _verified(record, main), '--verify', certificate])}")
+        yield Text(f"Next: {pasted('tune', _verified(record, main), '--verify', certificate)}")
     else:
         if "unproven" in record:
             yield Text(f"File: {folder / record['unproven']} (unproven)")
-        yield Text(f"Next: {shlex.join(_after_refusal(record))}")
+        yield Text(f"Next: {pasted(_after_refusal(record)[1:])}")
 
 
 def _controller(record: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ from loopcheck.validation.studies.options import RESULTS, Command, Execution, ex
     "requirements",
     metavar="ENGINE[==VERSION]",
     multiple=True,
-    help="Engine and version to run, as pybullet==3.2.6; may repeat.  [default: mujoco==3.6.0 and 3.7.0]",
+    help="Engine and version to run, for example pybullet==3.2.6; may repeat.  [default: mujoco==3.6.0 and 3.7.0]",
 )
 @option(
     "--python",
@@ -27,7 +27,7 @@ from loopcheck.validation.studies.options import RESULTS, Command, Execution, ex
     metavar="FILE",
     type=click.Path(path_type=Path),
     multiple=True,
-    help="Python of your own environment with another version; may repeat.",
+    help="Python of an environment of yours with another version; may repeat.",
 )
 @execution_options(RESULTS / "versions")
 def command(
@@ -42,8 +42,8 @@ def command(
     \b
     Examples:
       loopcheck study versions 3prr
-      loopcheck study versions 3prr --engine mujoco==3.6.0 --mode plus --source mujoco/forward --out upgrade
-      loopcheck study versions 3prr --engine pybullet==3.2.6 --engine pybullet==3.2.7
+      loopcheck study versions 3prr --engine mujoco==3.6.0 --mode plus
+      loopcheck study versions 3prr --engine pybullet==3.2.6
       loopcheck study versions my_robot.xml --python old_environment/bin/python
     """
     engine, named = _engine_and_versions(requirements)
