@@ -1,4 +1,4 @@
-"""Closing lines of check and judge: at most five with the path of the report, the user's own simulation first."""
+"""Closing lines of check and judge: at most six with the path of the report, the user's own simulation first."""
 
 from dataclasses import replace
 from typing import Any
@@ -32,7 +32,7 @@ def as_is(verdict: str = "informational", error: float = 0.064, **changed: Any) 
 def lines(*rows: Row, **run: Any) -> dict[str, str]:
     results = replace(only("summary", [summary_row(REFERENCE, "reference"), *rows]), run={**OWN, **run})
     closing = [str(line) for line in closing_lines(results)]
-    assert len(closing) <= 4
+    assert len(closing) <= 5
     return dict(line.split(": ", 1) for line in closing)
 
 
@@ -92,6 +92,43 @@ def test_a_simulation_without_figure_has_its_reason() -> None:
     found = lines(as_is(error=np.nan, relative_error=np.nan, note=note))
     assert found["Your simulation"] == f"mujoco/as_is cannot be judged: {note.split('; ')[0]}"
     assert "Next" not in found
+
+
+@pytest.mark.parametrize("verdict", ["not run", "not comparable"])
+@pytest.mark.parametrize(
+    ("source", "note", "command"),
+    [
+        ("mujoco/as_is", "MuJoCo warned", "tune models/bar.xml --accuracy 1% --motion m.csv"),
+        ("pybullet/as_is", "fell", "tune models/bar.xml --accuracy 1% --source pybullet/as_is --motion m.csv"),
+        ("dart/as_is", "fell", "gate models/bar.xml"),
+        ("mujoco/forward", "below", "study refinement models/bar.xml --source mujoco/forward"),
+        ("mujoco/kkt", "dropped a loop", "gate models/bar.xml"),
+        ("mujoco/kkt", "timeout after 0.5 s", "check models/bar.xml --motion=m.csv --time-limit 2"),
+        (REFERENCE, "timeout after 1800 s", "check models/bar.xml --motion=m.csv --time-limit 7200"),
+    ],
+)
+def test_a_missing_verdict_on_a_users_model_has_a_command(verdict: str, source: str, note: str, command: str) -> None:
+    nothing = {"relative_error": np.nan, "tolerance": np.nan, "note": note}
+    given = ["loopcheck", "check", "models/bar.xml", "--motion=m.csv", "--time-limit", "9"]
+    robots: dict[str, Any] = {"bar": {"oddities": ["sites 'a' and 'b' coincide."]}}
+    for about in ({}, robots, {**robots, "other": {}}):
+        found = lines(summary_row(source, verdict, np.nan, **nothing), command=given, robots=about)
+        assert found["Next"] == f"loopcheck {command}"
+        assert ("Check the model" in found) == (about == robots)
+
+
+def test_a_missing_verdict_on_a_catalogue_robot_has_no_command() -> None:
+    assert "Next" not in lines(summary_row("mujoco/kkt", "not run", np.nan, note="died"), **CATALOGUE)
+
+
+def test_options_of_the_target_are_repeated() -> None:
+    given = ["loopcheck", "check", "models/bar.xml", "--mode", "up", "--configuration", "given", "--leave-out", "a:b"]
+    found = lines(as_is("disagree"), command=[*given, "--motion", "m.csv", "--source", "mujoco"])
+    assert found["Next"] == (
+        "loopcheck tune models/bar.xml --accuracy 1% --mode up --configuration given --leave-out a:b --motion m.csv"
+    )
+    found = lines(as_is("disagree"), command=[*given, "--mode", "down"])
+    assert found["Next"] == "loopcheck tune models/bar.xml --accuracy 1% --configuration given --leave-out a:b"
 
 
 def test_random_motions_are_named() -> None:
@@ -195,6 +232,28 @@ def test_a_log_that_disagrees_is_judged_with_the_option_of_its_hint() -> None:
         closing = lines_of_logs(replace(only("summary", rows), run={"command": command}))
         following = [str(line) for line in closing if line.label == "Next"]
         assert following == ["Next: loopcheck judge bar.xml 'a log.csv' --fit mass:rod --from 0.2"] * count
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "accuracy"),
+    [
+        ("error 0.048, noise floor 0.017, limit 0.03 of the peak", "fell", "7.8%"),
+        ("error 0.048, noise floor 0.017,", "undecided by the noise floor: error 1e-05, noise floor 0.2,", "24%"),
+        ("error 0.9, noise floor 0.2,", "", ""),
+    ],
+)
+def test_an_undecided_log_is_judged_with_the_accuracy_that_it_resolves(first: str, second: str, accuracy: str) -> None:
+    command = ["loopcheck", "judge", "bar.xml", "log.csv", "--accuracy", "3%", "--from", "1"]
+    rows = [
+        log_row("a", "not comparable", note=f"undecided by the noise floor: {first}; sample every 1 s"),
+        log_row("a", "not comparable", actuator="knee", note=second),
+    ]
+    closing = lines_of_logs(replace(only("summary", rows), run={"command": command}))
+    following = [str(line) for line in closing if line.label == "Next"]
+    assert following == [f"Next: loopcheck judge bar.xml log.csv --from 1 --accuracy {accuracy}"] * bool(accuracy)
+    rows.append(log_row("a", "disagree", actuator="toe"))
+    closing = lines_of_logs(replace(only("summary", rows), run={"command": command}))
+    assert "Next" not in [line.label for line in closing]
 
 
 def test_many_logs_have_the_worst_first_and_the_number_of_the_rest() -> None:

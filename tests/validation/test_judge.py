@@ -1,5 +1,7 @@
 """`loopcheck judge`: the verdict on logs with known truth, in the tables and the exit status of a run."""
 
+import re
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -417,3 +419,13 @@ def test_options_of_the_command_reach_the_judge(case: Case, exact: Log, tmp_path
         residual = found.judged.residuals[0]
         assert rows.loc["log/run", "peak"] == np.abs(residual.needed).max()
         assert rows.loc["log/run", "peak_error"] == pytest.approx(residual.largest[0] / np.abs(residual.needed).max())
+
+
+@pytest.mark.slow
+def test_the_suggested_accuracy_of_an_undecided_log_agrees(loopcheck: Command, tmp_path: Path) -> None:
+    options = ("--configuration", "vertical", "--jobs", "1", "--accuracy", "3%", "--out", tmp_path)
+    status, out, _ = loopcheck("judge", MODEL, planar_four_bar.LOGS / "friction.csv", *options)
+    assert (status, "not comparable" in out) == (3, True)
+    (suggested,) = re.findall(r"^Next: loopcheck (.*)$", out, re.MULTILINE)
+    status, out, _ = loopcheck(*shlex.split(suggested))
+    assert (status, "Next:" in out) == (0, False)

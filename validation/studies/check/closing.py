@@ -1,7 +1,9 @@
 """Closing lines of a check, the same on the terminal and at the top of the report."""
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, NamedTuple
@@ -34,6 +36,13 @@ LONGEST = 160
 """Reason in a closing line [characters]; the report has the whole note."""
 TYPICAL = 0.01
 """Accuracy in a suggested command, if the user has given no accuracy [-]."""
+UNDECIDED = ("not run", "not comparable")
+TIME_LIMIT = re.compile(r"^timeout after ([\d.e+-]+) s$")
+"""Time limit in the note of a task that has exceeded it."""
+OF_TUNE = ("--mode", "--configuration", "--actuated", "--leave-out", "--motion")
+"""Options that `check` and `tune` share."""
+LONGER = 4
+"""Suggested time limit over a limit that did not suffice [-]."""
 VERBS = {
     "agree": "agrees",
     "disagree": "disagrees",
@@ -68,16 +77,18 @@ class WorstCase(NamedTuple):
 
 
 def closing_lines(results: Results) -> list[Line]:
-    """At most five lines: the user's own simulation, the agreement, the rest, a failed motion, and the next step."""
+    """At most six lines: the user's own simulation, the agreement, the rest, a failed motion, and the next step."""
     worst = _worst_cases(results)
     unmodified = [off for source, off in worst.items() if _is_as_is(source)]
     others = [off for source, off in worst.items() if not _is_as_is(source)]
+    following = _next(results, unmodified, others)
     lines = (
         _unmodified(results, unmodified),
         _agreement(results),
         _open(results, others),
         _motion(results),
-        _next(results, unmodified, others),
+        following,
+        None if following and following.command else _diagnosis(results, [*unmodified, *others]),
     )
     return [line for line in lines if line]
 
@@ -221,10 +232,51 @@ def _tuning(results: Results, robot: str, unmodified: Sequence[WorstCase]) -> Li
     option = ["--accuracy", f"{100 * accuracy:.4g}%"]
     if off.finding.verdict == "disagree" or (off.finding.verdict == "informational" and off.finding.error > accuracy):
         named = [] if off.source == "mujoco/as_is" else ["--source", off.source]
-        return Line("Next", "", pasted("tune", target, option, named))
+        return Line("Next", "", pasted("tune", target, option, named, _options(results, *OF_TUNE)))
     if off.finding.verdict == "informational":
-        return Line("Next", "", pasted("check", target, option))
+        return Line("Next", "", pasted("check", target, option, _options(results, *OF_TUNE)))
     return None
+
+
+def _diagnosis(results: Results, worst: Sequence[WorstCase]) -> Line | None:
+    """The command that examines a missing verdict on a user's own model."""
+    for off in worst:
+        target = target_of(results, off.case[0])
+        if not target or off.finding.verdict not in UNDECIDED:
+            continue
+        engine, _, route = off.source.partition("/")
+        if late := TIME_LIMIT.search(off.finding.note):
+            command = without_option(list(map(str, results.run["command"])), "--time-limit")
+            return Line("Next", "", pasted(command[1:], "--time-limit", f"{LONGER * float(late[1]):g}"))
+        if route == "forward":
+            options = _options(results, "--mode", "--configuration")
+            return Line("Next", "", pasted("study", "refinement", target, "--source", off.source, options))
+        if route == "as_is" and engines.provides(engine, "tuning"):
+            accuracy = off.finding.tolerance if off.finding.tolerance > 0 else TYPICAL
+            source = [] if engine == "mujoco" else ["--source", off.source]
+            options = _options(results, *OF_TUNE)
+            return Line("Next", "", pasted("tune", target, "--accuracy", f"{100 * accuracy:.4g}%", source, options))
+        return Line("Next", "", pasted("gate", target, _options(results, "--leave-out")))
+    return None
+
+
+def _options(results: Results, *names: str) -> list[str]:
+    """Options of the command with their values, without those that are repeated."""
+    command = list(map(str, results.run.get("command") or ()))
+    return [word for name in names for word in _option(command, name)]
+
+
+def _option(command: Sequence[str], name: str) -> list[str]:
+    """An option with its value; empty if it is missing or repeated."""
+    values = [value for word, value in pairwise([*command, ""]) if word == name]
+    values += [word.partition("=")[2] for word in command if word.startswith(f"{name}=")]
+    return [name, *values] if len(values) == 1 else []
+
+
+def without_option(command: Sequence[str], name: str) -> list[str]:
+    """A command without an option and its value."""
+    words = iter(command)
+    return [word for word in words if not (word == name and next(words, word)) and not word.startswith(f"{name}=")]
 
 
 def _difference(results: Results, others: Sequence[WorstCase]) -> Line | None:

@@ -15,7 +15,7 @@ from loopcheck.validation.comparison.results import Results
 from loopcheck.validation.comparison.verdicts import SEVERITY, about_robots, shown_errors
 from loopcheck.validation.execution.invocation import pasted
 from loopcheck.validation.report.terminal import coloured, of_tree, table
-from loopcheck.validation.studies.check.closing import VERBS, Line
+from loopcheck.validation.studies.check.closing import VERBS, Line, without_option
 
 RELATIVE = {"rms": "rms", "rms_floor": "floor of rms", "largest": "largest", "largest_floor": "floor"}
 """Columns that are divided by the peak of their actuator [-], with their headings."""
@@ -25,6 +25,10 @@ LONGEST = 240
 """Length of a note if there are several logs [characters]."""
 PROVEN = re.compile(r"(?:log agrees|noise floor) with ((?:--[a-z-]+ [\w:.+\-]+ ?)+)")
 """Options in a note with which a log is within its accuracy."""
+UNDECIDED = re.compile(r"undecided by the noise floor: error ([\d.e+-]+), noise floor ([\d.e+-]+),")
+"""Error and floor over the peak in the note on an undecided actuator, with two digits."""
+ROUNDED_UP = 1.2
+"""Suggested accuracy over the sum of both; more than the rounding of three figures to two digits."""
 HINTS = 4
 """Hints on a log that was judged alone."""
 
@@ -57,7 +61,8 @@ def closing_lines(results: Results) -> list[Line]:
     if len(worst) == 1:
         (row,) = worst
         reason, *hints = str(row["note"]).split("; ")
-        return [_line(row, reason), *[Line("Hint", hint) for hint in hints[:HINTS]], *_next(results, row)]
+        following = [*_next(results, row), *_resolved(results, row)]
+        return [_line(row, reason), *[Line("Hint", hint) for hint in hints[:HINTS]], *following]
     shown = worst if len(worst) <= MOST else worst[: MOST - 1]
     lines = [_line(row, shorten(str(row["note"]), LONGEST, placeholder=" …")) for row in shown]
     rest = worst[len(shown) :]
@@ -73,6 +78,18 @@ def _next(results: Results, row: Mapping[Any, Any]) -> list[Line]:
     if row["verdict"] != "disagree" or not command or not named:
         return []
     return [Line("Next", "", pasted(command[1:], named[1].split()))]
+
+
+def _resolved(results: Results, row: Mapping[Any, Any]) -> list[Line]:
+    """The command with the accuracy that an undecided log resolves: error and floor of every actuator fit into it."""
+    command = list(map(str, results.run.get("command") or ()))
+    undecided = [match for note in _judged(results)["note"].fillna("") if (match := UNDECIDED.match(note))]
+    accuracy = max(
+        (ROUNDED_UP * (float(error) + float(floor)) for error, floor in map(re.Match.groups, undecided)), default=1
+    )
+    if row["verdict"] != "not comparable" or not command or accuracy >= 1:
+        return []
+    return [Line("Next", "", pasted(without_option(command[1:], "--accuracy"), "--accuracy", f"{100 * accuracy:.2g}%"))]
 
 
 def _judged(results: Results) -> pd.DataFrame:
