@@ -91,8 +91,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) 
     """A folder with the files that the documents' commands assume, beside a copy of the package."""
     desk = tmp_path_factory.mktemp("desk")
     copy_house(desk / "house")
-    for name in ("my_robot.xml", "my_gripper.xml", "leg.xml"):
-        shutil.copy(MODELS / "walking" / "my_robot.xml", desk / name)
+    fill(desk)
     own = desk / "my_robots" / "linkage"
     own.mkdir(parents=True)
     shutil.copy(MODELS / "four_bar.xml", own)
@@ -104,6 +103,13 @@ def desk(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) 
             f'#!/bin/sh\nexec {shlex.join(made_by_uv("mujoco", "3.17.0").interpreter)} "$@"\n', encoding="utf-8"
         )
         python.chmod(0o755)
+    return desk
+
+
+def fill(desk: Path) -> None:
+    """Write the models, the motion and the logs that the documents take for the reader's own."""
+    for name in ("my_robot.xml", "my_gripper.xml", "leg.xml"):
+        shutil.copy(MODELS / "walking" / "my_robot.xml", desk / name)
     t = np.linspace(0, 1, 101)
     walk = {"t": t}
     for joint, q0, swing in (("hip", 2.2, 0.1), ("knee", 0.9, -0.1)):
@@ -114,7 +120,6 @@ def desk(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) 
     log = exact_log(case, t)
     for name in ("run", "mine", "bench", "simscape"):
         write_log(log, desk / f"{name}.csv")
-    return desk
 
 
 @pytest.mark.slow

@@ -303,7 +303,7 @@ def _fitting(rows: tuple[Row, ...], kept: Mechanism, states: RandomStates) -> tu
     if all(row.verdict != DISAGREE or row.quantity not in QUANTITIES for row in rows):
         return rows
     conflict = contradiction(kept, states.q)
-    note = f"redundant loops of the input contradict each other by {conflict:.1e}: a rounded file"
+    note = f"redundant loops of the input contradict each other by {conflict:.1e}: its numbers are rounded"
     return tuple(
         row._replace(verdict=INFORMATIONAL, note=note)
         if row.verdict == DISAGREE and row.quantity in QUANTITIES and row.error <= conflict
@@ -340,7 +340,7 @@ def _by_engine(result: Proof, original: Case, output: tuple[Mechanism, Case], st
     error = float(np.max(np.abs(theirs - reference) / np.maximum(scale, np.finfo(float).tiny)))
     conflict = contradiction(carried, states.q)
     if error > limit and conflict > limit and error <= UNFIT * conflict:
-        note = f"redundant loops of the input contradict each other by {conflict:.1e}: a rounded file"
+        note = f"redundant loops of the input contradict each other by {conflict:.1e}: its numbers are rounded"
         return (Row(name, error, limit, INFORMATIONAL, note),)
     if error > limit:
         with suppress(HarnessError):

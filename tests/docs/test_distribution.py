@@ -53,3 +53,35 @@ def test_every_reference_of_the_paper_is_cited_and_known() -> None:
     cited = set(re.findall(r"@(\w+)", (ROOT / "paper.md").read_text(encoding="utf-8")))
     known = set(re.findall(r"^@\w+\{(\w+),", (ROOT / "paper.bib").read_text(encoding="utf-8"), re.MULTILINE))
     assert cited == known
+
+
+PLACEHOLDER = re.compile(r"\b(?:[A-Z]+-OF-[A-Z-]+|OWNER/REPOSITORY|WHEEL|@COMMIT|rev: COMMIT|PATH-TO-\w+)\b")
+
+
+def test_no_document_has_a_placeholder_or_another_version() -> None:
+    """A reader can paste every block; wheels and sentences have the version of the package."""
+    paths = [
+        ROOT / "README.md",
+        ROOT / "validation/README.md",
+        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "docs/how_to").glob("*.md"),
+    ]
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        assert PLACEHOLDER.findall(text) == [], path.name
+        for version in re.findall(r"\bloopcheck[ -](\d+\.\d+(?:\.\d+)?)", text):
+            assert version == PROJECT["version"], path.name
+
+
+def test_the_action_of_the_documents_takes_the_wheel_of_this_version() -> None:
+    text = (ROOT / "docs/how_to/run_in_ci.md").read_text(encoding="utf-8")
+    (step,) = re.findall(r"uses: ./.github/actions/loopcheck\n +with: (\{.*\})", text)
+    inputs = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["inputs"]
+    given = yaml.safe_load(step)
+    assert set(given) <= set(inputs)
+    assert given["package"] == f"wheels/loopcheck-{PROJECT['version']}-py3-none-any.whl"
+    hook = yaml.safe_load(re.findall(r"^repos:\n.*?(?=^```)", text, re.DOTALL | re.MULTILINE)[0])["repos"][0]["hooks"][
+        0
+    ]
+    (ours,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    assert (hook["id"], hook["entry"]) == (ours["id"], ours["entry"])

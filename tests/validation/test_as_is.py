@@ -454,7 +454,7 @@ def test_a_robot_that_does_not_follow_reads_so(four_bar: tuple[Case, Motion]) ->
     assert list(map(follows, strokes)) == [True, False]
     log = replace(route.log, readings={**route.log.readings, UNMODELLED: -0.6 * route.log.effort})
     rubbing = not_followed(replace(route, at_limits={}, log=log))
-    assert rubbing.endswith(f"; contacts, limits or dry friction act with up to 0.6 of the largest effort of {name}")
+    assert rubbing.endswith(f"; contacts, limits or dry friction act with up to 0.6 times the largest effort of {name}")
     apart = replace(route, log=replace(route.log, q=route.log.q + np.array([0, 0.1, 0])))
     reason = settled(case.mechanism, apart).reason
     assert re.match(r"not followed: .*; its log cannot be judged: .* got a gap of", reason)

@@ -47,6 +47,26 @@ def test_an_unjudged_simulation_is_off_by_its_error_with_actuator_and_unit() -> 
     assert next(iter(found)) == "Your simulation"
 
 
+def test_the_engine_of_the_users_file_is_first() -> None:
+    """MuJoCo simulates an MJCF; the disagreement of another engine is not that of the user's simulation."""
+    rows = (
+        {**as_is("not comparable", note="pybullet/as_is: fell"), "source": "pybullet/as_is"},
+        as_is("agree", 0.0088),
+    )
+    found = lines(*rows)
+    assert found["Your simulation"] == (
+        "mujoco/as_is agrees, off by 0.88 % of the peak effort at 'hip' (0.018 N m), accuracy 1 %; "
+        "pybullet/as_is is not comparable, off by 6.4 %"
+    )
+    assert found["Next"].startswith("loopcheck tune models/bar.xml --accuracy 1% --source pybullet/as_is")
+    nothing = {"relative_error": np.nan, "tolerance": np.nan, "note": "pybullet/as_is: fell"}
+    fallen = summary_row("pybullet/as_is", "not comparable", np.nan, **nothing)
+    assert lines(as_is("agree"), fallen)["Your simulation"].endswith("; pybullet/as_is is not comparable")
+    of_urdf = {"command": ["loopcheck", "check", "models/bar.urdf"]}
+    assert lines(fallen, **of_urdf)["Unmodified simulation"] == "pybullet/as_is is not comparable: fell"
+    assert "Unmodified simulation" in lines(*rows, **of_urdf)
+
+
 def test_an_error_beyond_the_effort_itself_is_marked_as_unusable() -> None:
     found = lines(as_is(error=33.0), {**as_is(error=2.5), "source": "pybullet/as_is"})
     assert found["Your simulation"] == (

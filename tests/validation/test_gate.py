@@ -109,7 +109,7 @@ def test_many_floating_bodies_are_one_note(tmp_path: Path) -> None:
     rod = '<body name="rod"><joint name="swing"/><geom size=".1" pos=".3 0 0"/></body>'
     text = FOUR_BAR.replace("</worldbody>", f"{bodies}{rod}</worldbody>")
     notes = {f.element: f.message for f in gate(str(_written(tmp_path, text))).findings if f.code == "LC303"}
-    assert notes.pop("joint 'f0'") == "no drive: 5 bodies float: 'f0', 'f1', 'f2', and 2 more"
+    assert notes.pop("joint 'f0'") == "5 floating bodies have no drive: 'f0', 'f1', 'f2', and 2 more"
     assert notes == {"joint 'swing'": "no drive: 'swing' moves freely"}
     one = FOUR_BAR.replace("</worldbody>", f"{bodies.split('</body>')[0]}</body></worldbody>")
     assert "no drive: 'f0' floats (6 dof)" in [f.message for f in gate(str(_written(tmp_path, one))).findings]

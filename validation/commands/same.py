@@ -106,7 +106,8 @@ def command(
 def _verdict(result: "SameResult") -> str:
     fields = len(result.rows)
     if result.exit_status == 1:
-        return f"Different: {fields} field{'s' * (fields > 1)} of {result.joints} joints and their bodies."
+        joints = "1 joint with its body" if result.joints == 1 else f"{result.joints} joints with their bodies"
+        return f"Different: {fields} field{'s' * (fields > 1)} of {joints}."
     word = "Not comparable as a whole; no shared field differs" if result.exit_status else "The same robot"
     return f"{word}: {result.joints} joints with their bodies."
 

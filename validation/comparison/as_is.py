@@ -391,9 +391,8 @@ def _left_out(log: Log) -> str:
     k = int(np.argmax(parts))
     if parts[k] <= NOTABLE:
         return ""
-    return (
-        f"; contacts, limits or dry friction act with up to {parts[k]:.2g} of the largest effort of {log.actuators[k]}"
-    )
+    times = f"{parts[k]:.2g} times the largest effort of {log.actuators[k]}"
+    return f"; contacts, limits or dry friction act with up to {times}"
 
 
 def follows(as_is: AsIs) -> bool:
@@ -427,11 +426,14 @@ def _note(as_is: AsIs, series: Series, window: float, start_peak: Array, lasting
             f"judged from {window:.3g} s on{times}; largest error before, in the initial transient: {before:.2g}"
         )
         if lasting:
-            parts.append(f"the initial transient lasts longer in the much smaller error of {', '.join(lasting)}")
+            parts.append(
+                f"the initial transient lasts longer for actuators whose error is much smaller: {', '.join(lasting)}"
+            )
     if series.left_out.any():
         size = float(series.relative(series.left_out).max())
         parts.append(
-            f"contacts, limits and dry friction are taken from the engine unchecked, up to {size:.2g} of the scale"
+            f"contacts, limits and dry friction are not checked: the values of the engine are used, up to {size:.2g} "
+            "of the scale"
         )
     if as_is.at_limits and not not_followed(as_is):  # which says so itself
         parts.append(_at_limits(as_is))

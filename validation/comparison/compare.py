@@ -419,4 +419,5 @@ def _cancellation(tolerance: Tolerance | None, numbers: Mapping[str, float]) -> 
         return ""
     if peak == 0:
         return "terms cancel: the effort is zero throughout"
-    return f"terms cancel to 1/{scale / peak:.0f}: agreement is to {100 * limit * scale / peak:.2g} % of the effort"
+    agreement = f"agreement is to {100 * limit * scale / peak:.2g} % of the effort"
+    return f"terms cancel to 1/{scale / peak:.0f}: {agreement}" if round(scale / peak) > 1 else agreement

@@ -186,8 +186,8 @@ def _internal(case: Case, history: EffortHistory, projected: EffortHistory | Non
     internal = float(np.abs(history.effort - projected.effort).max())
     moving, weighed = float(np.abs(projected.effort).max()), weighting(case.mechanism)
     return (
-        "redundant actuation: only the part of the efforts that moves the robot is compared; the engine also has "
-        f"an internal part of up to {internal:.3g}, compared with {moving:.3g}{'; ' * bool(weighed)}{weighed}"
+        "redundant actuation: only the part of the efforts that moves the robot is compared; the other, "
+        f"internal part is up to {internal:.3g} beside {moving:.3g}{'; ' * bool(weighed)}{weighed}"
     )
 
 

@@ -36,14 +36,14 @@ WORST_FIRST = (
 """Meaning of the verdicts, the worst first; several cases together are shown with their worst verdict."""
 MEANING: Mapping[str, str] = {
     "agree": "for every actuator, the largest error over time is within the tolerance",
-    "disagree": "for at least one actuator, the error exceeds the tolerance, or the source exceeds another limit; "
-    "see the note",
+    "disagree": "for at least one actuator, the error exceeds the tolerance, or the source exceeds another limit. "
+    "The note names the limit",
     "not comparable": "the engine simulates a different robot, the route does not resolve this error, or there are no "
-    "finite efforts; see the note",
-    "not run": "no result; see the note",
-    NOT_SUPPORTED: "the source has no element for something in the model; not counted; see the note",
-    "as expected": "not comparable, as registered in robot.toml for this mode; not counted",
-    "informational": "measured, never judged",
+    "finite efforts. The note names the reason",
+    "not run": "there is no result. The note names the reason",
+    NOT_SUPPORTED: "the source cannot represent an element of the model, which the note names. The row is not counted",
+    "as expected": "not comparable, as registered in robot.toml for this mode. The row is not counted",
+    "informational": "the error is measured and never judged",
 }
 JUDGED = ("agree", "disagree", "not comparable", "not run")
 NO_LOAD = "no load: no force does work along the motion of this actuator"

@@ -146,7 +146,7 @@ def journal_in(folder: Path) -> Iterator[Journal]:
     try:
         notes = _set_aside(place)
     except OSError as error:
-        yield Journal(None, [f"{_no_folder(place, error)}. No result is stored: a later command computes all anew"])
+        yield Journal(None, [f"{_no_folder(place, error)}. No result is stored, so that a later command starts again"])
         return
     try:
         yield Journal(place, notes)
@@ -167,7 +167,7 @@ def _set_aside(place: Path) -> list[str]:
         aside = next(path for path in names if not os.path.lexists(path))
         place.rename(aside)
         _make(place)
-        return [f"{_no_folder(place, error)}. It is now {aside.name}, and all results are computed anew"]
+        return [f"{_no_folder(place, error)}. It is now {aside.name}, and all results are computed again"]
     return []
 
 

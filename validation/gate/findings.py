@@ -34,7 +34,7 @@ RULES: Mapping[str, Rule] = {
     ),
     "LC103": Rule(
         title="mechanism is locked",
-        remedy="Remove equalities or replace a weld by a connect; check the directions of the joint axes.",
+        remedy="Remove an equality, or replace a weld by a connect. Check the directions of the joint axes.",
     ),
     "LC104": Rule(
         title="drive without effect",
@@ -46,9 +46,11 @@ RULES: Mapping[str, Rule] = {
     ),
     "LC106": Rule(
         title="two readings differ",
-        remedy="Report the file: one of the readers is wrong. A plainer form of the element may help.",
+        remedy="Report the file, because one of the readers is wrong. Or write the element in a simpler form.",
     ),
-    "LC201": Rule(title="loop open at the start", remedy="Start from a closed keyframe; `--fix` proposes one."),
+    "LC201": Rule(
+        title="loop open at the start", remedy="Start from a keyframe with closed loops. `--fix` proposes one."
+    ),
     "LC202": Rule(title="start outside limits", remedy="Correct the range of the joint, its ref or the keyframe."),
     "LC203": Rule(title="singular start", remedy="Start from a keyframe beside the singular pose."),
     "LC204": Rule(title="drive without effect at the start", remedy="Start from a keyframe beside the singular pose."),
@@ -62,17 +64,17 @@ RULES: Mapping[str, Rule] = {
     ),
     "LC207": Rule(
         title="time step too long",
-        remedy="Reduce the time step, soften the loop or servo, or use an implicit integrator for velocity gains.",
+        remedy="Reduce the time step, or soften the loop or servo. For velocity gains, use an implicit integrator.",
     ),
-    "LC208": Rule(title="units suspected", remedy="Use m, kg, s and N; state the unit of angles in <compiler angle>."),
+    "LC208": Rule(title="doubtful unit", remedy="Use m, kg, s and N. State the unit of angles in <compiler angle>."),
     "LC209": Rule(title="loop missing", remedy="Add an equality (connect or weld) that closes the loop."),
     "LC210": Rule(
         title="friction solved apart from loops",
-        remedy="Remove noslip_iterations; a larger impratio reduces the slip of contacts.",
+        remedy="Remove noslip_iterations. A larger impratio reduces the slip of contacts instead.",
     ),
     "LC211": Rule(
         title="part of an actuator not read",
-        remedy="Nothing to do for prescribed motions; efforts of a simulation depend on it.",
+        remedy="Nothing to do for the efforts of a prescribed motion. A simulation with this actuator depends on it.",
     ),
     "LC212": Rule(
         title="unknown name",
@@ -80,17 +82,32 @@ RULES: Mapping[str, Rule] = {
     ),
     "LC301": Rule(
         title="redundant closure rows",
-        remedy="None for planar loops. Else remove a duplicate closure, or replace a weld by a connect.",
+        remedy="Nothing to do for planar loops. Otherwise remove a duplicate closure, or replace a weld by a connect.",
     ),
-    "LC302": Rule(title="number of drives", remedy="None if it is meant: name the drives that are missing or shared."),
-    "LC303": Rule(title="motion without drive", remedy="None if it is meant; a free rod may get a little damping."),
-    "LC304": Rule(title="rank uncertain", remedy="Close the loops of the file more exactly, or state its numbers."),
-    "LC305": Rule(title="not checked", remedy="The gate ignores these elements. Use `loopcheck check` on the model."),
+    "LC302": Rule(
+        title="number of drives",
+        remedy="Nothing to do if intended. Otherwise add or remove actuators, or select joints with --actuated.",
+    ),
+    "LC303": Rule(
+        title="motion without drive",
+        remedy="Nothing to do if intended. Otherwise add an actuator, or some damping to a rod that spins freely.",
+    ),
+    "LC304": Rule(
+        title="rank uncertain",
+        remedy="Write the numbers of the file with more digits, so that its loops close more exactly.",
+    ),
+    "LC305": Rule(
+        title="not checked",
+        remedy="Nothing to do: the gate ignores these elements. Use `loopcheck check` to examine the model.",
+    ),
     "LC306": Rule(
         title="soft loop opens under load",
-        remedy="Shorten the time constant in solref, or raise dmax in solimp; `loopcheck tune` finds the settings.",
+        remedy="Reduce the time constant in solref, or increase dmax in solimp. `loopcheck tune` finds the settings.",
     ),
-    "LC307": Rule(title="convention", remedy="None if the reading in the message is meant; else state the value."),
+    "LC307": Rule(
+        title="convention",
+        remedy="Nothing to do if the meaning in the message is intended. Otherwise state the value in the file.",
+    ),
 }
 """The kinds of findings, by code."""
 

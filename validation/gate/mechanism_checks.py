@@ -91,8 +91,8 @@ def _freedom_findings(poses: Poses) -> Iterator[Finding]:
         if len(poses.closed.q):
             yield Finding(
                 code="LC304",
-                message="the rank of the closure equations is uncertain in every closed pose: no gap between the "
-                "singular values; locked joints and drives without effect are not judged",
+                message="the rank of the closure equations is uncertain in every closed pose, because no gap separates "
+                "the singular values. Locked joints and drives without effect are not judged",
             )
         return
     count = len(poses.freedoms)
@@ -182,7 +182,7 @@ def _counts(poses: Poses) -> Iterator[Finding]:
             for k, closure in enumerate(mechanism.closures)
             if len(mechanism.closures) > 1 and rank_without(mechanism, pose, k) == generic.rank
         ]
-        named = f"; without loss of rank each of these can go: {', '.join(implied)}" if implied else ""
+        named = f"; each of these can be removed without loss of rank: {', '.join(implied)}" if implied else ""
         yield Finding(
             code="LC301",
             element=f"equality '{(implied or [mechanism.closures[0].name])[-1]}'",
@@ -199,7 +199,7 @@ def _without_drive(phrases: Sequence[str]) -> Iterator[Finding]:
     named = [(phrase[: phrase.index("' ") + 1], phrase) for phrase in phrases]
     floating = [name for name, phrase in named if phrase.startswith(f"{name} floats")]
     if len(floating) > 1:
-        message = f"no drive: {len(floating)} bodies float: {listed(floating, NAMED)}"
+        message = f"{len(floating)} floating bodies have no drive: {listed(floating, NAMED)}"
         yield Finding(code="LC303", element=f"joint {floating[0]}", message=message)
     for name, phrase in named:
         if len(floating) == 1 or name not in floating:

@@ -39,6 +39,8 @@ TYPICAL = 0.01
 UNDECIDED = ("not run", "not comparable")
 TIME_LIMIT = re.compile(r"^timeout after ([\d.e+-]+) s$")
 """Time limit in the note of a task that has exceeded it."""
+OF_MUJOCO = (".xml", ".mjcf", "")
+"""Suffixes of files in the format of MuJoCo, and of a folder with `robot.toml`."""
 OF_TUNE = ("--mode", "--configuration", "--actuated", "--leave-out", "--motion")
 """Options that `check` and `tune` share."""
 LONGER = 4
@@ -139,18 +141,24 @@ def _unmodified(results: Results, unmodified: Sequence[WorstCase]) -> Line | Non
     """Errors of the unmodified simulations."""
     if not unmodified:
         return None
-    first, *others = unmodified
+    first, *others = sorted(unmodified, key=lambda off: not _is_own(results, off))
     limit = f", accuracy {percent(first.finding.tolerance)}" if first.finding.tolerance > 0 else ""
     judged = "" if limit or not _size(first) else "; not judged without --accuracy"
     parts = [f"{_verdict(first)}{_size(first)}{where(first.case, results)}{limit}{_reason(first)}{judged}"]
     for off in others[: MOST - 1]:
-        size = f"{percent(off.finding.error)}" if _size(off) else _verb(off)
-        size += " (unusable)" * off.finding.is_unusable
-        parts.append(f"{off.source} {size}" if off.finding.verdict == "informational" else f"{_verdict(off)} {size}")
+        by = "" if off.finding.verdict == "informational" else ", off by"
+        size = f"{by} {percent(off.finding.error)}" if _size(off) else ""
+        parts.append(f"{_verdict(off)}{size}{' (unusable)' * off.finding.is_unusable}")
     if len(others) >= MOST:
         parts.append(f"{len(others) - MOST + 1} more in the report")
-    owner = "Your simulation" if target_of(results, first.case[0]) else "Unmodified simulation"
+    owner = "Your simulation" if _is_own(results, first) else "Unmodified simulation"
     return Line(owner, "; ".join(parts))
+
+
+def _is_own(results: Results, off: WorstCase) -> bool:
+    """Whether a source is the user's own simulation: the engine of the format of the user's own file."""
+    target = target_of(results, off.case[0])
+    return off.source == "mujoco/as_is" and bool(target) and Path(target).suffix.lower() in OF_MUJOCO
 
 
 def _agreement(results: Results) -> Line:
@@ -326,6 +334,7 @@ def _reason(off: WorstCase) -> str:
     if not off.finding.note or not (explained or not _size(off)):
         return ""
     first = off.finding.note.split("; ")[0]
+    first = first.removeprefix(f"{off.source}: ")  # stands in front of the verdict
     return f": {first if off.finding.verdict == 'not run' else shorten(first, LONGEST, placeholder=' …')}"
 
 

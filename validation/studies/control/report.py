@@ -97,7 +97,7 @@ def why(runs: pd.DataFrame) -> Section:
             "robot with different lengths the pose is different, an error that the motor angles do not contain.",
             "The passive encoders detect this error: the pose from all six angles is close to the true pose, because "
             "each leg reaches its corner by two measured angles, and the errors of the legs are averaged.",
-            "Extended CTC cannot bring six errors to zero with three motors; its steady state is D Kp e = 0, a "
+            "Extended CTC cannot bring six errors to zero with three motors. Its steady state is D Kp e = 0, a "
             "compromise weighted by inertia. Task-space CTC brings the averaged pose itself to its reference.",
             "The comparison with task-space CTC, with the same sensors and the model in active joints, shows whether "
             "the redundant model itself has an advantage.",
@@ -164,10 +164,10 @@ def how(record: Mapping[str, Any]) -> Section:
     """Settings and assumptions."""
     chosen = [
         "Each length, mass centre, mass and moment of inertia of each leg and of the platform is multiplied by 1 + p, "
-        "1 or 1 − p with equal chances; base points are right. The same templates serve all levels and kinds.",
+        "1 or 1 − p with equal chances. Base points are right. The same templates serve all levels and kinds.",
         "Encoders are exact, the motors apply the commanded torque, and there is no friction.",
         "Every robot starts on the circle with the reference velocity.",
-        "In (59) Extended CTC takes G of (58), because of the dimensions; the paper prints G_r.",
+        "In (59) Extended CTC takes G of (58), because of the dimensions. The paper prints G_r.",
         "Classical CTC solves (30) for the passive joints from the motors' angles, by Newton's method.",
     ]
     settings = {name: plain(value) for name, value in {**record["varied"], **record["held"]}.items()}

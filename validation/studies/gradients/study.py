@@ -32,16 +32,16 @@ METHOD = (
     "compared twice: with central differences of the engine's own values, along all dofs (own error), and with the "
     "exact derivatives of loopcheck, along motions that keep the loops closed (error). Derivatives of forces on the "
     "tree become derivatives of efforts by the closures and multipliers of loopcheck. Errors are relative to the "
-    f"largest entry of their row; the limit is {LIMIT:g}. The floor is the change of the differences with twice the "
+    f"largest entry of their row, with a limit of {LIMIT:g}. The floor is the change of the differences with twice the "
     "step."
 )
 READING = (
-    "disagree: the derivative is not that of the engine's own values; the note names columns and kind of the fault",
-    "agree: it is, and equals the exact derivative",
-    "informational: it is the right derivative of another function, as of soft loops or of a step; shift is the "
-    "distance of this function's own differences from the exact derivative. Or it is right to the precision of the "
-    "engine's own finite differences, but the error grows along motions with closed loops",
-    "not comparable: differences of the engine's values are too coarse to tell these apart",
+    "disagree: the derivative is not that of the engine's own values. The note names the columns and the kind of fault",
+    "agree: the derivative is that of the engine's own values, and equals the exact derivative",
+    "informational: the derivative is right for another function, for example for soft loops or for a whole step "
+    "('shift' is the distance of that function's own differences from the exact derivative). Or it is right to the "
+    "precision of the engine's own finite differences, but the error grows along motions with closed loops",
+    "not comparable: differences of the engine's values are too coarse for a verdict",
 )
 
 

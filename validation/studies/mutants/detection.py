@@ -43,8 +43,8 @@ MEANING: Mapping[str, str] = {
     "killed": "the verdict of the comparison is disagree",
     "refused": "the source or the comparison gives a reason against any comparison: the fault is caught as well",
     "below tolerance": "it agrees, because the fault changes the efforts by less than the tolerance of the route",
-    "shared": "it agrees, because it takes the faulty input from the same model; if the audit of the "
-    "robot's files finds a difference in this input, the fault is detected, and no source agrees in this case",
+    "shared": "it agrees, because it takes the faulty input from the same model. If the audit of the robot's files "
+    "finds a difference in this input, the fault is detected, and no source agrees in this case",
     "survived": "it agrees although the fault changes the efforts by more than the tolerance: a bug of loopcheck",
     "broken": "unexpected exception, or a fault of an adapter without an effect: no result",
     "not run": "the worker process died, exceeded its time limit or was interrupted: no result",

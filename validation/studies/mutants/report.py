@@ -72,8 +72,9 @@ def sentence(results: pd.DataFrame) -> str:
     counts = results["result"].value_counts()
     bugs = int(sum(counts.get(name, 0) for name in BUGS))
     return (
-        f"{caught} of {above} faults with an effect above the tolerance of their route were caught{by_file}; with an "
-        f"effect above its noise, {noticed} of {perceptible}. {counts.get('below tolerance', 0)} agree because their "
+        f"{caught} of {above} faults with an effect above the tolerance of their route were caught{by_file}. Of the "
+        f"faults with an effect above the noise of their route, {noticed} of {perceptible} were caught. "
+        f"{counts.get('below tolerance', 0)} agree because their "
         f"effect is below the tolerance, {counts.get('not carried', 0)} are not carried, "
         f"{counts.get('not run', 0)} did not run, {bugs} survived or broke."
     )
@@ -89,9 +90,10 @@ def _answer(results: pd.DataFrame) -> Section:
             "Each robot has one case: its first variant and mode, upright if it has gravity. The faults are not "
             "random. The effect of a fault is its change of the efforts of the reference, over their scales. For a "
             "fault in the adapter of an engine, which the reference cannot have, it is the change in its route.",
-            "Faults that begin with 'model' are in inputs shared by the reference and the routes: reference, motion "
-            "and inputs of the engines are recomputed. A route cannot detect a fault in an input from the model; "
-            f"the {FILE} must: the compiled model and further readings of the robot's files.",
+            "Faults that begin with 'model' are in inputs shared by the reference and the routes. Reference, motion "
+            "and inputs of the engines are computed again with the fault. A route cannot detect such a fault. The "
+            f"audit of the {FILE} must detect it: it compares the compiled model with further readings of the robot's "
+            "files.",
             "Routes that run an unmodified robot have no tolerance. Other numbers replace the effort in their logs. "
             "The limit is the error of the route without a fault. A larger fault must increase the error, or a note "
             "must name the reading that the column resembles.",

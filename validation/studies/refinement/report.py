@@ -112,11 +112,11 @@ def advisor(levels: pd.DataFrame) -> Section:
         title="Cost of the routes",
         anchor="advice",
         blocks=[
-            "The cheapest measured settings of the loopcheck routes with an effort error below a target in every "
-            "measured case of the robot, and at every finer refinement level. 'Its own stepping, once': without "
-            "extrapolation. 'Anything', if cheaper or more accurate: also another integrator, and efforts "
-            "extrapolated to zero from two compliances or from the steps dt, 2 dt, 4 dt … (Richardson n: from n "
-            "steps; dt is given, the cost is the sum).",
+            "The table lists the cheapest measured settings of the loopcheck routes whose effort error is below the "
+            "target in every measured case of the robot and at every finer refinement level. 'Its own stepping, once' "
+            "is a single run without extrapolation. 'Anything' is listed if it is cheaper or more accurate. It may use "
+            "another integrator, or extrapolate the efforts to zero from two compliances or from the steps dt, 2 dt, "
+            "4 dt … (Richardson n: from n steps; the table shows dt and the sum of the costs).",
             *parts,
         ],
     )
@@ -136,7 +136,8 @@ def routes(levels: pd.DataFrame) -> Section:
     """The present settings of the routes on their ladders."""
     own = own_settings(levels, targets())
     blocks: list[Block] = [
-        "The settings that `check` uses, beside the cheapest measured settings that meet the tolerance of the route. "
+        "The table compares the settings that `check` uses with the cheapest measured settings that meet the "
+        "tolerance of the route. "
         "The route is more accurate, because its tolerance has a margin over its noise, and for robots without a "
         "measurement. MuJoCo: the finest of its steps, which is the reported step."
     ]
@@ -166,9 +167,10 @@ def orders(levels: pd.DataFrame) -> Section:
 
 
 _MEANINGS: Sequence[Block] = (
-    "Order by theory: 4 for the classical Runge-Kutta method; 1 for Euler's and for every integrator of mj_step, which "
-    "holds the targets over a step; n for Richardson n on a method of first order; 1 for softness, that is compliance "
-    "or 1 - impedance. The observed order is from the finest three levels with changes of at least ten times the "
+    "The order by theory is 4 for the classical Runge-Kutta method and n for Richardson n on a method of first "
+    "order. It is 1 for Euler's method, for every integrator of mj_step (which holds the targets over a step), and "
+    "for softness (compliance, or 1 - impedance). The observed order is from the finest three levels with changes of "
+    "at least ten times the "
     "registered noise of the route.",
     [
         "converges: the error falls to the finest level, or to a floor below the tolerance of the route",
@@ -191,8 +193,9 @@ def _order_sentence(ladders: pd.DataFrame) -> str:
     bad = measured[measured["verdict"].isin([STALLED, DIVERGES])]
     wrong = [name for name in near if name in {_named(key) for key in zip(bad["route"], bad["ladder"], strict=True)}]
     return (
-        f"Orders in the step within {CLOSE:g} of theory in every case: {'; '.join(near) or '–'}. The order alone is "
-        f"no proof: of these, some cases nevertheless stall or diverge with {'; '.join(wrong) or '–'}."
+        f"The observed order is within {CLOSE:g} of theory in every case for {', '.join(near) or 'no route'}. The "
+        "order alone is no proof: some of these cases stall or diverge nevertheless "
+        f"({', '.join(wrong) or 'here: none'})."
     )
 
 
@@ -228,8 +231,8 @@ def everywhere(levels: pd.DataFrame) -> Sequence[Section]:
     )
     pictures = _work_pictures(shown, "all robots")
     text = (
-        f"Worst error of {count} robots at about the same step, against the median of their wall times; only steps "
-        "that were run with all robots."
+        f"The figures show the worst error of {count} robots at about the same step over the median of their wall "
+        "times, for the steps that were run with all robots."
     )
     return [Section(title="Over all robots", anchor="everywhere", blocks=[text, *pictures])]
 
@@ -248,7 +251,8 @@ def robot_part(robot: str, levels: pd.DataFrame) -> Section:
             Picture(
                 of_settings,
                 alt=f"{robot}: effort error against each setting of the solvers",
-                caption="Error against each setting of the solvers, finer to the right. Dashed: the route's tolerance.",
+                caption="Error against each setting of the solvers, finer to the right. The dashed line is the "
+                "tolerance of the route.",
             )
         )
     return Section(title=robot, anchor=f"robot-{robot}", blocks=[_sentence(summarized_ladders), *pictures, *folded])
@@ -297,8 +301,8 @@ def how(record: Mapping[str, Any]) -> Section:
     shown = {name: record[name] for name in ("start", "duration_s", "loopcheck", "versions", "cpu", "models")}
     shown["command"] = " ".join(map(str, record["command"]))
     about = (
-        "Errors are relative to analytic/noc, the largest over time and actuators, each over its own scale; for a "
-        "redundantly actuated robot, of the part of the efforts that moves it. Wall times are the times of the "
-        "simulations alone. Other programs on the machine affect them."
+        "An error is the difference from analytic/noc, divided by the scale of the actuator; the tables show the "
+        "largest over time and actuators. Of a redundantly actuated robot, only the part of the efforts that moves it "
+        "is compared. Wall times are the times of the simulations alone. Other programs on the machine affect them."
     )
     return Section(title="Method", anchor="how", blocks=[about, facts(shown)])

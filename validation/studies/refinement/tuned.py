@@ -29,7 +29,8 @@ TUNED = table_of(
 )
 HEADERS = {"target": "target [-]", "error": "error [-]", "cost": "cost [1/s]"}
 MEANING = (
-    "The cheapest settings of an unmodified simulation, with its own actuators and without changes of the model, that "
+    "The table lists the cheapest settings of an unmodified simulation, with its own actuators and without changes "
+    "of the model, that "
     "keep its settled error below a target on the robot's own motion. The cost counts solver iterations at all stages "
     "of all steps of a simulated second. `loopcheck tune MODEL.xml --accuracy A` finds the settings of your file."
 )

@@ -29,7 +29,7 @@ from loopcheck.validation.studies.options import (
 )
 @out_option(RESULTS / "speed")
 def command(targets: tuple[str, ...], samples: int, chain: int, out: Path) -> int:
-    """Measure the speed of batched inverse dynamics, of Pinocchio, the plain sources and the engines, on one core.
+    """Measure the speed of inverse dynamics on one core: batches, Pinocchio, the plain sources and the engines.
 
     Every ratio comes from one run, with its spread. Writes bench.csv and run.json. The rows of Pinocchio need
     `pip install 'loopcheck[bench]'`.

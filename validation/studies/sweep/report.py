@@ -159,9 +159,10 @@ def answer(sweep: SweepResult) -> Section:
             sentence(sweep),
             about,
             [f"{kind}: {motions.MEANING[kind]}" for kind in motions.KINDS if kind in variation.motions],
-            "The error of a case is the largest over time and actuators, each over its own scale. Quantiles are "
-            f"accurate to {100 * (10 ** (1 / PER_DECADE) - 1):.0f} % of the error; the largest is exact. To repeat a "
-            f"single case: {_again(sweep)}",
+            "The error of a case is the largest error over time and actuators, each divided by the scale of its "
+            f"actuator. Quantiles are accurate to {100 * (10 ** (1 / PER_DECADE) - 1):.0f} % of the error, and the "
+            "largest error is "
+            f"exact. This command repeats a single case: {_again(sweep)}",
             table(shown),
         ],
     )
@@ -185,7 +186,7 @@ def distributions(sweep: SweepResult) -> Section:
     svg = distribution_figure(sweep.statistics.tallies, tolerances())
     blocks: list[Block] = []
     if svg:
-        caption = "Cases by effort error, on a logarithmic axis. Dotted: the registered tolerance of the source."
+        caption = "Cases by effort error, on a logarithmic axis. The dotted line is the tolerance of the source."
         blocks.append(Picture(svg, alt=f"{sweep.variation.name}: distribution of the effort errors", caption=caption))
     worst = [
         {"source": source, "motion": kind, "case": one.case, "error [-]": one.error}
@@ -216,11 +217,11 @@ def sensitivities(sweep: SweepResult) -> Section:
     shares = sensitivity.groupby("actuator", sort=False)["told"].first()
     cases = int(sensitivity["cases"].iloc[0])
     text = (
-        f"A linear regression of the root mean square effort of each actuator over the robot's own motion, of "
-        f"{sources.REFERENCE}, on the changes of all parameters together, over the {cases} cases "
-        "with this motion. It explains "
+        f"A linear regression explains the root mean square effort of each actuator ({sources.REFERENCE}, the "
+        f"robot's own motion) by the changes of all parameters together, over the {cases} cases with this motion. It "
+        "explains "
         + ", ".join(f"{100 * part:.3g} % of the variance of {name}" for name, part in shares.items())
-        + "; the rest is not linear. The standardised slope is the slope in units of both "
+        + ". The rest is not linear. The standardised slope is the slope in units of both "
         "standard deviations: its square is the part of the variance caused by the parameter. Intervals are 95 %."
     )
     return Section(
@@ -231,8 +232,9 @@ def sensitivities(sweep: SweepResult) -> Section:
             Picture(
                 svg,
                 alt=f"{sweep.variation.name}: effect of each parameter on the effort of each actuator",
-                caption=f"Change of the root mean square effort for a 1 % larger parameter; the {BARS} parameters "
-                "with the largest effects, with 95 % intervals. Blue: more effort; vermilion: less.",
+                caption=f"Change of the root mean square effort for a 1 % larger parameter, for the {BARS} "
+                "parameters with the largest effects, with 95 % intervals. Blue bars are more effort, vermilion bars "
+                "are less.",
             ),
             Section(title="All parameters", anchor="parameters", folded=True, blocks=[table(shown)]),
         ],
@@ -248,7 +250,8 @@ def failures(sweep: SweepResult) -> Section:
             title="Cases without a comparison", anchor="failures", blocks=["Every case was compared.", meaning]
         )
     shown = reasons.assign(**{"first cases": [", ".join(map(str, cases)) for cases in reasons["first cases"]]})
-    text = f"By reason, without the numbers in the reason, with the first {KEPT} cases of each reason."
+    text = f"The table counts the cases by reason, without the numbers in the reason, and names the first {KEPT} "
+    "cases of each."
     return Section(title="Cases without a comparison", anchor="failures", blocks=[text, table(shown), meaning])
 
 

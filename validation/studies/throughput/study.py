@@ -151,18 +151,18 @@ def cost_of_a_million(rates: pd.DataFrame, cpu: str) -> str:
     rates = rates.assign(device=rates["device"].replace("CPU", f"CPU ({cpu})"))
     known = rates[(rates["verdict"] == MEASURED) & np.isfinite(rates["rms"])]
     if known.empty:
-        return "effort accuracy at 1 million steps per second: no measurement succeeded"
+        return "Effort accuracy at 1 million steps per second: no measurement succeeded"
     fast, most_accurate = known[known["rate"] >= MILLION], known.loc[known["rms"].idxmin()]
     if fast.empty:
         best = known.loc[known["rate"].idxmax()]
         return (
-            f"effort accuracy at 1 million steps per second: not reached on {best['device']}; the fastest: "
-            f"{_in_words(best)}; the most accurate: {_in_words(most_accurate)}"
+            f"1 million steps per second is not reached on {best['device']}. The fastest: {_in_words(best)}. "
+            f"The most accurate: {_in_words(most_accurate)}"
         )
     best = fast.loc[fast["rms"].idxmin()]
     return (
-        f"effort accuracy at 1 million steps per second on {best['device']}: {_in_words(best)}; "
-        f"the most accurate: {_in_words(most_accurate)}"
+        f"Effort accuracy at 1 million steps per second on {best['device']}: {_in_words(best)}. "
+        f"The most accurate: {_in_words(most_accurate)}"
     )
 
 
@@ -217,8 +217,9 @@ def _sections(of_worlds: pd.DataFrame, of_rates: pd.DataFrame, cpu: str) -> Iter
     blocks: list[Block] = [cost_of_a_million(of_rates, cpu)]
     if svg := pareto(of_rates):
         caption = (
-            "Settled error of effort over steps per second, in the largest batch. Lines join the best settings of an "
-            "engine; hollow marks are settings that another setting of the same engine exceeds in speed and accuracy."
+            "Settled effort error over steps per second, in the largest batch. Lines join the best settings of an "
+            "engine. Hollow marks are settings that are slower and less accurate than another setting of the same "
+            "engine."
         )
         blocks.append(Picture(svg=svg, alt="error of effort over steps per second", caption=caption))
     blocks.append(table(of_rates.rename(columns=HEADERS)))

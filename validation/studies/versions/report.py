@@ -26,9 +26,9 @@ ROW = 0.3
 
 
 IN_A_CELL = (
-    "The worst verdict and the largest relative error over variants, modes and actuators; gap: the largest opening of "
-    "the loops [m or rad]; ×: the wall time over the wall time of the oldest version that ran, as median of the cases. "
-    "Other programs on the machine affect it."
+    "A cell shows the worst verdict and the largest relative error over variants, modes and actuators. 'gap' is the "
+    "largest opening of the loops [m or rad]. '×' is the wall time relative to the oldest version that ran (median of "
+    "the cases). Other programs on the machine affect it."
 )
 """Meaning of a cell of the matrix."""
 _FINDING = ["verdict", "relative_error", "tolerance", "note"]
@@ -132,9 +132,9 @@ def _answer(comparison: VersionsResult) -> Section:
             Table([comparison.engine, *shown], rows),
             "The same command runs in an environment for each version. All other packages have the same "
             "version in environments that uv makes with the same Python, if possible. A change is a different "
-            "verdict, or an effort that changes between two versions by more than the tolerance of its source, over "
-            "its scale; for sources without a tolerance by more "
-            f"than {NOTICEABLE:g}. The reference depends on MuJoCo's compiler, but on no other part of MuJoCo: "
+            "verdict, or an effort that changes between two versions by more than the tolerance of its source times "
+            f"the scale of the actuator (by more than {NOTICEABLE:g} times for sources without a tolerance). The "
+            "reference depends on MuJoCo's compiler, but on no other part of MuJoCo: "
             "if the reference changes, the compiler reads the model differently.",
             facts(
                 {
@@ -167,7 +167,7 @@ def _matrix(comparison: VersionsResult) -> Section:
     picture = Picture(
         svg or "",
         alt=f"error of each source on each robot in {comparison.engine} {', '.join(comparison.ran)}",
-        caption="The largest error over variants, modes and actuators. Dashed: the tolerance.",
+        caption="The largest error over variants, modes and actuators. The dashed line is the tolerance.",
     )
     return Section(
         title="Versions side by side",

@@ -161,8 +161,8 @@ def _overview_picture(findings: Mapping[str, Sequence[CaseVerdict]]) -> list[Blo
         f"{source} {gravest(several).verdict} {digits(gravest(several).error)}" for source, several in findings.items()
     )
     caption = (
-        "Largest error of each source: a mark per case; the number is the largest error with the worst verdict. Black "
-        "stroke: tolerance. Filled: judged. Hollow: not judged."
+        "Largest error of each source, with a mark per case. The number is the largest error with the worst verdict. A "
+        "black stroke is the tolerance. Filled marks are judged, hollow marks are not."
     )
     return (
         [Picture(svg, alt=f"largest error of each source: {', '.join(descriptions)}", caption=caption)] if svg else []

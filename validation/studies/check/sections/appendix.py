@@ -57,8 +57,8 @@ def explained(results: Results) -> Section:
     issues = results.run.get("known_issues") or []
     columns = ["engine", "difference", "size", "cause", "treatment", "reproduce"]
     text = (
-        "Differences between these engines and the equations of motion with a known cause. A test reproduces and "
-        "measures each difference; if a difference disappears, its test fails."
+        "The table lists differences between these engines and the equations of motion whose cause is known. A test "
+        "reproduces and measures each difference. If a difference disappears, its test fails."
     )
     blocks: Sequence[Block] = (
         [text, *folded_if_long("Entries", "issues", Table(columns, list(map(_issue, issues))))]

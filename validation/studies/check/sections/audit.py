@@ -39,11 +39,11 @@ def audit_section(results: Results) -> Section:
     text = (
         "The audit compares the model with the quantities that each engine reports. Static tier: masses, joints, "
         "loads and constraints in one pose. Instantaneous tier: mass matrix, velocity terms, weights, dampers and "
-        "constraints in three states of the motion. Errors are relative to the size of the quantity; errors of "
-        "efforts are relative to the effort scale. An engine that fails the static tier simulates a different robot, "
-        f"and its efforts are not compared. The row {FILE} has the compiled model, which comes from the reader of the "
-        f"reference, and as '{READING}' readers that share no code with it. If a row differs, the model is wrong, and "
-        "no source of the case agrees. Engines without support for the model have no audit."
+        "constraints in three states of the motion. Errors are relative to the size of the quantity, and errors of "
+        "efforts to the effort scale. An engine that fails the static tier simulates a different robot, "
+        f"and its efforts are not compared. The row {FILE} compares the compiled model, which the reference uses, with "
+        f"further readers that share no code with its reader ('{READING}'). If such a row differs, the model is "
+        "wrong, and no source of the case agrees. Engines without support for the model have no audit."
     )
     columns = ["case", "engine", *TIERS[:2], "first difference"]
     shown = folded_if_long("Audit by case", "audit-cases", Table(columns, rows))

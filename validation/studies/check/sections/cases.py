@@ -92,7 +92,7 @@ def _case_pictures(curves: figures.Curves, case: str, styles: Mapping[str, figur
             errors,
             alt=f"{case}: error of {', '.join(curves.errors)} over time, relative to the effort scale",
             caption="Largest difference from the reference over all actuators, each divided by its effort scale: "
-            f"{_scales(curves)}; of unmodified simulations and logs by the peak. "
+            f"{_scales(curves)}. Errors of unmodified simulations and logs are divided by the peak. "
             f"Values below {figures.FLOOR:g} are drawn at {figures.FLOOR:g}.{_unmodified(curves)}",
             chart=charts.errors_chart(curves, styles),
         )

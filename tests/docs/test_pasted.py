@@ -1,0 +1,145 @@
+"""Commands of README.md and of each how-to, pasted in the order of the document into one folder.
+
+A folder stands for a clone with the reader's own files. `uv run` starts what is installed here, without its pages.
+Without `--all-commands`, the commands of `SHORTER` get the options below, which change no folder and no name of a file.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from loopcheck.validation.converting import convert
+from loopcheck.validation.execution.invocation import UV_RUN
+from tests.test_documents import ANSWERS, fill, want_accepted
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs/how_to").glob("*.md"))]
+SKIPPED = {
+    r"(pip|pipx) install|uv build": "installs packages, from the network",
+    r"loopcheck engines (add|update|remove)": "makes environments, from the network",
+    r"loopcheck check 3prr --source pybullet": "has the engine of the command before",
+    r"pytest": "is this test suite",
+    r"docker|uvx|\| git apply": "has a tool of its own",
+}
+"""Commands that are not run here, with the reason."""
+SHORTER = {
+    "check": "--source mujoco/kkt --dt 0.1",
+    "serial": "--samples 4",
+    "study readings": "--source mujoco/as_is",
+}
+"""Options that make a command short, by its first words."""
+PAGELESS = """#!{python}
+import sys
+from loopcheck.validation import cli
+from loopcheck.validation.report import pages
+pages.write_pages = lambda *_, **__: None
+sys.argv[0] = "loopcheck"
+cli.main()
+"""
+UV = """#!/bin/sh
+shift # run
+while [ "$1" = --group ]; do shift 2; done
+exec "$@"
+"""
+ANKLE = """import numpy as np
+T = np.array([[1.0, 0.5], [-1.0, 0.5]])
+def to_motors(x, xd, effort):
+    return T @ x, T @ xd, np.linalg.solve(T.T, effort)
+"""
+LIBRARY = """
+int to_motors(const double *x, const double *xd, const double *e, double *y, double *yd, double *motor_effort) {
+    for (int k = 0; k < 2; ++k) {
+        double sign = k ? -1 : 1;
+        y[k] = sign * x[0] + .5 * x[1];
+        yd[k] = sign * xd[0] + .5 * xd[1];
+        motor_effort[k] = .5 * sign * e[0] + e[1];
+    }
+    return 0;
+}
+"""
+
+
+def commands(path: Path) -> Iterator[str]:
+    """Commands of a document in order, in its blocks of a shell and in the steps of its workflows."""
+    for kind, block in re.findall(r"^ *```(sh|yaml)\n(.*?)^ *```", path.read_text(encoding="utf-8"), re.S | re.M):
+        for line in block.splitlines():
+            command = re.sub(r"(^|\s)#.*", "", line).strip()
+            if kind == "sh" and command:
+                yield from command.split(" && ")
+            elif command.startswith("- run: "):
+                yield command.removeprefix("- run: ")
+
+
+def _reason(command: str) -> str:
+    return next((reason for pattern, reason in SKIPPED.items() if re.search(pattern, command)), "")
+
+
+def _shorter(command: str) -> str:
+    """The command with the options that make it short."""
+    for name, options in SHORTER.items():
+        if f"loopcheck {name} " in f"{command} ":
+            return f"{command} {options}"
+    return command
+
+
+def _bin(folder: Path) -> Path:
+    """A folder for PATH with `uv`, and with `loopcheck` without pages."""
+    folder.mkdir()
+    for name, text in {"uv": UV, "loopcheck": PAGELESS.format(python=sys.executable)}.items():
+        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).chmod(0o755)
+    return folder
+
+
+def _clone(folder: Path) -> Path:
+    """A clone with the files that the documents take for the reader's own."""
+    folder.mkdir()
+    (folder / "robots").symlink_to(ROOT / "robots")
+    fill(folder)
+    shutil.copy(ROOT / "robots/legs/ankle.xml", folder / "leg.xml")
+    (folder / "ankle.py").write_text(ANKLE, encoding="utf-8")
+    (folder / "ankle.c").write_text(LIBRARY, encoding="utf-8")
+    if compiler := shutil.which("cc"):
+        subprocess.run([compiler, "-shared", "-fPIC", "-o", "libankle.so", "ankle.c"], cwd=folder, check=True)
+    for name in ("leg.urdf", "robot.urdf"):
+        convert(str(folder / "my_robot.xml"), folder / name, lossless=False, seed=0)
+    shutil.copy(folder / "my_robot.xml", folder / "robot.xml")
+    return folder
+
+
+def test_every_document_is_read() -> None:
+    found = {path.name: list(commands(path)) for path in DOCUMENTS}
+    assert sum(map(len, found.values())) > 35
+    assert {name for name, of_one in found.items() if not of_one} <= {"optimize_a_trajectory.md"}
+    every = " ".join(command for of_one in found.values() for command in of_one)
+    assert all(re.search(pattern, every) for pattern in SKIPPED)
+    assert all(f"loopcheck {name}" in every for name in SHORTER)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
+def test_the_commands_of_a_document_succeed_in_order(
+    path: Path, tmp_path: Path, pytestconfig: pytest.Config, record_property: Callable[[str, object], None]
+) -> None:
+    clone, is_full = _clone(tmp_path / "clone"), pytestconfig.getoption("--all-commands")
+    search = os.pathsep.join(map(str, (_bin(tmp_path / "bin"), Path(sys.executable).parent, os.environ["PATH"])))
+    for command in commands(path):
+        if reason := _reason(command):
+            record_property(command, f"skipped: {reason}")
+            continue
+        shown = command if is_full else _shorter(command)
+        environment = {**os.environ, "PATH": search, UV_RUN: "1"}
+        ended = subprocess.run(
+            ["bash", "-c", shown], cwd=clone, env=environment, capture_output=True, text=True, check=False
+        )
+        record_property(command, f"exit status {ended.returncode}")
+        assert (ended.returncode in ANSWERS, ended.stderr) == (True, ""), f"{shown}\n{ended.stdout}"
+        for suggested in re.findall(r"^Next: (.*)$", ended.stdout, re.MULTILINE):
+            assert suggested.startswith("uv run loopcheck "), suggested
+            want_accepted(suggested.removeprefix("uv run "))
