@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from loopcheck.validation.execution.invocation import UV_RUN
+
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 KEPT = ROOT / "docs/answers"
@@ -73,25 +75,25 @@ def written(text: str) -> str:
 
 
 def keep(name: str, command: str) -> None:
-    """Run a command of README.md, and keep its output, tables and first picture."""
+    """Run a command of README.md as below `uv run`, and keep its output, tables and first picture."""
     folder = KEPT / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     arguments = shlex.split(command.split("loopcheck", 1)[1])
     with tempfile.TemporaryDirectory() as place:
-        results = Path(place) / "results"
+        results = Path(place) / "results" / name
+        (Path(place) / "robots").symlink_to(ROOT / "robots")
         ended = subprocess.run(
-            [sys.executable, "-m", "loopcheck", *arguments, "--out", str(results)],
-            cwd=ROOT,
-            env={**os.environ, "COLUMNS": COLUMNS},
+            [sys.executable, "-m", "loopcheck", *arguments],
+            cwd=place,
+            env={**os.environ, "COLUMNS": COLUMNS, UV_RUN: "1"},
             capture_output=True,
             text=True,
             check=False,
         )
         if ended.returncode not in (0, 1, 3):
             raise SystemExit(f"{command}: exit status {ended.returncode}: {ended.stderr}")
-        text = ended.stdout.replace(str(results), str(_default_folder(name)))
-        (folder / "output.txt").write_text(text, encoding="utf-8")
+        (folder / "output.txt").write_text(ended.stdout, encoding="utf-8")
         record: dict[str, Any] = json.loads((results / "run.json").read_text(encoding="utf-8"))
         kept = {"commit": _commit(), "exit_status": ended.returncode, **{key: record[key] for key in RECORDED}}
         kept["command"] = ["loopcheck", *arguments]
@@ -108,11 +110,6 @@ def _keep_picture(results: Path, folder: Path) -> None:
         if (match := PICTURE.search(page.read_text(encoding="utf-8"))) is not None:
             (folder / "picture.svg").write_bytes(base64.b64decode(match["svg"]))
             (folder / "picture.txt").write_text(html.unescape(match["alt"]) + "\n", encoding="utf-8")
-
-
-def _default_folder(name: str) -> Path:
-    """Output folder of the command without `--out`."""
-    return Path("results") if name in ("check", "judge") else Path("results") / name
 
 
 def _commit() -> str:

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from loopcheck.validation.execution.invocation import UV, UV_RUN
+
 TUTORIAL = Path(__file__).parent / "tutorial.md"
 FILES = TUTORIAL.with_suffix("")
 COLUMNS = "100"
@@ -46,10 +48,11 @@ def take(step: Step, folder: Path) -> str:
         _edit(step.text.splitlines(), folder)
         return ""
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    environment = {name: value for name, value in os.environ.items() if name not in (UV, UV_RUN)}
     ended = subprocess.run(
         ["bash", "-c", step.text],
         cwd=folder,
-        env={**os.environ, "PATH": path, "COLUMNS": COLUMNS},
+        env={**environment, "PATH": path, "COLUMNS": COLUMNS},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

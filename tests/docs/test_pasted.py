@@ -23,9 +23,8 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs/how_to").glob("*.md"))]
 SKIPPED = {
     r"(pip|pipx) install|uv build": "installs packages, from the network",
     r"loopcheck engines (add|update|remove)": "makes environments, from the network",
-    r"loopcheck check 3prr --source pybullet": "has the engine of the command before",
+    r"loopcheck check 3prr --source pybullet": "has the environment of the command before",
     r"pytest": "is this test suite",
-    r"docker|uvx|\| git apply": "has a tool of its own",
 }
 """Commands that are not run here, with the reason."""
 SHORTER = {

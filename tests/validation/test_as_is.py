@@ -521,7 +521,7 @@ def test_dry_friction_is_taken_as_the_engine_reports_it(four_bar: tuple[Case, Mo
 
     smooth, route = (run(case, motion, *edits) for edits in ((), (rough,)))
     left = settled(case.mechanism, route)
-    assert "dry friction are taken from the engine" in left.note
+    assert "dry friction are not checked: the values of the engine" in left.note
     np.testing.assert_allclose(left.rms, settled(case.mechanism, smooth).rms, rtol=0.3)
     own = plain_loop(case.mechanism, model_of(case, (rough,)), motion, Noc().compute_efforts(case, motion).effort)
     ours, theirs = (np.interp(motion.t[8:20], log.t, log.readings[UNMODELLED][:, 0]) for log in (route.log, own))

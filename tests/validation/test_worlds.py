@@ -193,9 +193,9 @@ def test_names_cover_neither_each_other_nor_points(monkeypatch: pytest.MonkeyPat
 def test_what_a_million_steps_cost_is_said() -> None:
     reached = cost_of_a_million(table((2e6, 0.03), (3e6, 0.05), (1e5, 1e-3)), "a processor")
     assert "on CPU (a processor): mujoco in double precision, choice 0, 64 worlds, 2e+06" in reached
-    assert "error of 0.03; the most accurate: mujoco in double precision, choice 2" in reached
+    assert "error of 0.03. The most accurate: mujoco in double precision, choice 2" in reached
     missed = cost_of_a_million(table((2e5, 0.03), (1e5, 1e-3)), "a processor")
-    assert "not reached on CPU (a processor); the fastest: mujoco in double precision, choice 0" in missed
+    assert "not reached on CPU (a processor). The fastest: mujoco in double precision, choice 0" in missed
     assert "no measurement succeeded" in cost_of_a_million(table((1.0, np.nan)), "a processor")
 
 
