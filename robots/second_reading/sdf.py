@@ -36,9 +36,11 @@ TWO_AXES = ("universal", "revolute2")
 LARGE = 1e16
 """Limits and efforts from here on are none, by the format."""
 TRUE = ("true", "1")
-NO_LIMIT = "lower ≥ upper as no limit (by its numbers the joint is locked)"
-NO_EFFORT = "effort 0 as no limit (by its number the joint has no effort)"
-NO_INERTIA = "links without <inertial> with 1 kg and 1 kg m², the default of the format (by its absence no mass)"
+NO_LIMIT = "limits with lower ≥ upper as no limits (taken literally, the joint is locked)"
+NO_EFFORT = "an effort limit of 0 as no limit (taken literally, the joint has no effort)"
+NO_INERTIA = (
+    "links without <inertial> as 1 kg and 1 kg m², the default of the format (taken literally, they have no mass)"
+)
 
 
 @dataclass(slots=True)

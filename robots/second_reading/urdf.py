@@ -29,10 +29,10 @@ from loopcheck.robots.second_reading.tables import (
 
 KINDS = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "fixed": "fixed"}
 PARTS = ("xx", "yy", "zz", "xy", "xz", "yz")
-NO_LIMIT = "lower ≥ upper as no limit (by its numbers the joint is locked)"
-CONTINUOUS = "the limits of a continuous joint as no limits (by its numbers the joint has limits)"
-NO_EFFORT = "effort 0 as no limit (by its number the joint has no effort)"
-NO_INERTIA = "links without <inertial> as massless (by the format they may have any mass)"
+NO_LIMIT = "limits with lower ≥ upper as no limits (taken literally, the joint is locked)"
+CONTINUOUS = "the limits of a continuous joint as no limits (taken literally, the joint has limits)"
+NO_EFFORT = "an effort limit of 0 as no limit (taken literally, the joint has no effort)"
+NO_INERTIA = "links without <inertial> as massless (the format leaves their mass open)"
 NO_LINK = "'world' as a link, which the file does not declare"
 
 

@@ -445,9 +445,9 @@ def test_conventions_are_notes_with_both_readings(tmp_path: Path) -> None:
     findings = gate(str(path)).findings
     assert "LC106" not in {finding.code for finding in findings}
     assert sorted(finding.message for finding in findings if finding.code == "LC307") == [
-        "read effort 0 as no limit (by its number the joint has no effort): other",
-        "read lower ≥ upper as no limit (by its numbers the joint is locked): shoulder",
-        "read the limits of a continuous joint as no limits (by its numbers the joint has limits): elbow",
+        "read an effort limit of 0 as no limit (taken literally, the joint has no effort): other",
+        "read limits with lower ≥ upper as no limits (taken literally, the joint is locked): shoulder",
+        "read the limits of a continuous joint as no limits (taken literally, the joint has limits): elbow",
     ]
 
 

@@ -431,7 +431,7 @@ MUTANTS = (
         "motors saturate at 90 % of the largest effort",
         _in_adapter(
             "weak motors",
-            "the route has no motor with a limit: its efforts are solved for, or are forces of an equality",
+            "the route has no motor with a limit: it solves for the efforts, or they are forces of an equality",
         ),
         in_adapter=True,
     ),
