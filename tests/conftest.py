@@ -3,6 +3,7 @@
 import gc
 import importlib.metadata
 import os
+import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -56,6 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Compile functions of JAX quickly, and share them between all processes: they take most of the time of MJX."""
     for name in (UV, UV_RUN):  # commands in outputs begin with `loopcheck`, whatever has called the tests
         os.environ.pop(name, None)
+    os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     os.environ["LOOPCHECK_ENGINES"] = os.devnull  # environments of the user are none of the tests'
     os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
     os.environ["LOKY_MAX_CPU_COUNT"] = "1"  # default of `--jobs`: the other cores run other tests

@@ -66,6 +66,13 @@ def test_uv_sets_the_variable() -> None:
     assert ended.stdout.split() == ["1", "True"], ended.stderr
 
 
+def test_a_module_of_another_package_is_not_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `python -m pytest`, whose tests call functions of loopcheck."""
+    monkeypatch.setattr(sys, "argv", ["/x/pytest/__main__.py"])
+    monkeypatch.setenv("PATH", HERE)
+    assert called() == ("loopcheck",)
+
+
 def test_a_script_without_the_command_names_its_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["mine.py"])
     monkeypatch.setenv("PATH", os.devnull)

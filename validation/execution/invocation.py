@@ -32,7 +32,8 @@ def called() -> tuple[str, ...]:
     if UV_RUN in os.environ:
         return ("uv", "run", "loopcheck")
     program, found = sys.argv[0], shutil.which("loopcheck")
-    if Path(program).name == "__main__.py" or (found is None and Path(program).stem != "loopcheck"):
+    is_module = Path(program).parts[-2:] == ("loopcheck", "__main__.py")
+    if is_module or (found is None and Path(program).stem != "loopcheck"):
         names = (name for name in ("python", "python3") if shutil.which(name) == sys.executable)
         return (next(names, sys.executable), "-m", "loopcheck")
     is_path = Path(program).stem == "loopcheck" and Path(program).name != program
