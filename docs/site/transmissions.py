@@ -59,18 +59,16 @@ class TransmissionEntry:
     @property
     def rotor_errors(self) -> Sequence[float | None]:
         """Errors of the rotors' efforts without armature, with the public factor, and with the best constant [-]."""
-        high = self.rows.set_index("quantity")["high"]
-        return [float(high[kind]) if kind in high else None for kind in (NO_ERROR, GIVEN_ERROR, BEST_ERROR)]
+        high = {row["quantity"]: row["high"] for row in self.rows.to_dict("records")}
+        return [high.get(kind) for kind in (NO_ERROR, GIVEN_ERROR, BEST_ERROR)]
 
     @property
     def effects(self) -> Iterator[tuple[str, float, float, str]]:
         """Serial models with the constants of each format: mean and largest error, and kinds of constants."""
-        of_kind = self.rows.set_index("quantity")
+        of_kind = {row["quantity"]: row for row in self.rows.to_dict("records")}
         for way, words in WAYS.items():
-            name = f"effort error, {way}"
-            if name in of_kind.index:
-                row = of_kind.loc[name]
-                yield words, float(row["median"]), float(row["high"]), str(row["note"])
+            if row := of_kind.get(f"effort error, {way}"):
+                yield words, row["median"], row["high"], row["note"]
 
 
 def transmission_entries(root: Path) -> list[TransmissionEntry]:

@@ -11,6 +11,7 @@ import pytest
 
 from docs.kept_tables import ROOT
 from docs.transmission_tables import FILE
+from loopcheck.robots.arrays import Array
 from loopcheck.robots.catalogue import transmission_names
 from loopcheck.robots.transmission import load_transmission
 from tests.analytic.test_transmission_bounds import domain_of
@@ -55,16 +56,25 @@ def test_limits_are_below_the_ones_that_were_found(figures: Figures) -> None:
 def test_no_pose_of_a_dense_search_exceeds_a_published_bound(name: str, figures: Figures, tmp_path: Path) -> None:
     transmission = load_transmission(name)
     domain, n = domain_of(transmission, tmp_path), len(transmission.joint)
-    T = domain.transmission.motor_state(domain.grid(DENSE[n])).transmission
-    inverse, of = np.abs(np.linalg.inv(T)), {key[1:]: row for key, row in figures.items() if key[0] == name}
+    of = {key[1:]: row for key, row in figures.items() if key[0] == name}
+
+    def efforts(x: Array) -> Array:
+        return np.abs(np.linalg.inv(domain.transmission.motor_state(x).transmission)).swapaxes(1, 2)
+
+    def rates(x: Array) -> Array:
+        return np.abs(domain.transmission.motor_state(x).transmission)
+
+    x = domain.grid(DENSE[n])
+    T = rates(x)
     for j, joint in enumerate(transmission.joint_names):
         assert (T[:, :, j] ** 2).sum(axis=1).max() <= of["armature factor", joint]["bound"] * DIGITS
     limits = [leg.effort_limit for leg in transmission.leg]
     most = np.array(limits) if all(limits) else np.ones(n)
     asked = {
-        "effort": (inverse.swapaxes(1, 2), most),
-        "speed": (np.abs(T), np.array([leg.speed_limit for leg in transmission.leg])),
+        "effort": (efforts, most),
+        "speed": (rates, np.array([leg.speed_limit for leg in transmission.leg])),
     }
+    generator = np.random.default_rng(0)
     for quantity, (rows, largest) in asked.items():
         if (f"{quantity} limit, alone", transmission.joint_names[0]) in of:
             kinds = (
@@ -72,9 +82,15 @@ def test_no_pose_of_a_dense_search_exceeds_a_published_bound(name: str, figures:
                 for kind in ("all together", "alone")
             )
             together, alone = map(np.array, kinds)
-            share = np.einsum("tkj,j->tk", rows, together) / largest
-            assert 0.97 < share.max() <= 1
-            assert (rows * alone <= largest[:, None]).all()
+            assert (rows(x) * alone <= largest[:, None]).all()
+            shares = (rows(x) @ together / largest).max(axis=1)
+            best, size = x[shares.argmax()], (domain.high - domain.low) / (DENSE[n] - 1)
+            for finer in (1, 4, 16):  # the largest may lie at an edge of the poses, between those of the grid
+                near = np.clip(best + generator.uniform(-1, 1, (2000, n)) * size / finer, domain.low, domain.high)
+                near = np.vstack([best, near[domain.contains(near)]])
+                beside = (rows(near) @ together / largest).max(axis=1)
+                best = near[beside.argmax()]
+            assert 0.95 < max(shares.max(), beside.max()) <= 1  # within the tightness of the bound and three digits
 
 
 def test_the_readme_shows_these_figures(figures: Figures) -> None:
@@ -110,15 +126,15 @@ def test_the_readme_names_the_transmissions_for_which_the_public_factor_is_worse
 @pytest.mark.parametrize("name", transmission_names())
 def test_written_constants_are_never_worse_and_near_the_best(name: str, figures: Figures) -> None:
     """Than the unmodified model and than the public factor, and beside the best armature for the motions judged."""
-    of = {way: figures.get((name, f"effort error, {way}", "motors")) for way in ("plain", "public", "best")}
-    plain, public, best = ((row or {}).get("median") for row in of.values())
-    for way in ("armature", "constant", "urdf"):
-        own = figures.get((name, f"effort error, {way}", "motors"))
-        if own is not None:
-            assert own["high"] <= of["plain"]["high"] + 1e-3
-            assert own["median"] <= plain + 1e-3
-    settings = figures.get((name, "effort error, armature", "motors"))
-    mean = settings["median"] if settings else plain
-    assert mean <= 1.05 * best + 1e-3
-    if public is not None:
-        assert mean <= 1.02 * public + 1e-3
+    of = {
+        way: figures[name, f"effort error, {way}", "motors"]
+        for way in ("plain", "public", "best", "armature", "constant", "urdf")
+        if (name, f"effort error, {way}", "motors") in figures
+    }
+    for way in of.keys() & {"armature", "constant", "urdf"}:
+        assert of[way]["high"] <= of["plain"]["high"] + 1e-3
+        assert of[way]["median"] <= of["plain"]["median"] + 1e-3
+    mean = of.get("armature", of["plain"])["median"]
+    assert mean <= 1.05 * of["best"]["median"] + 1e-3
+    if "public" in of:
+        assert mean <= 1.02 * of["public"]["median"] + 1e-3
