@@ -307,7 +307,10 @@ class _Search:
         return start if start - first <= LATEST_START * (last - first) and moves else None
 
     def _targets(self) -> Iterator[str]:
-        """Columns that follow the position or velocity of their joint, as targets of a servo do."""
+        """Columns that follow the position or velocity of their joint, as targets of a servo do.
+
+        The force of a stiff servo at the beginning of an implicit step follows the velocity, too.
+        """
         residual, mechanism = self.judged.residuals[0], self.case.mechanism
         motion = residual.motion
         for k, actuator in enumerate(mechanism.actuators):
@@ -319,7 +322,8 @@ class _Search:
                 if distance <= min(FOLLOWS, *(_distance(column, sign * needed, rate) / EXPLAINING for sign in (1, -1))):
                     yield (
                         f"'{actuator.name}.effort' follows the {name} of '{actuator.coordinate.name}' (rms difference "
-                        f"{100 * distance:.2g} % of its range): a target, not an effort. Log the force of the actuator"
+                        f"{100 * distance:.2g} % of its range): a target, or a force before an implicit step. Log the effort "
+                        "that acted, for example by loopcheck.acted_effort"
                     )
                     break
 
