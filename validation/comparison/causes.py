@@ -322,8 +322,8 @@ class _Search:
                 if distance <= min(FOLLOWS, *(_distance(column, sign * needed, rate) / EXPLAINING for sign in (1, -1))):
                     yield (
                         f"'{actuator.name}.effort' follows the {name} of '{actuator.coordinate.name}' (rms difference "
-                        f"{100 * distance:.2g} % of its range): a target, or a force before an implicit step. Log the effort "
-                        "that acted, for example by loopcheck.acted_effort"
+                        f"{100 * distance:.2g} % of its range): a target, or a force before an implicit step. "
+                        "Log the effort that acted, for example by loopcheck.acted_effort"
                     )
                     break
 

@@ -10,11 +10,16 @@ from loopcheck.validation.report.figures import COLORS, WIDTH, as_svg, literal, 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WAYS = {"plain_rms": "unmodified", "constant_rms": "with constants", "function_rms": "with functions of the pose"}
+WAYS = {
+    "plain_rms": "unmodified",
+    "armature_rms": "serial_settings.py",
+    "constant_rms": "serial_repaired.xml",
+    "function_rms": "exact",
+}
 ERRORS = {"serial": "unmodified", "repaired": "with constants"}
 LEAST = 1e-10
 """Errors below this are drawn at this value [-]."""
-BAR = 0.26
+BAR = 0.2
 """Width of a bar, relative to the distance of groups [-]."""
 
 
@@ -27,7 +32,7 @@ def error_bars(errors: pd.DataFrame) -> "Figure | None":
     """
     from matplotlib.figure import Figure
 
-    rows = errors[errors["quantity"].isin(["effort at joint", "effort at motor"])]
+    rows = errors[errors["quantity"] == "effort at motor"]
     if rows.empty:
         return None
     worst = rows.groupby(["quantity", "part"], sort=False)[list(WAYS)].max()
@@ -36,8 +41,8 @@ def error_bars(errors: pd.DataFrame) -> "Figure | None":
     places = np.arange(len(worst))
     for k, (way, words) in enumerate(WAYS.items()):
         heights = np.maximum(worst[way], LEAST)
-        axes.bar(places + (k - 1) * BAR, heights, BAR, color=COLORS[k], label=words)
-    labels = [literal(f"{part}\n{quantity.removeprefix('effort at ')}") for quantity, part in worst.index]
+        axes.bar(places + (k - (len(WAYS) - 1) / 2) * BAR, heights, BAR, color=COLORS[k], label=words)
+    labels = [literal(str(part)) for _, part in worst.index]
     axes.set_xticks(places, labels)
     axes.set(yscale="log", ylabel="rms error / peak [-]", axisbelow=True)
     put_legend(figure, [axes])

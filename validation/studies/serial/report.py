@@ -36,6 +36,8 @@ WAY_AT = {
     FUNCTION: "exact",
 }
 """Columns of the terminal by the way of repair; those without a file have none."""
+COLUMNS = ("joint", "armature", "in the file", "at zero", "per rotor", "effort limit")
+"""Of the settings: fitted, of the file, with the inertia at zero, per inertia of a rotor, and of all joints at once."""
 INTRODUCTION = (
     "Both models have the same motion at their shared joints. The motions of the closed mechanism per unit rate of "
     "each shared joint turn its mass matrix, damping, springs and weights into those at these joints. The "
@@ -59,8 +61,9 @@ TRANSMISSION = (
     "holds while the other joints need no effort; limits 'all together' hold in any combination. `low`, `median` and "
     "`high` are over the poses; `bound` is proven by interval arithmetic: no pose has a larger factor, and none asks a "
     "motor for more than its limit while the joints keep within this one. 'Per unit' means per unit of motor effort, "
-    "of motors without a published limit. Errors of constant factors are those of the rotors' efforts along random "
-    "motions, over their peak: `median` is the root mean square, `high` the largest."
+    "of motors without a published limit. The best constant factor is the armature per rotor that comes nearest over "
+    "the usual poses. Errors of constant factors are those of the efforts of equal rotors alone along random motions, "
+    "root mean square over the peak: `median` is the mean over motors and motions, `high` the largest."
 )
 
 
@@ -76,8 +79,7 @@ def summary(tables: Mapping[str, pd.DataFrame], record: Mapping[str, Any]) -> It
     worst = _worst(shown) if len(shown) else []
     if "armature" in record:
         rows = list(_settings(record["armature"], tables["serial_pairs"], limits, tables["serial_transmission"]))
-        columns = ["joint", "armature", "in the file", "at zero", "per rotor", "effort limit"]
-        yield shown_table(columns, rows, title="Settings of the serial joints, SI units")
+        yield shown_table(COLUMNS, rows, title="Settings of the serial joints, SI units")
         yield _settings_effect(record, worst)
     if worst:
         tree = of_tree(record.get("loops"))
@@ -179,7 +181,9 @@ def sections(tables: Mapping[str, pd.DataFrame], record: Mapping[str, Any]) -> I
         record: Of the study.
     """
     errors, samples = tables["serial"], tables["serial_workspace"]
-    blocks: list[Block] = [INTRODUCTION, *([list(record["notes"])] if record["notes"] else [])]
+    if "armature" in record:
+        yield Section(title="What to write", anchor="settings", blocks=list(_answer_blocks(tables, record)))
+    blocks: list[Block] = [INTRODUCTION]
     if svg := error_bars(errors):
         blocks.append(
             Picture(svg=svg, alt="errors of efforts, plain and repaired", caption="Root mean square over peak.")
@@ -199,6 +203,23 @@ def sections(tables: Mapping[str, pd.DataFrame], record: Mapping[str, Any]) -> I
         yield Section(title="The transmission as code", anchor="map", blocks=[facts({**accuracy, **box})])
     if "constants" in record:
         yield Section(title="Constants in serial_repaired.xml", anchor="constants", blocks=[facts(record["constants"])])
+
+
+def _answer_blocks(tables: Mapping[str, pd.DataFrame], record: Mapping[str, Any]) -> Iterator[Block]:
+    """Settings and what they leave of the error, before any explanation."""
+    settings = _settings(
+        record["armature"], tables["serial_pairs"], tables["serial_limits"], tables["serial_transmission"]
+    )
+    units = dict.fromkeys(COLUMNS[1:4], " [kg m² or kg]") | {COLUMNS[5]: " [N m or N]"}
+    yield table(pd.DataFrame(settings, columns=[f"{name}{units.get(name, '')}" for name in COLUMNS]))
+    errors = tables["serial"]
+    worst = _worst(errors[errors["quantity"] == AT_MOTOR])
+    if worst:
+        yield _settings_effect(record, worst)
+        ways = [way for way in WAYS if any(not pd.isna(row[f"{way}_rms"]) for row in worst)]
+        rows = [_line(row, ways) for row in worst]
+        yield table(pd.DataFrame(rows, columns=["motor", "peak", *(WAYS[way] for way in ways)]))
+    yield list(record["notes"])
 
 
 def _pictures(samples: pd.DataFrame) -> Iterator[Block]:
