@@ -89,7 +89,7 @@ class Grid:
 
         Args:
             missing: Of all shared joints [any unit], shape (np, n, n).
-            whole: That of the closed mechanism, shape (np, n, n).
+            whole: That of the closed mechanism [any unit], shape (np, n, n).
 
         Returns:
             One value for each of the joints [any unit], shape (m,).
@@ -144,7 +144,7 @@ def nearest_diagonal(inverse: Array, missing: Array, whole: Array, half: Array, 
     Args:
         inverse: T⁻ᵀ [-, or ratios of the units], shape (np, na, m).
         missing: Inertia or damping that a serial model lacks [any unit], shape (np, m, m).
-        whole: That of the closed mechanism, shape (np, m, m).
+        whole: That of the closed mechanism [any unit], shape (np, m, m).
         half: Half widths [m or rad], shape (m,).
         weights: Of the poses; they sum to 1 [-], shape (np,).
 
@@ -166,7 +166,7 @@ def motor_scales(efforts: Array, weights: Array) -> Array:
     """Weighted root mean square of efforts of each motor, 1 where there are none.
 
     Args:
-        efforts: Any unit, shape (np, na, any).
+        efforts: Of the motors [any unit], shape (np, na, any).
         weights: They sum to 1 [-], shape (np,).
     """
     sizes = np.sqrt(np.einsum("p,paj->a", weights, efforts**2))

@@ -73,7 +73,14 @@ class MotionEfforts:
         return np.asarray(np.abs(self.at_motors(self.closed)).max(axis=0))
 
     def at_motors(self, efforts: Array) -> EffortSeries:
-        """Efforts at the joints [N or N m], shape (nt, n), as efforts of the motors [N or N m], shape (nt, na)."""
+        """Efforts at the joints as efforts of the motors.
+
+        Args:
+            efforts: At the joints [N or N m], shape (nt, n).
+
+        Returns:
+            Of the motors [N or N m], shape (nt, na).
+        """
         return motor_efforts(self.transmission, efforts)
 
     def errors(self, efforts: Array) -> Array:
