@@ -79,7 +79,7 @@ class Grid:
     x: Array
     """Their coordinates [m or rad], shape (np, m)."""
     weights: Array
-    """Of usual poses [-], shape (np,); they sum to 1."""
+    """Of usual poses [-], shape (np,); their sum has no effect."""
     closed: JointTerms
     serial_q: Array
     """Poses of the serial model [m or rad], shape (np, nq)."""
@@ -111,7 +111,7 @@ class Grid:
         weight = np.sqrt(self.weights)[:, None] / motor_scales(wanted[..., None], self.weights)
         columns = np.concatenate([inverse * self.x[:, None], inverse], axis=2) * weight[..., None]
         least = np.repeat([0.0, -np.inf], m)
-        found = lsq_linear(columns.reshape(-1, 2 * m), (wanted * weight).ravel(), (least, np.inf)).x
+        found = lsq_linear(columns.reshape(-1, 2 * m), (wanted * weight).ravel(), (least, np.inf), method="bvls").x
         return np.asarray(found.reshape(2, m).T)
 
     @property
@@ -138,7 +138,7 @@ def usual_poses(joints: int) -> tuple[Array, Array]:
 def nearest_diagonal(inverse: Array, missing: Array, whole: Array, half: Array, weights: Array) -> Array:
     """The diagonal, not negative, that leaves least of T⁻ᵀ (missing − diagonal) Σ, Σ the half widths of the box.
 
-    Each motor counts over the weighted root mean square of its part of T⁻ᵀ whole Σ. A missing diagonal that is the same
+    Each motor counts over the weighted size of its part of T⁻ᵀ whole Σ. A missing diagonal that is the same
     at all poses is returned as it is.
 
     Args:
@@ -146,7 +146,7 @@ def nearest_diagonal(inverse: Array, missing: Array, whole: Array, half: Array, 
         missing: Inertia or damping that a serial model lacks [any unit], shape (np, m, m).
         whole: That of the closed mechanism [any unit], shape (np, m, m).
         half: Half widths [m or rad], shape (m,).
-        weights: Of the poses; they sum to 1 [-], shape (np,).
+        weights: Of the poses [-], shape (np,); their sum has no effect.
 
     Returns:
         [any unit], shape (m,).
@@ -157,17 +157,17 @@ def nearest_diagonal(inverse: Array, missing: Array, whole: Array, half: Array, 
         usual = entries[weights.argmax()]
         return np.where(usual > UNCOUPLED * size, usual, 0.0)
     used = motor_scales(inverse @ whole * half, weights)[:, None]
-    columns, lacking = inverse * half / used, inverse @ missing * half / used
+    columns, lacking = inverse / used, inverse @ missing / used
     square = np.einsum("p,paj,paj->j", weights, columns, columns)
     return np.maximum(np.einsum("p,paj,paj->j", weights, columns, lacking) / square, 0.0)
 
 
 def motor_scales(efforts: Array, weights: Array) -> Array:
-    """Weighted root mean square of efforts of each motor, 1 where there are none.
+    """Root of the weighted sum of squares of efforts of each motor, 1 where there are none.
 
     Args:
         efforts: Of the motors [any unit], shape (np, na, any).
-        weights: They sum to 1 [-], shape (np,).
+        weights: Of the poses [-], shape (np,).
     """
     sizes = np.sqrt(np.einsum("p,paj->a", weights, efforts**2))
     return np.where(sizes > 0, sizes, 1.0)
@@ -276,7 +276,7 @@ def grids_of(twin: Twin, box: Array) -> list[Grid]:
                 motors=motors,
                 half=half[list(joints)],
                 x=x[common][:, joints],
-                weights=weights[common] / weights[common].sum(),
+                weights=weights[common],
                 closed=_of_motors(twin, joint_terms(twin.closed, closed_q[common])),
                 serial_q=serial_q[common],
             )

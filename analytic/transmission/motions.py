@@ -232,7 +232,7 @@ def largest_error(motions: Sequence[MotionEfforts], mechanism: Mechanism | None 
     Returns:
         [-].
     """
-    return float(max((errors.max() for errors in _errors(motions, mechanism)), default=np.nan))
+    return float(max(errors.max() for errors in _errors(motions, mechanism)))
 
 
 def mean_error(motions: Sequence[MotionEfforts], mechanism: Mechanism | None = None) -> float:

@@ -1,6 +1,7 @@
 """What a transmission by cranks and rods means for the joints: reach, reflected inertia, limits, error of constants."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import ROUND_DOWN, Context
 from functools import partial
 from itertools import combinations, product
 from typing import Any
@@ -70,11 +71,10 @@ def proven(figures: Sequence[Row], quantity: str) -> Box | None:
 
 def rounded_down(box: Box) -> Box:
     """Limits with three digits, rounded towards zero."""
+    context = Context(prec=DIGITS, rounding=ROUND_DOWN)
 
     def shortened(values: Array) -> Array:
-        unit = 10.0 ** (np.floor(np.log10(np.maximum(np.abs(values), np.finfo(float).tiny))) - DIGITS + 1)
-        whole = np.trunc(values / unit * (1 + np.finfo(float).eps))  # 28.4, not 28.3, from 28.4
-        return np.array([float(f"{value:.{DIGITS}g}") for value in np.where(np.isfinite(values), whole * unit, values)])
+        return np.array([float(context.create_decimal(repr(value))) for value in values.tolist()])
 
     return Box(low=shortened(box.low), high=shortened(box.high))
 
