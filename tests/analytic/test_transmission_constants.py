@@ -30,6 +30,7 @@ from loopcheck.analytic.transmission.constants import (
 )
 from loopcheck.analytic.transmission.joint_space import JointSpace, joint_efforts, moved
 from loopcheck.analytic.transmission.motions import (
+    Course,
     MotionEfforts,
     choosing_motions,
     efforts_along,
@@ -91,6 +92,11 @@ def with_joints(mechanism: Mechanism, **values: Mapping[str, Any]) -> Mechanism:
         for joint in mechanism.joints
     ]
     return replace(mechanism, joints=tuple(joints))
+
+
+def every_20th(course: Course) -> Course:
+    x, xd, xdd = (each[::20] for each in course)
+    return x, xd, xdd
 
 
 def efforts(space: JointSpace, x: Array, xd: Array, xdd: Array) -> Array:
@@ -435,9 +441,10 @@ def test_links_and_springs_are_tried_where_there_are_some(changed: Changed) -> N
     assert uses == [False, True, True, True]
     for mechanism in closed[1:]:
         bare = constants._bare(mechanism)
-        springs = [*bare.joints, *bare.tendons, *bare.point_springs]
+        rotors: list[Any] = [*bare.joints, *bare.tendons]
+        springs: list[Any] = [*rotors, *bare.point_springs]
         assert not any(part.stiffness or part.damping for part in springs)
-        assert not any(part.armature for part in (*bare.joints, *bare.tendons))
+        assert not any(part.armature for part in rotors)
 
 
 def test_springs_are_those_of_a_bounded_least_squares_search() -> None:
@@ -499,7 +506,7 @@ def test_joints_are_coupled_by_motors_or_by_missing_inertia(monkeypatch: pytest.
     """Four joints and motors: the first two joints share both motors, or miss a common inertia; the others do not."""
     mixed, diagonal = np.eye(4), np.diag([1.0, 2.0, 3.0, 4.0])
     mixed[:2, :2] = [[2, 3], [2, -3]]
-    coupled = diagonal.copy()
+    plain, coupled = 0.5 * diagonal, diagonal.copy()
     coupled[0, 1] = coupled[1, 0] = 0.1
 
     def terms(side: Any, q: Array) -> JointTerms:
@@ -513,7 +520,6 @@ def test_joints_are_coupled_by_motors_or_by_missing_inertia(monkeypatch: pytest.
         "sound_poses",
         lambda side, x: (x, x[:, 3] < 0.9) if side[1] is plain else (x, x[:, 2] < 0.9),
     )
-    plain = 0.5 * diagonal
     box = np.tile([-1.0, 1.0], (4, 1))
     for closed, joints in (
         ((np.eye(4), diagonal), [(0,), (1,), (2,), (3,)]),
@@ -568,10 +574,7 @@ def test_links_are_found_from_their_moments_and_held_where_efforts_do_not_show_t
 
 def test_links_are_fitted_to_efforts_over_the_peaks_of_the_motors(monkeypatch: pytest.MonkeyPatch) -> None:
     twin, box, _ = pair("ankle")
-    fit = [
-        efforts_along(twin, name, tuple(each[::20] for each in course))
-        for name, _, course in fitting_motions(twin, box)
-    ]
+    fit = [efforts_along(twin, name, every_20th(course)) for name, _, course in fitting_motions(twin, box)]
     monkeypatch.setattr(constants, "_fitted_links", lambda *given: given)
     space, A, b = cast(Any, constants._Search(twin=twin, grids=(), fit=fit)._with_links)
     assert space is twin.serial
@@ -611,6 +614,8 @@ def test_a_repair_is_worse_by_more_than_a_thousandth_of_the_peak() -> None:
     ]
     words = "it would raise the error of 'left' in the motion 'b' from 10 to 20 % of the peak"
     assert is_worse(of_three, model) == words
+    assert largest_error(of_three) == 0.5
+    assert mean_error(of_three) == pytest.approx(0.2)
 
 
 def test_functions_of_the_pose_count_in_their_box_and_on_a_level_base() -> None:
@@ -642,7 +647,7 @@ def test_cranks_and_rods_complete_the_serial_model() -> None:
 
 def test_efforts_are_those_of_the_motors_asked_for_at_sound_poses_alone() -> None:
     twin, _, stated = pair("ankle")
-    one = efforts_along(replace(twin, motors=(1,)), "one", tuple(each[::20] for each in stated[0].course))
+    one = efforts_along(replace(twin, motors=(1,)), "one", every_20th(stated[0].course))
     assert one.transmission == pytest.approx(stated[0].transmission[::20, 1:])
     q, qd, qdd = one.closed_state
     scale = scale_of(State(mechanism=twin.closed.mechanism, q=q, qd=qd), qdd).scale

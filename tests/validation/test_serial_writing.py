@@ -57,7 +57,7 @@ def changed(path: Path, name: str, *changes: tuple[str, str]) -> Path:
 def repairs_of(twin: Twin, folder: Path, box: Array = BOX, limits: Box | None = LIMITS) -> Repairs:
     """With a tenth of the samples of each motion."""
     stated, choice, fit = (
-        [efforts_along(side, name, tuple(each[::10] for each in course)) for name, side, course in make(twin, box)]
+        [efforts_along(side, name, (x[::10], xd[::10], xdd[::10])) for name, side, (x, xd, xdd) in make(twin, box)]
         for make in (stated_motions, choosing_motions, fitting_motions)
     )
     motions = Motions(stated=stated, choice=choice, fit=fit)
