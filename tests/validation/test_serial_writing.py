@@ -247,6 +247,10 @@ def test_each_format_is_asked_for_the_kinds_that_it_holds(ankle: Written, monkey
     assert asked == [{Kind.ARMATURE}, set(Kind), {Kind.DAMPING, Kind.LINKS}]
     assert repairs[0] == "no serial_settings.py: armature would not lower the error"
     assert repairs[2] == "no serial_repaired.urdf: damping or links would not lower the error"
+    kept = Constants(mechanism=ankle[0].twin.serial.mechanism, kinds=(Kind.ARMATURE,))
+    monkeypatch.setattr(writing, "fitted_constants", lambda *_: kept)
+    unstated = replace(ankle[0], folder=Path("nowhere"), motions=replace(ankle[0].motions, stated=[]))
+    assert [repair.mechanism for repair in unstated.written()] == [None, None, None]
 
 
 def test_a_file_that_is_worse_on_a_stated_motion_is_not_left_there(tmp_path: Path) -> None:
