@@ -190,18 +190,32 @@ def fitted_constants(
     """
     search = _Search(twin=twin, grids=grids_of(twin, box), fit=fit)
     upright = [motion for motion in choice if motion.name != TILTED]
-    kinds, mechanism, error = frozenset[Kind](), twin.serial.mechanism, mean_error(upright)
-    is_changed = True
-    while is_changed:
-        is_changed = False
-        for kind in Kind:
-            if kind in able and kind not in kinds and search.can_use(kind):
-                other = search.with_kinds(kinds | {kind})
-                left = mean_error(upright, other)
-                is_less = kind is Kind.ARMATURE or left < LESS * error
-                if is_less and error - left > LEAST_GAIN and not is_worse(choice, other):
-                    kinds, mechanism, error, is_changed = kinds | {kind}, other, left, True
-    return Constants(mechanism=mechanism, kinds=tuple(kind for kind in Kind if kind in kinds))
+    usable = frozenset(kind for kind in Kind if kind in able and search.can_use(kind))
+    kinds = frozenset[Kind]()
+    tried: dict[frozenset[Kind], tuple[Mechanism, float, bool]] = {
+        kinds: (twin.serial.mechanism, mean_error(upright), True)
+    }
+
+    def fitted(more: frozenset[Kind]) -> tuple[Mechanism, float, bool]:
+        if more not in tried:
+            other = search.with_kinds(more)
+            tried[more] = other, mean_error(upright, other), not is_worse(choice, other)
+        return tried[more]
+
+    def helps(less: frozenset[Kind], more: frozenset[Kind]) -> bool:
+        before, (_, after, is_sound) = fitted(less)[1], fitted(more)
+        is_less = more - less == {Kind.ARMATURE} or after < LESS * before
+        return is_sound and is_less and before - after > LEAST_GAIN
+
+    added = [frozenset({kind}) for kind in Kind if kind in usable]
+    while more := next((kinds | one for one in added if not one <= kinds and helps(kinds, kinds | one)), None):
+        kinds = more
+    if kinds != usable and helps(kinds, usable):  # each may need the others
+        kinds = usable
+        for one in reversed(added):
+            if fitted(kinds - one)[2] and not helps(kinds - one, kinds):
+                kinds -= one
+    return Constants(mechanism=fitted(kinds)[0], kinds=tuple(kind for kind in Kind if kind in kinds))
 
 
 def with_armatures(twin: Twin, armatures: Array) -> Mechanism:

@@ -205,6 +205,16 @@ def test_rotors_dampers_and_springs_do_not_hide_in_links() -> None:
     assert armatures_of(twin, constants.mechanism) == pytest.approx([0.05, 0.01], rel=1e-12)
 
 
+def test_kinds_that_need_each_other_are_added_at_once() -> None:
+    """The rods' weight and a spring partly cancel: alone, each kind is refused or gains less than a tenth."""
+    closed, plain = with_joints(read("ankle"), stiffness={"roll": 0.5}), read("ankle_serial")
+    twin = twin_with(closed, plain)
+    constants = fitted(twin)
+    assert {Kind.LINKS, Kind.SPRINGS} <= set(constants.kinds)
+    stated = [efforts_along(side, name, course) for name, side, course in stated_motions(twin, inner_box(twin))]
+    assert largest_error(stated, constants.mechanism) < 0.2 * largest_error(stated)
+
+
 def test_weight_of_rods_is_no_spring() -> None:
     for name in PAIRS:
         assert {Kind.ARMATURE, Kind.LINKS} <= set(fitted_pair(name).kinds)
