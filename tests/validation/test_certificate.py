@@ -298,7 +298,8 @@ def test_claims_cannot_be_left_out_and_the_motion_cannot_change(loopcheck: Comma
     assert (status, [name for name in required if name not in " ".join(out.split())]) == (1, [])
     status, out = verified("slower", lambda _, place: motion_file(place / "motion.csv", 2.9))
     assert (status, "file motion.csv" in out) == (1, True)
-    assert verified("settings", lambda content, _: content["settings"].popitem())[0] == 1
+    status, out = verified("settings", lambda content, _: content.update(settings=dict.fromkeys(whole["settings"], "9")))
+    assert (status, f"setting {next(iter(whole['settings']))}" in out) == (1, True)
 
 
 def test_a_slower_controller_that_dry_friction_holds_back_has_no_claim(

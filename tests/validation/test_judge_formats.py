@@ -132,7 +132,7 @@ def test_joint_states_of_a_geared_drive_are_judged(side: str, verdict: str, gear
     bag = write_bag(tmp_path / "bag", ("coupler", "crank"), stamps, values)
     judged = judge(geared, bag, configuration="vertical", effort_time="instantaneous", effort_side=side)  # type: ignore[arg-type]
     assert judged.verdict == verdict, str(judged)
-    assert ("behind the gear" in str(judged)) == (side == "motor")
+    assert ("agrees with --effort-side joint" in str(judged)) == (side == "motor")
 
 
 PENDULUM = """<mujoco><option timestep="0.0005" integrator="Euler"/><worldbody><body><joint name="hip" axis="0 1 0"/>
