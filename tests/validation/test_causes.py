@@ -250,10 +250,14 @@ def test_what_leaves_more_than_the_accuracy_is_partial_with_its_figure(right: Lo
     assert "agrees with" not in said
 
 
-def test_the_search_ends_with_its_time(right: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loopcheck.validation.comparison.causes.CAUSES_CPU", 0.0)
+@pytest.mark.parametrize(("most", "trials"), [(1, 1), (2 * 303, 2), (2 * 303 + 1, 3)])
+def test_the_search_ends_after_as_many_trials_on_every_machine(
+    most: int, trials: int, right: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Trials of 101 samples of three bodies each."""
+    monkeypatch.setattr("loopcheck.validation.comparison.causes.MOST_WORK", most)
     said = note(replace(right, effort=-right.effort))
-    assert "the search for causes ended after 0 s of CPU time" in said
+    assert f"the search for causes ended after {trials} trials" in said
     assert "agrees with" not in said
 
 

@@ -298,7 +298,9 @@ def test_claims_cannot_be_left_out_and_the_motion_cannot_change(loopcheck: Comma
     assert (status, [name for name in required if name not in " ".join(out.split())]) == (1, [])
     status, out = verified("slower", lambda _, place: motion_file(place / "motion.csv", 2.9))
     assert (status, "file motion.csv" in out) == (1, True)
-    status, out = verified("settings", lambda content, _: content.update(settings=dict.fromkeys(whole["settings"], "9")))
+    status, out = verified(
+        "settings", lambda content, _: content.update(settings=dict.fromkeys(whole["settings"], "9"))
+    )
     assert (status, f"setting {next(iter(whole['settings']))}" in out) == (1, True)
 
 

@@ -103,7 +103,8 @@ def test_a_robot_that_is_mounted_otherwise_is_told_by_its_gravity(case: Case) ->
     verdict, note = said_with_causes(replace(flat, mechanism=down), log)
     assert verdict == "disagree"
     assert "the log agrees with --configuration vertical (error" in note
-    tilted = replace(case, mechanism=case.mechanism.with_gravity(9.81 * np.array([0.342, -0.940, 0.0])))
+    robot = case.robot.model_copy(update={"gravities": {"tilted": (3.355, -9.221, 0.0)}})
+    tilted = make_case(robot, variant="default", mode="home", configuration="tilted")
     verdict, note = said_with_causes(tilted, replace(log, effort=log.effort + 0.01), 0.02)
     assert verdict == "disagree"
     assert "m/s² instead of (3.355, -9.221, 0)" in note

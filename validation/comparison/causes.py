@@ -6,9 +6,8 @@ is chosen by some of them and must hold for the others too. A change that leaves
 floor is partial: its remaining error is stated.
 """
 
-import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -24,13 +23,14 @@ from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.robot import Case
 from loopcheck.validation.comparison.accuracy import Requirement
 from loopcheck.validation.comparison.limits import (
-    CAUSES_CPU,
     EXPLAINING,
     FOLLOWS,
     LATEST_START,
     LESS,
     LESS_OF_PEAK,
+    MOST_WORK,
     NEAR_GAIN,
+    ROUND_OFF,
     SETTLED_LEVEL,
     UNDECIDED_TIMES,
 )
@@ -172,7 +172,7 @@ def with_causes(judged: JudgedLog, case: Case, asked: LogOptions) -> JudgedLog:
 
 @dataclass(slots=True, kw_only=True)
 class _Search:
-    """Trials of changes, within a CPU time."""
+    """Trials of changes, as many in every run."""
 
     judged: JudgedLog
     closed: ClosedLog
@@ -180,7 +180,10 @@ class _Search:
     case: Case
     mends_velocities: bool = False
     """Whether a proven change makes velocities the derivatives of the positions."""
-    _end: float = field(default_factory=lambda: time.process_time() + CAUSES_CPU)
+    work: int = 0
+    """Samples times bodies in the trials so far [-]."""
+    trials: int = 0
+    """Number of trials so far [-]."""
 
     @property
     def _has_right_times(self) -> bool:
@@ -190,8 +193,8 @@ class _Search:
 
     @property
     def is_over(self) -> bool:
-        """Whether the CPU time is over."""
-        return time.process_time() >= self._end
+        """Whether no further trial begins."""
+        return self.work >= MOST_WORK
 
     def causes(self) -> Iterator[str]:
         """Proven changes, or the best partial change, a phrase each."""
@@ -219,7 +222,7 @@ class _Search:
         if best and not any("partial" not in words for words in terms):
             yield _partly(best.remedy, best.error, unchanged[0].whole.shown)
         if self.is_over:
-            yield f"the search for causes ended after {CAUSES_CPU:g} s of CPU time"
+            yield f"the search for causes ended after {self.trials} trials; a log with fewer rows allows more"
 
     def _said(self, proven: Sequence[Trial]) -> Iterator[str]:
         """The best of some proven changes, and those that are indistinguishable from it."""
@@ -232,13 +235,15 @@ class _Search:
         yield best.words + f"; as well with {', or with '.join(alike)}: not decided" * bool(alike)
 
     def _trial(self, remedy: Remedy, like: Trial | None = None) -> Trial | None:
-        """The judgement with a change; None if the log cannot be judged with it, or no time is left.
+        """The judgement with a change; None if the log cannot be judged with it, or the search is over.
 
         Args:
             like: An earlier trial with the same positions.
         """
         if self.is_over:
             return None
+        self._count(len(remedy.log.t))
+        self.trials += 1
         given, closed = self.judged.given, (like and like.judged.closed) or self.closed
         of_drives = closed.nearby is not None and given is not None and np.array_equal(remedy.log.q, given.q)
         has_times = closed.nearby is None or len(remedy.log.t) <= len(closed.log.t)
@@ -248,6 +253,9 @@ class _Search:
         except HarnessError:  # in other units the motion may leave the workspace
             return None
         return Trial(remedy=remedy, judged=judged, accuracy=self.asked.accuracy) if judged.residuals else None
+
+    def _count(self, samples: int) -> None:
+        self.work += samples * len(self.case.mechanism.bodies)
 
     def _groups(self, remedy: Remedy, unchanged: Trial | None = None) -> Iterator[_Group]:
         """A change at all effort times; at no other than its own if it removes little.
@@ -387,6 +395,7 @@ class _Search:
         for name in [GAIN, *known_parameters(closed.mechanism), GRAVITY]:
             if self.is_over:
                 return
+            self._count(len(rows))
             effect = self._effect(name, closed, residual, few, rows)
             A = _over(effect[choosing].transpose(0, 2, 1), scale).transpose(0, 2, 1)
             y = _over(few.residual[choosing], scale)
@@ -396,6 +405,8 @@ class _Search:
             scaled = A.reshape(-1, A.shape[2]) / np.where(sizes > 0, sizes, 1.0)
             values = np.linalg.lstsq(scaled, y.ravel(), rcond=1e-9)[0] / np.where(sizes > 0, sizes, 1.0)
             left = few.residual - effect @ values
+            if name == GRAVITY:
+                values += _without_effect(self.case.mechanism.gravity, values, effect)
             start = self._start(few, left, trial)
             tested = testing & (t >= (-np.inf if start is None else start))
             if not tested.any():
@@ -533,6 +544,27 @@ def _efforts_per_gravity(mechanism: Mechanism, residual: Residual) -> Array:
 
     without = needed(np.zeros(3))
     return np.stack([needed(axis) - without for axis in np.eye(3)], axis=-1)
+
+
+def _without_effect(model: Array, difference: Array, effect: Array) -> Array:
+    """Change of gravity that no effort shows [m/s²], shape (3,): a planar robot does not feel gravity across its plane.
+
+    Gravity has the size of that of the model, or the usual size in a model without it, if efforts allow that.
+
+    Args:
+        model: Gravity of the model, world axes [m/s²], shape (3,).
+        difference: Change that the efforts show, world axes [m/s²], shape (3,).
+        effect: Efforts that gravity of 1 m/s² along each axis takes [N or N m per m/s²], shape (n, na, 3).
+    """
+    _, sizes, axes = np.linalg.svd(effect.reshape(-1, 3), full_matrices=False)
+    hidden = axes[sizes <= ROUND_OFF * sizes[0]]
+    across = (hidden @ (model + difference)) @ hidden
+    felt = float(np.linalg.norm(model + difference - across))
+    size = float(np.linalg.norm(model)) or EARTH
+    if not len(hidden) or felt >= size * (1 - NEAR_GAIN):
+        return -across
+    direction = across if across.any() else hidden[0]
+    return direction * np.sqrt(size**2 - felt**2) / np.linalg.norm(direction) - across
 
 
 def _and(*words: str) -> str:

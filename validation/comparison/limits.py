@@ -90,8 +90,9 @@ UNDECIDED_TIMES = 2.0
 FOLLOWS = 0.05
 """Largest distance of a column from a multiple of the position or velocity that it follows, over its range [-].
 A servo that lags more does not follow its target."""
-CAUSES_CPU = 6.0
-"""CPU time of the search for causes of a log that disagrees [s]; the verdict does not depend on it."""
+MOST_WORK = 150_000
+"""Samples times bodies in all trials, after which the search for causes of a log begins no further trial [-].
+About 3 to 14 s of CPU time. A limit of time would make causes depend on the machine; no verdict depends on them."""
 NEAR_GAIN = 0.05
 """Largest distance of a gain from a known gain [-]; the known gains are farther apart."""
 DISTINCT_READING = 3.0

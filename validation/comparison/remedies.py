@@ -91,7 +91,7 @@ def conversions(plain: Remedy, residual: Residual, *, has_right_times: bool) -> 
     gears = np.array([case.mechanism.actuators[k].gear for k in _places(log, case.mechanism)])
     if (gears != 1).any():
         yield from _multiplied(plain, residual, 1 / gears, options=("--effort-side joint",))
-    for name, gravity in configurations(case.robot, case.mechanism).items():
+    for name, gravity in configurations(case.robot, case.robot.mechanism(case.variant)).items():
         if (gravity != case.mechanism.gravity).any() and removes_most(residual, _in_gravity(case, residual, gravity)):
             yield replace(plain, case=in_gravity(case, gravity), options=(f"--configuration {name}",))
     yield from _units(plain, residual, has_right_times=has_right_times)
