@@ -432,7 +432,7 @@ class _Search:
         remedy = chosen.group.whole.remedy
         if chosen.name == GRAVITY:
             gravity = self.case.mechanism.gravity
-            changed = np.array([float(f"{value:.4g}") for value in gravity + chosen.values])
+            changed = np.round(gravity + chosen.values, 3)
             if not any(
                 abs(np.linalg.norm(changed) / size - 1) < NEAR_GAIN for size in (EARTH, np.linalg.norm(gravity))
             ):
