@@ -199,11 +199,14 @@ def test_a_fit_at_its_bound_or_without_a_positive_mass_is_not_named(
 
 
 def test_a_term_that_holds_only_at_the_samples_that_chose_it_is_not_named(case: Case) -> None:
-    blocks = np.arange(101) * causes.BLOCKS // 101 % 2
-    for wrong, names in ((np.ones(101), ["offset"]), (1.0 - blocks, [])):
-        judged = judge_log(case, replace(LOG, effort=LOG.effort + wrong[:, None], qd=None))
-        assert judged.closed is not None
-        search = causes._Search(judged=judged, closed=judged.closed, asked=LogOptions(), case=case)
-        assert judged.given is not None
-        group = causes._Group(Trial(remedy=Remedy(case=case, log=judged.given), judged=judged, accuracy=1e-3), ())
+    right = judge_log(case, replace(LOG, qd=None))
+    residual = right.residuals[0]
+    rows = len(residual.motion.t)
+    is_testing = np.arange(rows) * causes.BLOCKS // rows % 2 == 1
+    assert right.closed is not None
+    assert right.given is not None
+    for wrong, names in ((np.ones(rows), ["offset"]), (1.0 - is_testing, [])):
+        judged = replace(right, residuals=(replace(residual, effort=residual.effort + wrong[:, None]),))
+        search = causes._Search(judged=judged, closed=right.closed, asked=LogOptions(), case=case)
+        group = causes._Group(Trial(remedy=Remedy(case=case, log=right.given), judged=judged, accuracy=1e-3), ())
         assert [one.name for one in search._chosen(group) if one.name == "offset"] == names
