@@ -73,7 +73,7 @@ def test_an_internal_effort_does_not_count_and_is_shown(case: Case, motion: Moti
     assert outcome.projected is not None
     summary = summarize([reference, outcome])
     assert (summary.loc[summary["source"] == "mujoco/kkt", "verdict"] == "agree").all()
-    assert summary["note"].str.contains("the engine also has an internal part of up to").any()
+    assert summary["note"].str.contains("internal part is up to").any()
     forward = evaluate(case, motion, "mujoco/forward")
     assert forward.history is not None
     assert forward.compared is not None

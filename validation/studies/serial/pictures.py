@@ -115,6 +115,6 @@ def effort_error(samples: pd.DataFrame) -> "Figure | None":
                 axes.set(ylabel=labels[1])
             else:
                 axes.plot(positions[units.index[0]], of_part[side], ".")
-                axes.set(ylabel="rms error / largest rms [-]", ylim=(0, 1.05 * highest))
+                axes.set(ylabel="rms error / largest rms [-]", ylim=(0, 1.05 * highest or 1.0))
             axes.set(title=literal(f"{part}, {words}"), xlabel=labels[0])
     return figure
