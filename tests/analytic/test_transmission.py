@@ -506,3 +506,23 @@ def test_a_stand_in_with_loops_may_start_where_they_are_closed() -> None:
     places = [[joint.name for joint in case.mechanism.joints].index(name) for name in twin.names]
     np.testing.assert_allclose(own, case.guess[places], atol=1e-12)  # this keyframe closes the loop
     np.testing.assert_allclose(other, own, atol=1e-12)
+
+
+def test_efforts_of_as_many_motors_as_joints_map_by_the_transposed_transmission() -> None:
+    """The power of motors is that of the joints, whatever the rates."""
+    T, generator = np.array([[[2.0, -1.0], [0.5, 3.0]]]), np.random.default_rng(4)
+    facets = effort_facets(T, Box(low=np.array([-5.0, -7.0]), high=np.array([6.0, 8.0])))
+    tau, rates = generator.normal(size=2), generator.normal(size=2)
+    motors = facets.rows[0] @ tau
+    assert motors @ (T[0] @ rates) == pytest.approx(tau @ rates, rel=1e-12)
+    assert (facets.low[0].tolist(), facets.high[0].tolist()) == ([-5.0, -7.0], [6.0, 8.0])
+
+
+def test_a_fitted_map_keeps_the_power_between_motors_and_joints() -> None:
+    twin = twin_of("ankle", "ankle_serial")
+    found, _ = fitted_map(twin, np.array([[-0.1, 0.1], [-0.1, 0.1]]), 0)
+    x, rates, tau = (np.random.default_rng(k).uniform(-0.1, 0.1, (5, 2)) for k in range(3))
+    motor_rates = np.einsum("tan,tn->ta", found.transmission(x), rates)
+    at_joints, at_motors = found.joint_efforts(x, tau), found.motor_efforts(x, tau)
+    assert (at_joints * rates).sum(axis=1) == pytest.approx((tau * motor_rates).sum(axis=1), rel=1e-12)
+    assert (at_motors * motor_rates).sum(axis=1) == pytest.approx((tau * rates).sum(axis=1), rel=1e-12)
