@@ -17,7 +17,6 @@ import pandas as pd
 
 from docs.kept_tables import ROOT
 from loopcheck.analytic.transmission.bounds import Domain
-from loopcheck.analytic.transmission.constants import best_in_hindsight, with_armatures
 from loopcheck.analytic.transmission.fit import sound_box
 from loopcheck.analytic.transmission.joint_space import joint_efforts, moved
 from loopcheck.analytic.transmission.limits import Box
@@ -38,9 +37,9 @@ from loopcheck.robots.catalogue import transmission_names
 from loopcheck.robots.transmission import LIGHT, load_transmission, without_stand_ins
 from loopcheck.validation.comparison.targets import case_of, passive_case_of
 from loopcheck.validation.studies.serial.making import write_closed, write_stand_in
-from loopcheck.validation.studies.serial.rows import ARMATURE, BEST, CONSTANT, OF_URDF, PLAIN, PUBLIC, Row
+from loopcheck.validation.studies.serial.rows import ARMATURE, CONSTANT, OF_URDF, PLAIN, Row
 from loopcheck.validation.studies.serial.transmission_rows import ROUND_OFF, found_rows
-from loopcheck.validation.studies.serial.writing import Motions, Repairs
+from loopcheck.validation.studies.serial.writing import Motions, Repairs, models_of
 
 FILE = ROOT / "docs" / "transmissions" / "figures.csv"
 MOTIONS, EACH = 100, 5
@@ -106,23 +105,15 @@ def _effects(twin: Twin, domain: Domain, public: Sequence[float], folder: Path) 
     )
     motions = Motions(stated=stated, choice=choice, fit=fit)
     repairs = Repairs(twin=twin, box=box, motions=motions, limits=None, closures=(), folder=folder / "repaired")
-    settings, repaired, urdf = repairs.written()
+    settings, repaired, urdf = written = repairs.written()
     kinds = {ARMATURE: settings.kinds, CONSTANT: repaired.kinds, OF_URDF: urdf.kinds}
-    models = {
-        PLAIN: twin.serial.mechanism,
-        PUBLIC: with_armatures(twin, np.array(public)) if len(public) else None,
-        ARMATURE: settings.mechanism,
-        CONSTANT: repaired.mechanism,
-        OF_URDF: urdf.mechanism,
-        BEST: best_in_hindsight(twin, stated[:STATED]),
-    }
+    models = {PLAIN: twin.serial.mechanism, **models_of(twin, written, stated, public)}
     empty = dict.fromkeys(("at_zero", "low", "bound"), np.nan)
     for way, model in models.items():
-        if model is not None:
-            mean, largest = mean_error(stated[:STATED], model), largest_error(stated, model)
-            note = ", ".join(kinds.get(way, ()))
-            row = {"quantity": f"effort error, {way}", "part": "motors", "unit": "-", **empty, "note": note}
-            yield {**row, "median": mean if mean > ROUND_OFF else 0.0, "high": largest if largest > ROUND_OFF else 0.0}
+        mean, largest = mean_error(stated[:STATED], model), largest_error(stated, model)
+        note = ", ".join(kinds.get(way, ()))
+        row = {"quantity": f"effort error, {way}", "part": "motors", "unit": "-", **empty, "note": note}
+        yield {**row, "median": mean if mean > ROUND_OFF else 0.0, "high": largest if largest > ROUND_OFF else 0.0}
 
 
 def _errors(twin: Twin, domain: Domain) -> Iterator[Row]:

@@ -20,9 +20,9 @@ from scipy.sparse.csgraph import connected_components
 from loopcheck.analytic.transmission.joint_space import JointSpace, joint_efforts
 from loopcheck.analytic.transmission.motions import TILTED, MotionEfforts, is_worse, mean_error
 from loopcheck.analytic.transmission.regressor import LINK_CONSTANTS, SECOND_MOMENTS, links, regressor
-from loopcheck.analytic.transmission.terms import JointTerms, joint_terms
+from loopcheck.analytic.transmission.terms import JointTerms, joint_terms, to_motors
 from loopcheck.analytic.transmission.twin import Twin, sound_poses
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import AnyArray, Array
 from loopcheck.robots.mechanism import Joint, Mechanism, PointSpring, Tendon
 
 GRID, ALONE, MOST = 9, 41, 1000
@@ -117,7 +117,7 @@ class Grid:
     @property
     def _to_motors(self) -> Array:
         T = self.closed.transmission[:, self.motors][:, :, self.joints]
-        return np.asarray(np.linalg.pinv(T).swapaxes(1, 2))
+        return to_motors(T)
 
 
 def usual_poses(joints: int) -> tuple[Array, Array]:
@@ -192,20 +192,18 @@ def fitted_constants(
     upright = [motion for motion in choice if motion.name != TILTED]
     usable = frozenset(kind for kind in Kind if kind in able and search.can_use(kind))
     kinds = frozenset[Kind]()
-    tried: dict[frozenset[Kind], tuple[Mechanism, float, bool]] = {
-        kinds: (twin.serial.mechanism, mean_error(upright), True)
-    }
+    tried = {kinds: (twin.serial.mechanism, mean_error(upright))}
 
-    def fitted(more: frozenset[Kind]) -> tuple[Mechanism, float, bool]:
+    def fitted(more: frozenset[Kind]) -> tuple[Mechanism, float]:
         if more not in tried:
             other = search.with_kinds(more)
-            tried[more] = other, mean_error(upright, other), not is_worse(choice, other)
+            tried[more] = other, mean_error(upright, other)
         return tried[more]
 
     def helps(less: frozenset[Kind], more: frozenset[Kind]) -> bool:
-        before, (_, after, is_sound) = fitted(less)[1], fitted(more)
+        before, (other, after) = fitted(less)[1], fitted(more)
         is_less = more - less == {Kind.ARMATURE} or after < LESS * before
-        return is_sound and is_less and before - after > LEAST_GAIN
+        return is_less and before - after > LEAST_GAIN and not is_worse(choice, other)
 
     added = [frozenset({kind}) for kind in Kind if kind in usable]
     while more := next((kinds | one for one in added if not one <= kinds and helps(kinds, kinds | one)), None):
@@ -213,7 +211,7 @@ def fitted_constants(
     if kinds != usable and helps(kinds, usable):  # each may need the others
         kinds = usable
         for one in reversed(added):
-            if fitted(kinds - one)[2] and not helps(kinds - one, kinds):
+            if not is_worse(choice, fitted(kinds - one)[0]) and not helps(kinds - one, kinds):
                 kinds -= one
     return Constants(mechanism=fitted(kinds)[0], kinds=tuple(kind for kind in Kind if kind in kinds))
 
@@ -263,7 +261,7 @@ def best_in_hindsight(twin: Twin, motions: Sequence[MotionEfforts]) -> Mechanism
     columns, lacking = [], []
     for motion in motions:
         peaks = np.where(motion.peaks > 0, motion.peaks, np.inf)
-        inverse = np.linalg.pinv(motion.transmission).swapaxes(1, 2)
+        inverse = to_motors(motion.transmission)
         columns.append((inverse * motion.course[2][:, None] / peaks[:, None]).reshape(-1, inverse.shape[2]))
         lacking.append((motion.at_motors(motion.closed - motion.serial) / peaks).ravel())
     added = nnls(np.concatenate(columns), np.concatenate(lacking))[0]
@@ -282,8 +280,7 @@ def grids_of(twin: Twin, box: Array) -> list[Grid]:
         u, weights = usual_poses(len(joints))
         x = np.repeat(middle[None], len(u), axis=0)
         x[:, joints] += u * half[list(joints)]
-        (closed_q, sound), (serial_q, reached) = (sound_poses(space, x) for space in (twin.closed, twin.serial))
-        common = sound & reached
+        common, closed_q, serial_q = _common_poses(twin, x)
         grids.append(
             Grid(
                 joints=joints,
@@ -291,11 +288,18 @@ def grids_of(twin: Twin, box: Array) -> list[Grid]:
                 half=half[list(joints)],
                 x=x[common][:, joints],
                 weights=weights[common],
-                closed=_of_motors(twin, joint_terms(twin.closed, closed_q[common])),
-                serial_q=serial_q[common],
+                closed=_of_motors(twin, joint_terms(twin.closed, closed_q)),
+                serial_q=serial_q,
             )
         )
     return grids
+
+
+def _common_poses(twin: Twin, x: Array) -> tuple[AnyArray, Array, Array]:
+    """The mask of the coordinates at which both mechanisms are sound, and the poses of each there."""
+    (closed_q, sound), (serial_q, reached) = (sound_poses(space, x) for space in (twin.closed, twin.serial))
+    common = sound & reached
+    return common, closed_q[common], serial_q[common]
 
 
 def _of_motors(twin: Twin, terms: JointTerms) -> JointTerms:
@@ -306,9 +310,8 @@ def _coupled(twin: Twin, middle: Array, half: Array) -> Iterator[tuple[tuple[int
     """Sets of joints that share motors or missing inertia near the middle of the box, each with its motors."""
     n = len(middle)
     x = middle + np.concatenate([np.zeros((1, n)), *(sign * 0.5 * np.diag(half) for sign in (-1, 1))])
-    (closed_q, sound), (serial_q, reached) = (sound_poses(space, x) for space in (twin.closed, twin.serial))
-    common = sound & reached
-    closed, serial = (joint_terms(*side) for side in ((twin.closed, closed_q[common]), (twin.serial, serial_q[common])))
+    _, *poses = _common_poses(twin, x)
+    closed, serial = (joint_terms(space, q) for space, q in zip((twin.closed, twin.serial), poses, strict=True))
     T = np.abs(_of_motors(twin, closed).transmission * half).max(axis=0)
     moves = UNCOUPLED * T.max(axis=1, keepdims=True, initial=0.0) < T
     sizes = np.sqrt(np.einsum("pii->pi", closed.mass))
@@ -373,7 +376,7 @@ class _Search:
         for motion in self.fit:
             lacking = joint_efforts(closed, *motion.closed_state) - joint_efforts(serial, *motion.serial_state)
             peaks = np.where(motion.peaks > 0, motion.peaks, np.inf)[:, None]
-            inverse = np.linalg.pinv(motion.transmission).swapaxes(1, 2)
+            inverse = to_motors(motion.transmission)
             columns = np.concatenate([regressor(serial, *motion.serial_state), lacking[..., None]], axis=2)
             rows.append((inverse @ columns / peaks).reshape(-1, columns.shape[2]))
         every = np.concatenate(rows) / np.sqrt(sum(map(len, rows)))

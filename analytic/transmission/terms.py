@@ -56,6 +56,18 @@ def joint_terms(space: JointSpace, q: PositionSeries) -> JointTerms:
     )
 
 
+def to_motors(transmission: Array) -> Array:
+    """T⁻ᵀ, which maps efforts at the joints to those of the motors; see `motor_efforts`.
+
+    Args:
+        transmission: T [-, or ratios of the units], shape (nt, na, n).
+
+    Returns:
+        [-, or ratios of the units], shape (nt, na, n).
+    """
+    return np.asarray(np.linalg.pinv(transmission).swapaxes(1, 2))
+
+
 def motor_efforts(transmission: Array, efforts: Array) -> EffortSeries:
     """Efforts of the motors that give efforts at the joints, T⁻ᵀ τ_x; of least norm if there are more than joints.
 

@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from loopcheck.analytic.dynamics.noc import needed_efforts
-from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.logs.closed_log import ClosedLog
 from loopcheck.analytic.logs.parameters import Estimate, at_rows, known_parameters, parameters
 from loopcheck.analytic.logs.residual import Residual, evenly
@@ -36,7 +34,7 @@ from loopcheck.validation.comparison.limits import (
 )
 from loopcheck.validation.comparison.logs import JudgedLog, LogOptions, judge_log, verdicts
 from loopcheck.validation.comparison.readings import REACTION, in_words, reading_of
-from loopcheck.validation.comparison.remedies import Remedy, conversions, effort_times, in_gravity
+from loopcheck.validation.comparison.remedies import Remedy, conversions, effort_times, in_gravity, needed_in_gravity
 from loopcheck.validation.comparison.verdicts import accuracy_divisor
 
 BLOCKS = 8
@@ -536,14 +534,8 @@ def _estimate(estimate: Estimate) -> str:
 
 def _efforts_per_gravity(mechanism: Mechanism, residual: Residual) -> Array:
     """Efforts that gravity of 1 m/s² along each axis takes [N or N m per m/s²], shape (n, na, 3)."""
-    motion = residual.motion
-
-    def needed(gravity: Array) -> Array:
-        state = State(mechanism=mechanism.with_gravity(gravity), q=motion.q, qd=motion.qd)
-        return needed_efforts(state, motion.qdd).effort
-
-    without = needed(np.zeros(3))
-    return np.stack([needed(axis) - without for axis in np.eye(3)], axis=-1)
+    without, *along = (needed_in_gravity(mechanism, residual, gravity) for gravity in (np.zeros(3), *np.eye(3)))
+    return np.stack([needed - without for needed in along], axis=-1)
 
 
 def _without_effect(model: Array, difference: Array, effect: Array) -> Array:

@@ -110,9 +110,18 @@ def in_gravity(case: Case, gravity: Array) -> Case:
 
 def _in_gravity(case: Case, residual: Residual, gravity: Array) -> Array:
     """Residual in another gravity [N or N m], shape (n, na)."""
+    return residual.effort - needed_in_gravity(case.mechanism, residual, gravity)
+
+
+def needed_in_gravity(mechanism: Mechanism, residual: Residual, gravity: Array) -> Array:
+    """Required efforts of the motion of a residual in another gravity [N or N m], shape (n, na).
+
+    Args:
+        gravity: Acceleration of gravity, world axes [m/s²], shape (3,).
+    """
     motion = residual.motion
-    state = State(mechanism=case.mechanism.with_gravity(gravity), q=motion.q, qd=motion.qd)
-    return residual.effort - needed_efforts(state, motion.qdd).effort
+    state = State(mechanism=mechanism.with_gravity(gravity), q=motion.q, qd=motion.qd)
+    return needed_efforts(state, motion.qdd).effort
 
 
 def _places(log: Log, mechanism: Mechanism) -> list[int]:

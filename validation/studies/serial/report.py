@@ -8,7 +8,7 @@ import pandas as pd
 from rich.console import RenderableType
 from rich.markup import escape
 
-from loopcheck.validation.report.blocks import Block, Picture, Section, digits, facts, folded_if_long, table
+from loopcheck.validation.report.blocks import Block, Picture, Section, digits, facts, folded_if_long, percent, table
 from loopcheck.validation.report.terminal import of_tree
 from loopcheck.validation.report.terminal import table as shown_table
 from loopcheck.validation.studies.serial.limit_rows import GIVEN, SAFE
@@ -24,7 +24,6 @@ from loopcheck.validation.studies.serial.rows import (
     WAYS,
 )
 from loopcheck.validation.studies.serial.transmission_rows import BEST
-from loopcheck.validation.studies.serial.writing import percent
 
 EFFORTS = ("effort at joint", "effort at motor")
 WAY_AT = {
@@ -147,11 +146,8 @@ def _answer(worst: list[Mapping[str, Any]], record: Mapping[str, Any]) -> str:
     """Largest effort error of the motors, or of the joints, before and after each repair."""
     rows = [row for row in worst if row["quantity"] == AT_MOTOR] or worst
     largest = max(rows, key=lambda row: float(row["plain_rms"]))
-    files = {ARMATURE: "serial_settings.py", CONSTANT: "serial_repaired.xml", OF_URDF: "serial_repaired.urdf"}
-    repairs = {
-        name: max(float(row[f"{way}_rms"]) for row in rows)
-        for way, name in {**files, FUNCTION: record.get("functions", "")}.items()
-    }
+    names = {**{way: WAYS[way] for way in (ARMATURE, CONSTANT, OF_URDF)}, FUNCTION: record.get("functions", "")}
+    repairs = {name: max(float(row[f"{way}_rms"]) for row in rows) for way, name in names.items()}
     after = ", ".join(f"{percent(error)} with {name}" for name, error in repairs.items() if not pd.isna(error))
     coupling = record.get("coupling", "")
     left = f" Coupling at the start that no armature has: {escape(coupling)} of the inertia." if coupling else ""

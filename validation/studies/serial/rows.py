@@ -8,7 +8,7 @@ import numpy as np
 from loopcheck.analytic.transmission.constants import Kind
 from loopcheck.analytic.transmission.motions import MotionEfforts
 from loopcheck.analytic.transmission.regressor import links
-from loopcheck.analytic.transmission.terms import JointTerms
+from loopcheck.analytic.transmission.terms import JointTerms, to_motors
 from loopcheck.analytic.transmission.twin import Twin, Workspace
 from loopcheck.robots.arrays import Array, root_mean_square
 from loopcheck.robots.mechanism import Mechanism
@@ -227,15 +227,15 @@ def _error_series(twin: Twin, samples: Workspace, repaired: JointTerms, pace: Pa
     Relative to the largest such mean of the efforts over the samples. Products of velocities are left out.
     """
     T = samples.closed.transmission[:, list(twin.motors)]
-    to_motors = np.linalg.pinv(T).swapaxes(1, 2)
+    inverse = to_motors(T)
     pulled = (pace.pull * (samples.x[samples.common] - pace.middle))[..., None]
 
     def squares(terms: JointTerms, other: JointTerms | None = None) -> Array:
         mass, damping, still = (
             getattr(terms, name) - (getattr(other, name) if other else 0.0) for name in ("mass", "damping", "still")
         )
-        steady = to_motors @ (still[..., None] + mass @ pulled)
-        parts = (to_motors @ mass * pace.accelerations, to_motors @ damping * pace.rates, steady)
+        steady = inverse @ (still[..., None] + mass @ pulled)
+        parts = (inverse @ mass * pace.accelerations, inverse @ damping * pace.rates, steady)
         return np.asarray(sum((part**2).sum(axis=2) for part in parts))
 
     largest = np.sqrt(squares(samples.closed).max(axis=0))

@@ -12,14 +12,11 @@ from loopcheck.analytic.transmission.constants import (
     Constants,
     armatures_at,
     armatures_of,
-    best_in_hindsight,
-    with_armatures,
 )
 from loopcheck.analytic.transmission.crank_rod import CrankRod
 from loopcheck.analytic.transmission.joint_map import JointMap
 from loopcheck.analytic.transmission.limits import Box
 from loopcheck.analytic.transmission.motions import (
-    STATED,
     MotionEfforts,
     choosing_motions,
     fitting_motions,
@@ -54,14 +51,9 @@ from loopcheck.validation.studies.serial.exporting import (
 from loopcheck.validation.studies.serial.limit_rows import limit_rows, safe_box, safe_series
 from loopcheck.validation.studies.serial.report import sections, summary
 from loopcheck.validation.studies.serial.rows import (
-    ARMATURE,
-    BEST,
-    CONSTANT,
     FUNCTION,
     MUCH,
-    OF_URDF,
     PLAIN,
-    PUBLIC,
     WAYS,
     Row,
     constant_facts,
@@ -71,7 +63,7 @@ from loopcheck.validation.studies.serial.rows import (
     workspace_rows,
 )
 from loopcheck.validation.studies.serial.transmission_rows import COLUMNS, found_rows
-from loopcheck.validation.studies.serial.writing import REPAIRED, REPAIRED_URDF, SETTINGS, Motions, Repairs
+from loopcheck.validation.studies.serial.writing import REPAIRED, REPAIRED_URDF, SETTINGS, Motions, Repairs, models_of
 from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
 
 TABLE, WORKSPACE, LIMITS, PAIRS = "serial", "serial_workspace", "serial_limits", "serial_pairs"
@@ -201,9 +193,8 @@ class Serial(Study):
         results = pool.results([*motions, *fits, *figures], "motions")
         moved, others = results[: len(motions)], results[len(motions) :]
         function, found = others[0] if fits else None, others[-1] if figures else []
-        ends = np.cumsum([len(stated), len(choice), len(fit)])
-        first, second, third, last = np.split(np.arange(len(motions)), ends)
-        by_purpose = [[moved[k] for k in places] for places in ((*first, *last), second, third)]
+        by_purpose = [[moved.pop(0) for _ in own] for own in (stated, choice, fit)]
+        by_purpose[0] += moved  # the generated motion
         return self._written(twin, samples, by_purpose, Code(transmission, found, function), box, folder)
 
     def _is_complete(self, transmission: CrankRod | str) -> bool:
@@ -249,19 +240,13 @@ class Serial(Study):
         )
         settings, repaired, urdf = repairs.written()
         functions, facts, further = self._functions(twin, samples, code, folder)
-        models = {
-            PUBLIC: with_armatures(twin, np.array(self.public)) if self.public else None,
-            ARMATURE: settings.mechanism,
-            CONSTANT: repaired.mechanism,
-            OF_URDF: urdf.mechanism,
-            BEST: best_in_hindsight(twin, stated[:STATED]) if stated else None,
-        }
+        models = models_of(twin, (settings, repaired, urdf), stated, self.public)
         rows: list[Row] = []
         for motion in by_purpose[0]:
             if isinstance(motion, str):
                 rows.append(_missing(motion, "informational"))
                 continue
-            ways = {way: motion.with_constants(model) for way, model in models.items() if model is not None}
+            ways = {way: motion.with_constants(model) for way, model in models.items()}
             ways |= {PLAIN: motion.serial, FUNCTION: motion.with_functions(functions)}
             rows += effort_rows(twin, motion, ways, self.accuracy)
         after = Constants(mechanism=repaired.mechanism or twin.serial.mechanism, kinds=repaired.kinds)

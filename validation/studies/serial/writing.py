@@ -8,9 +8,16 @@ from pprint import pformat
 
 import numpy as np
 
-from loopcheck.analytic.transmission.constants import Constants, Kind, armatures_of, fitted_constants, with_armatures
+from loopcheck.analytic.transmission.constants import (
+    Constants,
+    Kind,
+    armatures_of,
+    best_in_hindsight,
+    fitted_constants,
+    with_armatures,
+)
 from loopcheck.analytic.transmission.limits import Box
-from loopcheck.analytic.transmission.motions import MotionEfforts, is_worse, largest_error
+from loopcheck.analytic.transmission.motions import STATED, MotionEfforts, is_worse, largest_error
 from loopcheck.analytic.transmission.regressor import links
 from loopcheck.analytic.transmission.twin import Twin
 from loopcheck.robots.arrays import Array
@@ -22,6 +29,8 @@ from loopcheck.robots.mjcf_patch import Patch, patched
 from loopcheck.robots.mjcf_writer import numbers
 from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.urdf_writer import NO_LIMIT, urdf_texts
+from loopcheck.validation.report.blocks import percent
+from loopcheck.validation.studies.serial.rows import ARMATURE, BEST, CONSTANT, OF_URDF, PUBLIC
 
 REPAIRED, REPAIRED_URDF, SETTINGS = "serial_repaired.xml", "serial_repaired.urdf", "serial_settings.py"
 SAME, LIKE = 1e-9, 1e-6
@@ -204,9 +213,23 @@ MJLAB = {pformat(mjlab, sort_dicts=False, width=100)}
         return _as_read(twin, read)
 
 
-def percent(error: float) -> str:
-    """An error with two digits, in percent."""
-    return f"{100 * error:.2g} %"
+def models_of(
+    twin: Twin, repairs: Sequence[Repair], stated: Sequence[MotionEfforts], public: Sequence[float]
+) -> dict[str, Mechanism]:
+    """Serial models with other constants by the way of repair, as far as they exist.
+
+    Args:
+        repairs: Settings, MJCF and URDF.
+        stated: Motions that errors are stated for, the random ones first.
+        public: Armatures of the joints in public configurations, if any [kg or kg m²].
+    """
+    written = zip((ARMATURE, CONSTANT, OF_URDF), (repair.mechanism for repair in repairs), strict=True)
+    models = {way: mechanism for way, mechanism in written if mechanism is not None}
+    if public:
+        models[PUBLIC] = with_armatures(twin, np.array(public))
+    if stated:
+        models[BEST] = best_in_hindsight(twin, stated[:STATED])
+    return models
 
 
 def _as_read(twin: Twin, read: Mechanism) -> Mechanism:
