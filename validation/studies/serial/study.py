@@ -270,14 +270,18 @@ class Serial(Study):
             "settings": settings.note,
             "rotors": any(joint.armature for joint in twin.closed.mechanism.joints),
             "usual": list(self.usual),
-            "attitude": f"gravity of {' '.join(f'{part:.4g}' for part in twin.closed.mechanism.gravity)} m/s²",
             "armature": self._armatures(twin, settings.mechanism, box),
             "constants": dict(constant_facts(twin, after.mechanism, after.kinds)),
             "coupling": _coupling(twin),
             "box_of_motions": box.tolist(),
             **facts,
         }
+        gravity = " ".join(f"{part:.4g}" for part in twin.closed.mechanism.gravity)
         notes = [*self.notes, *twin.notes, *(each.note for each in (settings, repaired, urdf)), *further]
+        notes.append(f"attitude of the base: gravity is {gravity} m/s² in its axes")
+        if any(row["pose"] for row in record["armature"]):
+            pose = ", ".join(f"{row['joint']} {row['pose']:.4g}" for row in record["armature"])
+            notes.append(f"zero is outside of the box of usual poses: 'at zero' is at {pose}")
         return Computed({name: self.tables[name].frame(frames[name]) for name in frames}, {**record, "notes": notes})
 
     def _armatures(self, twin: Twin, fitted_model: Mechanism | None, box: Array) -> list[Mapping[str, Any]]:
