@@ -19,6 +19,7 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, Robot, load, make_case
 from loopcheck.validation.execution.invocation import UV, UV_RUN
+from tests.cpu_time import Kinds
 
 threadpool_limits(1)  # as in workers; two threads of each of two test processes wait for each other most of the time
 
@@ -54,7 +55,8 @@ def since_mujoco(release: str, reason: str) -> pytest.MarkDecorator:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compile functions of JAX quickly, and share them between all processes: they take most of the time of MJX."""
+    """Choose tests by kind; compile functions of JAX quickly, and share them between all processes."""
+    config.pluginmanager.register(Kinds(extended=config.getoption("--extended")), "kinds of tests")
     for name in (UV, UV_RUN):  # commands in outputs begin with `loopcheck`, whatever has called the tests
         os.environ.pop(name, None)
     os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
@@ -74,6 +76,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--extended", action="store_true", help="Run the extended tests too.")
     parser.addoption(
         "--require-engines",
         action="store_true",

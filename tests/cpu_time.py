@@ -1,0 +1,162 @@
+"""CPU time of the tests: what each kind of test may take, and what it took.
+
+*Unmarked* tests take at most half a second. *Evidence* takes longer, for a reason that its mark states with its time;
+all of it together has a limit too. *Extended* tests are the rest: they run with `--extended`, and their mark names the
+tests that stand for them otherwise. Times are those of the test and of all its processes, without imports, which
+whichever test is first pays. A fixture of several tests is in none of their times.
+"""
+
+import importlib
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import wraps
+from typing import Any, NamedTuple
+
+import psutil
+import pytest
+
+UNMARKED = 0.5
+"""Limit of a test without a mark [s]."""
+TOLERANCE = 2
+"""Over its limit a test fails: processes that share caches and cores differ by less [-]."""
+ALL_EVIDENCE = 200.0
+"""Limit of all evidence together [s]."""
+KINDS = ("unmarked", "evidence", "extended")
+COLLECTED = pytest.StashKey[Sequence[pytest.Item]]()
+"""All tests that were collected, whether they run or not."""
+_TAKEN = pytest.StashKey[float]()
+
+
+class Row(NamedTuple):
+    """A test that has run."""
+
+    name: str
+    kind: str
+    limit: float
+    """CPU time that it may take [s]."""
+    taken: float
+    """CPU time of its call [s]."""
+
+
+def kind_of(item: pytest.Item) -> str:
+    """Kind of a test; a mark on the test itself decides before one on its module."""
+    mark = next((mark for mark in item.iter_markers() if mark.name in KINDS), None)
+    return mark.name if mark else "unmarked"
+
+
+def limit_of(item: pytest.Item) -> float:
+    """CPU time that a test may take [s]."""
+    kind = kind_of(item)
+    if kind == "evidence":
+        return float(next(item.iter_markers("evidence")).kwargs["seconds"])
+    return UNMARKED if kind == "unmarked" else float("inf")
+
+
+class Kinds:
+    """The plugin: chooses tests by kind, measures them, and says what they took."""
+
+    def __init__(self, *, extended: bool) -> None:
+        self._extended = extended
+        self._clock = Clock()
+        self._rows: list[Row] = []
+        self._fixtures: dict[str, float] = defaultdict(float)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Leave out extended tests, unless they are asked for or named."""
+        config.stash[COLLECTED] = tuple(items)
+        if self._extended or any("::" in arg for arg in config.args):
+            return
+        left_out = [item for item in items if kind_of(item) == "extended"]
+        items[:] = [item for item in items if kind_of(item) != "extended"]
+        config.hook.pytest_deselected(items=left_out)
+
+    def pytest_collection_finish(self) -> None:
+        """Begin to measure."""
+        self._clock.lap()
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
+        """Measure the fixtures of a test, and those that have ended since the last test."""
+        yield from self._measured(item)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        """Measure a test."""
+        yield from self._measured(item)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+        """Put the time into the report, and fail a test that takes much more than it may."""
+        report = yield
+        if call.when in ("setup", "call"):
+            taken, limit = item.stash.get(_TAKEN, 0.0), limit_of(item)
+            report.cpu_time = (kind_of(item), limit, taken)  # type: ignore[attr-defined]
+            if call.when == "call" and report.passed and taken > TOLERANCE * limit:
+                report.outcome = "failed"
+                report.longrepr = (
+                    f"must take at most {limit:g} s of CPU time, took {taken:.2f} s: make it faster, or mark it as "
+                    "evidence or extended (CONTRIBUTING.md)"
+                )
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take the times of a test, also from another process."""
+        kind, limit, taken = getattr(report, "cpu_time", ("", 0.0, 0.0))
+        if report.when == "call":
+            self._rows.append(Row(report.nodeid, kind, limit, taken))
+        elif kind:
+            self._fixtures[kind] += taken
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Write the tests by kind, and those that took more than they may."""
+        write = terminalreporter.write_line
+        terminalreporter.section("CPU time")
+        for kind in KINDS:
+            taken = [row.taken for row in self._rows if row.kind == kind]
+            write(f"{kind:10} {len(taken):5} tests {sum(taken):7.1f} s, fixtures {self._fixtures[kind]:6.1f} s")
+        for row in sorted(self._rows, key=lambda row: row.limit - row.taken):
+            if row.taken > row.limit:
+                write(f"above {row.limit:g} s: {row.taken:.2f} s {row.name}")
+
+    def _measured(self, item: pytest.Item) -> Iterator[None]:
+        try:
+            return (yield)
+        finally:
+            item.stash[_TAKEN] = self._clock.lap()
+
+
+class Clock:
+    """CPU time of this process and of all processes that it has started, without the time of imports [s]."""
+
+    def __init__(self) -> None:
+        self._process = psutil.Process()
+        self._is_importing = False
+        self._imports = self._last = 0.0
+        bootstrap: Any = importlib._bootstrap  # type: ignore[attr-defined]
+        bootstrap._find_and_load = self._counted(bootstrap._find_and_load)  # also that of import statements
+
+    def lap(self) -> float:
+        """Time since the last call of this method."""
+        total = sum(self._process.cpu_times()[:4]) - self._imports
+        for process in self._process.children(recursive=True):
+            with suppress(psutil.NoSuchProcess):  # its parent has its time now
+                total += sum(process.cpu_times()[:4])
+        lap, self._last = total - self._last, total
+        return lap
+
+    def _counted(self, load: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(load)
+        def counting(*args: Any, **options: Any) -> Any:
+            if self._is_importing:
+                return load(*args, **options)
+            self._is_importing, begin = True, time.process_time()
+            try:
+                return load(*args, **options)
+            finally:
+                self._is_importing = False
+                self._imports += time.process_time() - begin
+
+        return counting
