@@ -1,18 +1,14 @@
 """The report in a real browser: no errors, working links and controls; also printed and without script."""
 
-import base64
-import io
 import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 import pytest
-from PIL import Image
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from loopcheck.validation.comparison.results import Results, frames_table
+from loopcheck.validation.comparison.results import Results
 from loopcheck.validation.comparison.targets import cases_of
 from loopcheck.validation.execution.workers import Workers
 from loopcheck.validation.studies.check.study import run
@@ -64,22 +60,6 @@ def report(results: Results, tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("report")
     write_report(results, folder)
     return (folder / "report.html").as_uri()
-
-
-@pytest.fixture(scope="module")
-def rendered(results: Results, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Address of the same report, as if the robot had been drawn: a picture for each instant, its number as a grey."""
-    folder = tmp_path_factory.mktemp("rendered")
-    [(robot, mode)] = set(zip(results.points["robot"], results.points["mode"], strict=True))
-    frames = [{"robot": robot, "mode": mode, "t": t / 10, "image": grey(40 * t)} for t in range(5)]
-    write_report(replace(results, frames=frames_table(frames)), folder)
-    return (folder / "report.html").as_uri()
-
-
-def grey(level: int) -> str:
-    file = io.BytesIO()
-    Image.new("RGB", (480, 360), (level, level, level)).save(file, "WEBP", lossless=True)
-    return base64.b64encode(file.getvalue()).decode()
 
 
 @pytest.fixture(scope="module")
@@ -249,48 +229,6 @@ def test_the_robot_moves_when_asked_to(page: Page) -> None:
     page.keyboard.press("ArrowRight")
     expect(time).to_have_text("t = 0.10 s")
     assert movie.evaluate(pose) != first
-
-
-@pytest.mark.slow
-def test_pictures_of_the_robot_move_when_asked_to(chromium: Browser, rendered: str) -> None:
-    with _opened(chromium, rendered) as page:
-        movie = page.locator("figure.movie").first
-        button, slider, time = movie.get_by_role("button"), movie.get_by_label("time"), movie.locator("output")
-        shown = movie.get_by_role("img")
-        expect(shown).to_have_accessible_name(re.compile("in motion, in perspective"))
-        assert [_grey(shown), time.text_content()] == [0, "t = 0.00 s"]
-        slider.focus()
-        for key, level, instant in (("ArrowRight", 40, "0.10"), ("End", 160, "0.40"), ("Home", 0, "0.00")):
-            page.keyboard.press(key)
-            assert [_grey(shown), time.text_content()] == [level, f"t = {instant} s"]
-        button.click()
-        expect(button).to_have_text("Pause")
-        expect(time).not_to_have_text("t = 0.00 s")
-        button.click()
-        assert _grey(shown) == 400 * float(str(time.text_content())[4:8])
-        page.emulate_media(media="print")
-        expect(shown).to_be_visible()
-        expect(button).to_be_hidden()
-
-
-def test_without_script_the_first_picture_of_the_robot_is_there(chromium: Browser, rendered: str) -> None:
-    page = chromium.new_page(java_script_enabled=False)
-    page.goto(rendered)
-    movie = page.locator("figure.movie").first
-    expect(movie.locator("img")).to_be_visible()
-    assert movie.locator("button, input").count() == 0
-    page.close()
-
-
-def _grey(picture: Locator) -> int:
-    """Brightness in the middle of a picture, 0 to 255."""
-    level: int = picture.evaluate("""async (picture) => {
-      await picture.decode();
-      const canvas = new OffscreenCanvas(1, 1).getContext("2d");
-      canvas.drawImage(picture, 240, 180, 1, 1, 0, 0, 1, 1);
-      return canvas.getImageData(0, 0, 1, 1).data[0];
-    }""")
-    return level
 
 
 def test_paper_shows_the_still_figures_and_what_is_folded(page: Page) -> None:

@@ -19,8 +19,6 @@ from loopcheck.validation.comparison import evaluate
 from loopcheck.validation.comparison.results import read
 from loopcheck.validation.comparison.targets import cases_of
 from loopcheck.validation.execution.folders import IMPORT_FOLDER
-from loopcheck.validation.studies.check import stages
-from loopcheck.validation.studies.check.movies import NO_MOVIES
 from tests.conftest import MODELS, ZOO
 from tests.validation.conftest import Command, in_this_process
 
@@ -32,11 +30,7 @@ EXACT = ("--source", "analytic/lagrange", "--source", "mujoco/kkt", "--jobs", "1
 def test_a_file_is_checked_with_a_motion_of_its_own(
     loopcheck: Command, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The motion moves every motor and comes back.
-
-    Movies are tried in `test_rendering`; a failing movie would not change these results.
-    """
-    monkeypatch.setattr(stages, "movies", lambda *_: NO_MOVIES)
+    """The motion moves every motor and comes back."""
     motions: list[tuple[Case, Motion]] = []
 
     def observed(case: Case, dt: float | None = None) -> Motion:
@@ -60,8 +54,6 @@ def test_a_file_is_checked_with_a_motion_of_its_own(
 SCRIPT = """
 from pathlib import Path
 from loopcheck.validation.comparison.targets import cases_of
-from loopcheck.validation.studies.check import stages
-from loopcheck.validation.studies.check.movies import NO_MOVIES
 from loopcheck.validation.studies.check.study import run
 from loopcheck.validation.execution.workers import ALONE
 results = run(cases_of([Path(MODEL)]), source_names=("analytic/lagrange",), dt=0.2, workers=ALONE)

@@ -149,20 +149,6 @@ def test_the_last_lines_stay_on_the_screen(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_intermediate_table_fits_a_narrow_terminal_with_exact_routes_first(tmp_path: Path) -> None:
-    chosen = ("--source", "mujoco/kkt", "--source", "mujoco/as_is")
-    model = MODELS / "four_bar.xml"
-    ended = on_terminal(["check", model, *chosen, "--dt", "0.1", "--out", tmp_path], program=("-c", PAGELESS))
-    assert ended.status == 0
-    tables = [screen for screen in ended.screens if "four_bar: so far" in screen]
-    assert tables
-    rows = [line.rstrip() for screen in tables for line in screen.splitlines() if "mujoco/" in line]
-    assert all((row[0], row[-1]) == ("│", "│") for row in rows)
-    first = next(screen for screen in tables if "mujoco/kkt" in screen)
-    assert "mujoco/as_is" not in first  # verdicts on exact routes come first
-
-
-@pytest.mark.slow
 def test_a_fault_of_our_own_leaves_no_bar(tmp_path: Path) -> None:
     ended = on_terminal([*FAST, "--out", tmp_path], program=("-c", FAULTY), HOME=str(tmp_path))
     assert ended.status == 70

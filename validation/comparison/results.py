@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,10 +32,6 @@ _RUN = {"closure_drift": number("m or rad"), "tracking_error": number("m or rad"
 _NOTE = {"note": text(nullable=True)}
 _VERDICT = {"verdict": text(VERDICTS)}
 
-_FRAMES = TableSpec(
-    columns={"robot": text(), "mode": text(), **_TIME, "image": text()},
-    optional=True,
-)
 TABLES: Mapping[str, TableSpec] = {
     # effort of each actuator over time
     "efforts": table_of(
@@ -104,14 +100,8 @@ TABLES: Mapping[str, TableSpec] = {
     "points": table_of(
         {**_MOTION, **_TIME, "body": text(), "point": text(), **{name: number("m") for name in ("x", "y", "z")}}
     ),
-    "frames": _FRAMES,
 }
 """Of a run."""
-
-
-def frames_table(rows: Sequence[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFrame:
-    """Pictures of robots that move out of a plane over time [s], WebP in base64; the only table that may be missing."""
-    return _FRAMES.frame(rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +119,6 @@ class Results:
     points: pd.DataFrame
     run: Mapping[str, Any]
     """Content of `run.json`."""
-    frames: pd.DataFrame = field(default_factory=lambda: frames_table([]))
 
 
 def table(name: str, rows: Sequence[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFrame:

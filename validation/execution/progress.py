@@ -31,37 +31,16 @@ def text_console() -> Console:
 class Display(Protocol):
     """Display of a study's progress."""
 
-    @property
-    def is_live(self) -> bool:
-        """Return whether the display can replace the results that it shows."""
-
     def track(self, sequence: Iterable[T], *, total: float, description: str) -> Iterable[T]:
         """The items of a sequence, counted."""
 
-    def show(self, results: RenderableType | None) -> None:
-        """Replace the results below the bars; a display that is not live ignores them."""
-
 
 class Bars(Progress):
-    """Bars on a terminal, above the results so far."""
-
-    is_live = True
-    results: RenderableType | None = None
+    """Bars on a terminal."""
 
     def get_renderables(self) -> Iterable[RenderableType]:
-        """Return the bars of unfinished work and the first lines of the results that fit on the terminal."""
+        """Return the bars of unfinished work."""
         yield self.make_tasks_table([task for task in self.tasks if not task.finished] or self.tasks[-1:])
-        if self.results:
-            yield self.results
-
-    def show(self, results: RenderableType | None) -> None:
-        """See `Display.show`."""
-        self.results = results
-
-    def stop(self) -> None:
-        """Erase bars and results, also after an error; rich cannot erase lines that have left a low terminal."""
-        self.results = None
-        super().stop()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +50,6 @@ class Lines:
     console: Console
     period: float
     """Interval between two lines [s]."""
-    is_live: bool = False
 
     def track(self, sequence: Iterable[T], *, total: float, description: str) -> Iterator[T]:
         """See `Display.track`."""
@@ -92,21 +70,13 @@ class Lines:
         finally:
             ended.set()
 
-    def show(self, results: RenderableType | None) -> None:
-        """See `Display.show`."""
-
 
 class NoDisplay:
     """Display without output."""
 
-    is_live = False
-
     def track(self, sequence: Iterable[T], *, total: float, description: str) -> Iterable[T]:
         """See `Display.track`."""
         return sequence
-
-    def show(self, results: RenderableType | None) -> None:
-        """See `Display.show`."""
 
 
 @contextmanager

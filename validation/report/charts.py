@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from loopcheck.robots.arrays import Array
 from loopcheck.validation.report.figures import FLOOR, Curves, Look
 from loopcheck.validation.report.geometry import steps_shown
 from loopcheck.validation.report.schematic import Scene, corners
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Json: TypeAlias = Mapping[str, Any]
 GAP = 0.07
@@ -110,12 +107,6 @@ def movie(view: Scene) -> Json | None:
         "bodies": {name: [rounded(hull) for hull in frames] for name, frames in hulls.items()},
         "traced": rounded(view.path[chosen]) if np.isfinite(view.path).all() else [],
     }
-
-
-def pictures(frames: pd.DataFrame) -> Json:
-    """The moving robot as pictures, from the rows of a mode in the table of frames."""
-    uris = [f"data:image/webp;base64,{image}" for image in frames["image"]]
-    return {"t": [_short(t) for t in frames["t"]], "pictures": uris}
 
 
 def _columns(count: int) -> int:

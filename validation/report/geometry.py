@@ -7,7 +7,7 @@ import numpy as np
 
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import Poses
-from loopcheck.robots.arrays import AnyArray, Array, JointPositions, PositionSeries
+from loopcheck.robots.arrays import AnyArray, Array, JointPositions
 from loopcheck.robots.mechanism import WORLD, Mechanism
 from loopcheck.robots.motion import Motion
 
@@ -33,32 +33,6 @@ def point_rows(mechanism: Mechanism, motion: Motion, trace: str | None) -> Itera
 def pose_rows(mechanism: Mechanism, q: JointPositions) -> Iterator[Mapping[str, Any]]:
     """Rows of the table of points for a robot that stands still."""
     return _rows(mechanism, np.zeros(1), q[None], None)
-
-
-def paths(mechanism: Mechanism, q: PositionSeries, trace: str | None) -> Mapping[str, Array]:
-    """Paths of the points of each body, by its name [m], each of shape (points, nt, 3); the traced point as a body.
-
-    Args:
-        q: Joint positions over time [m or rad], shape (nt, nq).
-        trace: Site with a drawn path, or None.
-
-    Raises:
-        NotFoundError: If the site is unknown.
-    """
-    paths_of_bodies: dict[str, list[AnyArray]] = {}
-    for body, _, path in _points(mechanism, State.at_rest(mechanism, q).poses, trace):
-        paths_of_bodies.setdefault(body, []).append(np.broadcast_to(path, (len(q), 3)))
-    return {body: np.stack(of_body) for body, of_body in paths_of_bodies.items()}
-
-
-def is_planar(points: Array) -> bool:
-    """Return whether all points stay in the plane of the drawing.
-
-    Args:
-        points: Paths of points [m], shape (points, nt, 3).
-    """
-    across = min((2, 1, 0), key=lambda axis: np.ptp(points[..., axis]))
-    return bool(np.ptp(points[..., across], axis=1).max() < SAME)
 
 
 def steps_shown(count: int) -> AnyArray:

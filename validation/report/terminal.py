@@ -122,11 +122,6 @@ def verdict_cell(verdicts: Sequence[CaseVerdict]) -> str:
     return coloured(f"{finding.word} {_error(finding.error)}".strip(), finding.verdict)
 
 
-def awaited(findings: Sequence[CaseVerdict], coming: str) -> str:
-    """Largest error of several findings, and the step that their verdict still needs."""
-    return f"[dim]{f'{_error(worst(findings).error)} {escape(coming)}'.strip()}[/]"
-
-
 def coloured(text: str, verdict: str) -> str:
     """A text in the colour of a verdict."""
     return f"[{COLOURS[verdict]}]{text}[/]"

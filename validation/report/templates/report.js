@@ -75,7 +75,7 @@ for (const figure of document.querySelectorAll("figure:has(> script.chart)")) {
   figure.prepend(button);
 }
 
-// The moving robot: shapes of an SVG, or pictures; a button and a slider; nothing moves before it is asked to.
+// The moving robot: shapes of an SVG; a button and a slider; nothing moves before it is asked to.
 const COLOURS = [null, "#E69F00", "#0072B2", "#009E73"];
 function shape(tag, attributes) {
   const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -104,13 +104,9 @@ function drawShapes(movie, still) {
   };
   return [svg, show];
 }
-function showPictures(movie, still) {
-  let shown = 0;
-  return [still, (k) => { if (k !== shown) still.src = movie.pictures[shown = k]; }]; // loading starts anew each time
-}
 function startMovie(figure) {
   const movie = JSON.parse(figure.querySelector("script").textContent), still = figure.querySelector("img");
-  const [stage, draw] = movie.pictures ? showPictures(movie, still) : drawShapes(movie, still);
+  const [stage, draw] = drawShapes(movie, still);
   const button = make("button", { type: "button" }, "Play"), time = make("output");
   const slider = make("input", { type: "range", min: 0, max: movie.t.length - 1, step: 1, value: 0 });
   slider.setAttribute("aria-label", "time");

@@ -67,7 +67,6 @@ def collect(cases: Sequence[Case], output: RunOutput, request: Request) -> Resul
                 for row in point_rows(case.mechanism, motions[case.key], case.robot.trace)
             ],
         ),
-        frames=table("frames", output.movies.frames),
         run=run_record(cases, output, request, _descriptions(cases, motions, references.values())),
     )
 

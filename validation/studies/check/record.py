@@ -23,7 +23,6 @@ from loopcheck.validation.comparison.resolution import SEED, Resolution
 from loopcheck.validation.comparison.tolerances import REGISTER, Tolerance, audits, digest, registered
 from loopcheck.validation.comparison.verdicts import Key
 from loopcheck.validation.execution.environments import is_there
-from loopcheck.validation.studies.check.movies import NO_MOVIES, Movies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +56,6 @@ class RunOutput(NamedTuple):
     """Rows of the audit of every engine on every case."""
     resolutions: Mapping[tuple[Key, str], Resolution]
     """Of every source beyond its limit, by case and source."""
-    movies: Movies = NO_MOVIES
     beside: Mapping[Key, Key] = MappingProxyType({})
     """Original cases, by the additional cases on random motions."""
 
@@ -93,7 +91,6 @@ def run_record(
         "absent": {
             engine: {"lineage": engines.lineage(engine), "extra": engines.extra(engine)} for engine in request.absent
         },
-        "not_drawn": dict(output.movies.missing),
         "seeds": {"resolution": SEED} if output.resolutions else {},  # nothing else in a run is random
         "settings": {outcome.source: dict(outcome.history.settings) for outcome in outcomes if outcome.history},
         "sources": {source: sources.description(source) for source in run_sources if _is_there(source)},

@@ -4,8 +4,7 @@
 is audited 3. exact sources and audits: the efforts of every source that does not simulate, in every case, the model of
 the case in every engine, and the random motions: a second motion of unmodified simulations, as a controller may follow
 one by chance 4. simulations 5. resolution: the resolution of each source with an unexplained error; cases whose
-generated motion fails in a simulation take these steps once more with another motion 6. movies: pictures of spatial
-robots, for the page alone
+generated motion fails in a simulation take these steps once more with another motion
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -36,8 +35,6 @@ from loopcheck.validation.comparison.verdicts import FILE, Key
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool, nothing
 from loopcheck.validation.report.charts import plotly_script
-from loopcheck.validation.studies.check.interim import Interim
-from loopcheck.validation.studies.check.movies import movies
 from loopcheck.validation.studies.check.record import Request, RunOutput
 from loopcheck.validation.studies.check.second_motions import by_motion, with_second_motions
 
@@ -67,17 +64,16 @@ def run_stages(cases: Sequence[Case], request: Request, pool: WorkerPool) -> Run
         HarnessError: If a motion cannot be assembled, and the robot's file does not expect a singularity.
     """
     if request.motions:
-        return _with_movies(cases, _of_motions(cases, request.motions, request, pool), request, pool)
+        return _of_motions(cases, request.motions, request, pool)
     motions = _motions(cases, request.dt, pool)
     output = _of_motions(cases, motions, request, pool)
-    output = with_second_motions(
+    return with_second_motions(
         cases, output, request, pool, lambda some, second: _of_motions(some, second, request, pool)
     )
-    return _with_movies(cases, output, request, pool)
 
 
 def _of_motions(cases: Sequence[Case], motions: Motions, request: Request, pool: WorkerPool) -> RunOutput:
-    """Results of all stages for some motions, without movies."""
+    """Results of all stages for some motions."""
     pairs = [(case, source) for case in cases for source in _sources_of(case, request)]
     expected = _expected(cases, motions, pool)
     names = dict.fromkeys(source for _, source in pairs if source not in sources.ANALYTIC)
@@ -87,7 +83,7 @@ def _of_motions(cases: Sequence[Case], motions: Motions, request: Request, pool:
     controlled = {case.key: case for case, source in pairs if sources.is_as_is(source)}
     controlled = {key: case for key, case in controlled.items() if isinstance(motions[key], Motion)}
     originals = {random_case(case).key: key for key, case in controlled.items()}
-    stage = partial(_completed, Interim(tolerances=request.tolerances, beside=originals), pool)
+    stage = partial(_completed, pool)
     first = {**_in_order({**exact, **audits}), **_random_motions(controlled.values(), motions)}
     prepare = partial(_prepare_page, pool) if request.draws else nothing
     simulates = any(map(sources.simulates, names))
@@ -98,7 +94,6 @@ def _of_motions(cases: Sequence[Case], motions: Motions, request: Request, pool:
     motions = {**motions, **{repeat.case.key: repeat.motion for repeat in repeats.values()}}
     efforts = _evaluations(_with_repeats(pairs, repeats), motions)
     results |= stage({pair: entry for pair, entry in efforts.items() if pair not in exact}, "simulations", prepare)
-    pool.progress.show(None)
     output = RunOutput(
         motions={key: motion for key, motion in motions.items() if isinstance(motion, Motion)},
         outcomes=[_noting(results[key], repeats.get(key[0])) for key in efforts],
@@ -107,13 +102,6 @@ def _of_motions(cases: Sequence[Case], motions: Motions, request: Request, pool:
         beside=originals,
     )
     return output._replace(resolutions=_resolutions(output, request, pool))
-
-
-def _with_movies(cases: Sequence[Case], output: RunOutput, request: Request, pool: WorkerPool) -> RunOutput:
-    if pool.log.interrupted or not request.draws:
-        return output
-    shown = [case for case in cases if case.key in output.motions]
-    return output._replace(movies=movies(shown, output.motions, pool))
 
 
 def _sources_of(case: Case, request: Request) -> tuple[str, ...]:
@@ -216,21 +204,12 @@ def _verdict_and_note(failure: Failure) -> tuple[str, str]:
 
 
 def _completed(
-    interim: Interim,
-    pool: WorkerPool,
-    entries: Mapping[tuple[Key, str], Any],
-    description: str,
-    meanwhile: Callable[[], None],
+    pool: WorkerPool, entries: Mapping[tuple[Key, str], Any], description: str, meanwhile: Callable[[], None]
 ) -> dict[tuple[Key, str], Any]:
-    """The entries with results for tasks; a terminal shows the table of the latest robot."""
+    """The entries with results for tasks."""
     tasks = {key: entry for key, entry in entries.items() if isinstance(entry, Task)}
-    keys, results = list(tasks), dict(entries)
-    for k, result in pool.completed(list(tasks.values()), description, meanwhile):
-        results[keys[k]] = result
-        if pool.progress.is_live and keys[k][1] != RANDOM:
-            interim.take(keys[k], result)
-            pool.progress.show(interim.table(keys[k][0][0]))
-    return results
+    results = pool.results(list(tasks.values()), description, meanwhile)
+    return {**entries, **dict(zip(tasks, results, strict=True))}
 
 
 def _prepare_page(pool: WorkerPool) -> None:

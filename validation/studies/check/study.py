@@ -58,7 +58,7 @@ class Check(Study):
     compare_twin: Callable[[Case, Sequence[Path]], Mapping[str, Any]] | None = None
     """Compares a serial model with its closed-loop version among some files."""
     draws: bool = True
-    """Whether a report is written: imports the drawing modules and renders spatial robots."""
+    """Whether a report is written: imports the drawing modules."""
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`; a motion that cannot be assembled is bad input, unless it is expected."""

@@ -49,7 +49,7 @@ def robots(results: Results) -> Section:
                         (
                             name,
                             about,
-                            part_of(results, "points", "frames", "motion", "task", robot=name),
+                            part_of(results, "points", "motion", "task", robot=name),
                             first_mode(results),
                         ),
                     ),
@@ -88,7 +88,7 @@ def first_movie(results: Results) -> list[Block]:
     robot, mode = first_mode(results)
     rows = rows_where(results.points, robot=robot, mode=mode)
     scene = schematic.scene(rows[rows["variant"] == rows["variant"].iloc[0]]) if len(rows) else None
-    return list(_movie(robot, mode, scene, results)) if scene else []
+    return list(_movie(robot, mode, scene)) if scene else []
 
 
 def _drawings(robot: str, results: Results, first: tuple[str, str]) -> Iterable[Picture | Movie]:
@@ -106,28 +106,16 @@ def _drawings(robot: str, results: Results, first: tuple[str, str]) -> Iterable[
                 + f" Orange: {path}." * bool(path),
             )
         if scene and (robot, mode) != first:
-            yield from _movie(robot, str(mode), scene, results)
+            yield from _movie(robot, str(mode), scene)
 
 
-def _movie(robot: str, mode: str, scene: schematic.Scene, results: Results) -> Iterable[Movie]:
-    """The moving robot: the movie by MuJoCo, or a projection onto a plane."""
-    frames = rows_where(results.frames, robot=robot, mode=mode)
-    if len(frames):
-        drawn = charts.pictures(frames)
-        path = f" Orange: path of {scene.traced}." if scene.traced else ""
-        yield Movie(
-            drawn,
-            alt=f"{robot}, mode {mode}, in motion, in perspective",
-            caption=f"{robot}, mode {mode}, in motion; rendered by MuJoCo.{path}",
-            still=drawn["pictures"][0],
-        )
-    elif moving := charts.movie(scene):
-        why = (results.run.get("not_drawn") or {}).get(f"{robot}, {mode}")
+def _movie(robot: str, mode: str, scene: schematic.Scene) -> Iterable[Movie]:
+    """The moving robot in the plane of the scene."""
+    if moving := charts.movie(scene):
         yield Movie(
             moving,
             alt=f"{robot}, mode {mode}, in motion, in the plane of {' and '.join(scene.axes)}",
-            caption=f"{robot}, mode {mode}, in motion"
-            + (f"; a projection, because rendering failed: {why}." if why else "."),
+            caption=f"{robot}, mode {mode}, in motion.",
             still=svg_uri(schematic.pose_figure(scene) or ""),
         )
 
