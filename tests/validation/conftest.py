@@ -75,11 +75,12 @@ def exit_status(results: Results) -> int:
     return study.exit_status(exit_verdicts(results), {"not_run": [], "internal_errors": errors, **results.run})
 
 
-def write_report(results: Results, folder: Path, workers: Workers = ALONE) -> None:
+def write_report(results: Results, folder: Path, workers: Workers = ALONE, *, all_figures: bool = False) -> None:
     """Write the page of a run."""
     tables = {name: getattr(results, name) for name in TABLES}
     with worker_pool(workers, preload=PRELOAD) as pool:
-        study.write_conclusion(Check, study.StudyResult(folder=folder, tables=tables, record=results.run), pool)
+        result = study.StudyResult(folder=folder, tables=tables, record=results.run)
+        study.write_conclusion(Check, result, pool, all_figures=all_figures)
 
 
 class Threads(ThreadPool):

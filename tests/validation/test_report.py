@@ -184,7 +184,7 @@ def results() -> Results:
 @pytest.fixture(scope="module")
 def folder(results: Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report") / "new"
-    write_report(results, path)
+    write_report(results, path, all_figures=True)
     return path
 
 
@@ -200,7 +200,7 @@ def markdown(folder: Path) -> str:
 
 @pytest.mark.slow
 def test_several_workers_write_the_same_bytes(results: Results, folder: Path, tmp_path: Path) -> None:
-    write_report(results, tmp_path, Workers(jobs=2))
+    write_report(results, tmp_path, Workers(jobs=2), all_figures=True)
     for name in ("report.html", "report.md"):
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
 
@@ -364,7 +364,8 @@ def test_page_loads_nothing(page: Page) -> None:
 
 def test_figures_have_alternative_text_and_captions(page: Page, markdown: str) -> None:
     images = page.attributes("img")
-    assert len(images) == 8  # sources, still of the movie, drawing, task, efforts, errors, task efforts, convergence
+    assert len(images) == 7  # sources, drawing, task, efforts, errors, task efforts, convergence
+    assert [svg["aria-label"] for svg in page.attributes("svg")] == ["bar, mode up, in motion, in the plane of X and Z"]
     assert all(image["alt"] for image in images)
     assert "a/kkt exceeds the axes" not in page.text
     assert "a/default exceeds the axes (up to 2002 N)" in page.text
@@ -385,7 +386,7 @@ def test_the_efforts_on_the_task_are_those_of_the_actuators(tmp_path: Path) -> N
     power_in = (driven["effort"] * driven["qd"]).groupby([driven["source"], driven["t"]]).sum()
     assert set(read.task_efforts["source"]) == {REFERENCE, "analytic/paper", "mujoco/inverse"}
     np.testing.assert_allclose(power_out, power_in, atol=1e-10 * np.abs(power_in).max())
-    write_report(read, tmp_path)
+    write_report(read, tmp_path, all_figures=True)
     pictures = [image["alt"] for image in Page(tmp_path / "report.html").attributes("img")]
     assert "2t1r, mode home: y, z, θ with rates and accelerations over time" in pictures
 
@@ -422,7 +423,7 @@ def test_grid_convergence_index(page: Page) -> None:
 @pytest.mark.slow
 def test_same_tables_same_bytes(results: Results, folder: Path, tmp_path: Path) -> None:
     result_tables.write(results, tmp_path)
-    write_report(result_tables.read(tmp_path), tmp_path)
+    write_report(result_tables.read(tmp_path), tmp_path, all_figures=True)
     for name in ("report.html", "report.md"):
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
 
@@ -484,7 +485,7 @@ BARE = {
 
 @pytest.mark.parametrize("bare", BARE.values(), ids=BARE)
 def test_a_bare_run_has_a_report(bare: Results, tmp_path: Path) -> None:
-    write_report(bare, tmp_path)
+    write_report(bare, tmp_path, all_figures=True)
     page = Page(tmp_path / "report.html")
     assert "loopcheck" in page.text
     if not verdict_counts(bare)["agree"]:
@@ -497,10 +498,11 @@ def test_strange_efforts_have_a_report(results: Results, tmp_path: Path) -> None
     efforts.loc[efforts.index[30], "effort"] = np.inf
     efforts.loc[efforts["t"] == 1.0, "effort"] = 0.0
     repeated = pd.concat([efforts, efforts.iloc[:5]], ignore_index=True)
-    write_report(replace(results, efforts=table("efforts", repeated)), tmp_path)
-    write_report(replace(results, efforts=table("efforts", efforts[efforts["t"] == 0.0])), tmp_path)
+    write_report(replace(results, efforts=table("efforts", repeated)), tmp_path, all_figures=True)
+    write_report(replace(results, efforts=table("efforts", efforts[efforts["t"] == 0.0])), tmp_path, all_figures=True)
     still = results.summary.assign(peak=0.0)
-    write_report(replace(results, summary=still, efforts=results.efforts.assign(effort=0.0)), tmp_path)
+    at_rest = replace(results, summary=still, efforts=results.efforts.assign(effort=0.0))
+    write_report(at_rest, tmp_path, all_figures=True)
 
 
 @pytest.mark.slow
@@ -578,7 +580,7 @@ def test_motion_of_the_actuated_joints_is_drawn_once_for_modes_that_move_alike(
         for t in np.linspace(0, 1, 11)
     ]
     run = {**results.run, "robots": {"bar": {"actuated": {"j1": "m"}}}}
-    write_report(replace(results, motion=table("motion", rows), run=run), tmp_path)
+    write_report(replace(results, motion=table("motion", rows), run=run), tmp_path, all_figures=True)
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert text.count("position, velocity and acceleration of j1 over time") == 1
     figure = figures.motion_figure(table("motion", rows[:22]), {"j1": "m"})

@@ -4,23 +4,25 @@ from pathlib import Path
 
 import click
 
-from loopcheck.validation.studies.options import Command
+from loopcheck.validation.studies.options import Command, all_figures_option
 
 
 @click.command(cls=Command, short_help="Write the report of a results folder again.")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-def command(folder: Path) -> int:
+@all_figures_option
+def command(folder: Path, all_figures: bool) -> int:
     """Write the report of a check or study again, from the tables in its output folder DIR.
 
     The exit status is that of the check or study.
 
     \b
-    Example:
+    Examples:
       loopcheck report results/check
+      loopcheck report results/check --all-figures
     """
     from loopcheck.validation.execution.tables import read_record
     from loopcheck.validation.report.terminal import show
     from loopcheck.validation.studies.study import exit_status, rebuild
 
-    conclusion = rebuild(folder, say=show)
+    conclusion = rebuild(folder, say=show, all_figures=all_figures)
     return exit_status(conclusion.verdicts, read_record(folder))

@@ -1,4 +1,4 @@
-"""Parts of a report: paragraphs, lists, tables, pictures, movies and sections, and the text form of values."""
+"""Parts of a report: paragraphs, lists, tables, pictures and sections, and the text form of values."""
 
 from __future__ import annotations
 
@@ -49,18 +49,24 @@ class Picture(NamedTuple):
     @property
     def uri(self) -> str:
         """The figure as a data URI."""
-        return svg_uri(self.svg)
+        return "data:image/svg+xml;base64," + base64.b64encode(self.svg.encode()).decode()
 
 
 class Movie(NamedTuple):
-    """An animated robot; a still picture on paper and without JavaScript."""
+    """An animated robot; on paper and without JavaScript, its first pose."""
 
+    drawing: str
+    """SVG of the first pose."""
     movie: Mapping[str, Any]
-    """Shapes or pictures over time, as `loopcheck.validation.report.charts` makes them."""
+    """Places of its shapes over time, as `loopcheck.validation.report.charts` makes them."""
     alt: str
     caption: str
-    still: str
-    """Its first pose as a data URI."""
+
+
+class OnRequest(NamedTuple):
+    """A task that a page contains only with `--all-figures`."""
+
+    task: Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,13 +82,8 @@ class Section:
     """Whether it is folded at first; None if it cannot be folded."""
 
 
-Block: TypeAlias = str | Sequence[str] | Table | Picture | Movie | Section | Task
+Block: TypeAlias = str | Sequence[str] | Table | Picture | Movie | Section | Task | OnRequest
 """A string is a paragraph, a sequence of strings a list; a task returns a list of blocks that replace it."""
-
-
-def svg_uri(svg: str) -> str:
-    """An SVG as a data URI."""
-    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
 
 
 def facts(facts: Mapping[str, Any]) -> Table:

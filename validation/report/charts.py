@@ -14,13 +14,18 @@ from importlib.resources import files
 from typing import Any, TypeAlias
 
 import numpy as np
+from markupsafe import escape
 
 from loopcheck.robots.arrays import Array
 from loopcheck.validation.report.figures import FLOOR, Curves, Look
-from loopcheck.validation.report.geometry import steps_shown
-from loopcheck.validation.report.schematic import Scene, corners
+from loopcheck.validation.report.geometry import SAME, steps_shown
+from loopcheck.validation.report.schematic import BY_CORNERS, PATH, Scene, corners, slides
 
 Json: TypeAlias = Mapping[str, Any]
+PIXELS, PAD = 300, 18
+"""Larger side of the moving robot, and the room around it [pixels]."""
+SLIDE = 'fill="none" stroke="#888888" stroke-dasharray="5 3"'
+"""Look of the line between the bodies of a slide."""
 GAP = 0.07
 """Room between the panels of a chart, and below them, over its width and height [-]."""
 
@@ -85,28 +90,53 @@ def errors_chart(case_curves: Curves, styles: Mapping[str, Look]) -> Json:
     return {"data": traces, "layout": {"xaxis": {"title": {"text": "time [s]"}}, "yaxis": axis}, "rows": 1}
 
 
-def movie(view: Scene) -> Json | None:
-    """The moving robot: corners of each body in a few poses, in the plane of the scene [m]; None without a motion."""
+def movie(view: Scene, label: str) -> tuple[str, Json] | None:
+    """The robot at the start as SVG, and the places of its shapes over time; None without a motion.
+
+    Shapes of class `moving` are the lines of the slides, then the bodies; `traced` is the traced point.
+
+    Args:
+        label: The drawing in words.
+    """
     chosen = steps_shown(len(view.t))
-    hulls = {name: [corners(points[k]) for k in chosen] for name, points in view.bodies.items()}
-    drawn = [view.fixed, view.path, *(hull for frames in hulls.values() for hull in frames)]
-    everything = np.concatenate([points[np.isfinite(points).all(axis=1)] for points in drawn])
+    lines = [list(points[chosen]) for points in slides(view).values()]
+    hulls = [[corners(points[k]) for k in chosen] for points in view.bodies.values()]
+    everything = np.concatenate([view.fixed, view.path, *(hull for of_body in hulls for hull in of_body)])
+    everything = everything[np.isfinite(everything).all(axis=1)]
     if len(view.t) < 2 or not len(everything):
         return None
     low, high = everything.min(axis=0), everything.max(axis=0)
-    decimals = max(0, 4 - math.floor(math.log10(max(float((high - low).max()), 1e-9))))
+    size = max(float((high - low).max()), SAME)
 
-    def rounded(points: Array) -> list[list[float]]:
-        return [[round(float(x), decimals) for x in point] for point in points]
+    def places(points: Array) -> str:
+        """Places in a picture of `PIXELS`, from the left and from above."""
+        pixels = (points - [low[0], high[1]]) * [1, -1] * PIXELS / size
+        return " ".join(f"{x:.1f},{y:.1f}" for x, y in pixels[np.isfinite(pixels).all(axis=1)])
 
-    return {
+    moving = [[places(pose) for pose in shape] for shape in [*lines, *hulls]]
+    looks = [*([SLIDE] * len(lines)), *(_look(len(of_body[0])) for of_body in hulls)]
+    traced = [places(point[None]).split(",") for point in view.path[chosen]] if np.isfinite(view.path).all() else []
+    shapes = [
+        *(f'<polygon class="moving" points="{poses[0]}" {look}/>' for poses, look in zip(moving, looks, strict=True)),
+        *(f'<path d="M{place} l-5,9 h10 z" fill="#1c2024"/>' for place in places(view.fixed).split()),
+        f'<polyline points="{places(view.path)}" fill="none" stroke="{PATH}" stroke-width="2"/>',
+        *(f'<circle class="traced" cx="{x}" cy="{y}" r="5" fill="{PATH}"/>' for x, y in traced[:1]),
+    ]
+    width, height = (high - low) * PIXELS / size + 2 * PAD
+    frame = f'viewBox="{-PAD} {-PAD} {width:.1f} {height:.1f}" role="img" aria-label="{escape(label)}"'
+    return f"<svg {frame}>{''.join(shapes)}</svg>", {
         "t": [_short(t) for t in view.t[chosen]],
-        "box": rounded(np.stack([low, high])),
-        "fixed": rounded(view.fixed),
-        "path": rounded(view.path[np.isfinite(view.path).all(axis=1)]),
-        "bodies": {name: [rounded(hull) for hull in frames] for name, frames in hulls.items()},
-        "traced": rounded(view.path[chosen]) if np.isfinite(view.path).all() else [],
+        "moving": moving,
+        "traced": traced,
     }
+
+
+def _look(count: int) -> str:
+    """Look of a body as a point, a line or an area, by the number of its corners."""
+    colour = BY_CORNERS[min(count, 3)].get("color", "none")
+    fill = f'fill="{colour}" fill-opacity="0.25"' if count > 2 else 'fill="none"'
+    ends = 'stroke-linecap="round" stroke-linejoin="round"'
+    return f'{fill} stroke="{colour}" stroke-width="{9 if count == 1 else 3}" {ends}'
 
 
 def _columns(count: int) -> int:

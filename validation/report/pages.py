@@ -1,6 +1,6 @@
 """Writes a list of parts as a self-contained HTML page and as the same in Markdown."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from loopcheck.robots.errors import OutputError
 from loopcheck.validation.execution.files import drafts
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.workers import WorkerPool
-from loopcheck.validation.report.blocks import Block, Picture, Section, line, pipes
+from loopcheck.validation.report.blocks import Block, OnRequest, Picture, Section, line, pipes
 from loopcheck.validation.report.charts import plotly_script
 
 
@@ -31,7 +31,7 @@ def write_pages(sections: Sequence[Section], folder: Path, *, stem: str, title: 
         lstrip_blocks=True,
     )
     environment.filters |= {"line": line, "pipes": pipes, "breakable": _breakable}
-    charted = any(_has_chart(section) for section in sections)
+    charted = any(isinstance(block, Picture) and block.chart is not None for block in _leaves(sections))
     try:
         with drafts(folder) as draft:
             for kind in ("html", "md"):
@@ -47,10 +47,32 @@ def _breakable(text: str) -> Markup:
     return escape(text).replace("/", Markup("/<wbr>"))
 
 
-def _has_chart(block: Block) -> bool:
-    if isinstance(block, Section):
-        return any(_has_chart(inner) for inner in block.blocks)
-    return isinstance(block, Picture) and block.chart is not None
+def _leaves(blocks: Iterable[Block]) -> Iterator[Block]:
+    """All blocks without sections, in order."""
+    for block in blocks:
+        yield from _leaves(block.blocks) if isinstance(block, Section) else (block,)
+
+
+def selected(sections: Iterable[Section], command: str) -> Iterator[Section]:
+    """The sections without figures on request; a section with such figures begins with the command that draws them.
+
+    Args:
+        command: Command that draws all figures; empty to keep the figures.
+    """
+    for section in sections:
+        asks = command and any(isinstance(block, OnRequest) for block in _leaves([section]))
+        blocks = _selected(section.blocks, everything=not command)
+        yield replace(section, blocks=[*([f"More figures: {command}"] if asks else []), *blocks])
+
+
+def _selected(blocks: Iterable[Block], *, everything: bool) -> Iterator[Block]:
+    for block in blocks:
+        if isinstance(block, Section):
+            yield replace(block, blocks=list(_selected(block.blocks, everything=everything)))
+        elif not isinstance(block, OnRequest):
+            yield block
+        elif everything:
+            yield block.task
 
 
 def completed(sections: Sequence[Section], pool: WorkerPool | None = None) -> list[Section]:
@@ -61,9 +83,9 @@ def completed(sections: Sequence[Section], pool: WorkerPool | None = None) -> li
         pool: Workers for the tasks, whatever became of their other tasks; by default, and for one worker, this process.
     """
     tasks = [
-        task._replace(on_failure=lambda reason: [f"Not drawn: {reason}."])
-        for section in sections
-        for task in _tasks(section)
+        block._replace(on_failure=lambda reason: [f"Not drawn: {reason}."])
+        for block in _leaves(sections)
+        if isinstance(block, Task)
     ]
     if pool is None or pool.count == 1 or len(tasks) < 2:
         made: list[Any] = [task.function(*task.args) for task in tasks]
@@ -71,14 +93,6 @@ def completed(sections: Sequence[Section], pool: WorkerPool | None = None) -> li
         made = pool.afresh().results(tasks, "figures")
     results = iter(made)
     return [_filled(section, results) for section in sections]
-
-
-def _tasks(block: Block) -> Iterator[Task]:
-    if isinstance(block, Task):
-        yield block
-    elif isinstance(block, Section):
-        for inner in block.blocks:
-            yield from _tasks(inner)
 
 
 def _filled(part: Section, results: Iterator[Any]) -> Section:

@@ -31,7 +31,7 @@ NEAR = 1e-3
 """Points closer than this are named together [m]."""
 
 _GHOST: Mapping[str, Any] = {"color": "#c4c4c4"}
-_BY_CORNERS: Mapping[int, Mapping[str, Any]] = {
+BY_CORNERS: Mapping[int, Mapping[str, Any]] = {
     0: {},
     1: {"color": COLORS[4]},
     2: {"color": COLORS[0]},
@@ -39,19 +39,21 @@ _BY_CORNERS: Mapping[int, Mapping[str, Any]] = {
 }
 _SLIDE: Mapping[str, Any] = {"color": "#888888", "linewidth": 1.2, "linestyle": (0, (4, 2)), "zorder": 1.5}
 _NAME: Mapping[str, Any] = {"fontsize": 8, "zorder": 5}
-_PATH: Mapping[str, Any] = {"color": "#D55E00", "linewidth": 1.8, "zorder": 4}
+PATH = COLORS[1]
+"""Colour of the path of the traced point."""
+_PATH: Mapping[str, Any] = {"color": PATH, "linewidth": 1.8, "zorder": 4}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """A robot in a mode, projected onto a plane of the world."""
+    """A robot in a mode, projected onto a plane of the world, or seen obliquely from above."""
 
     t: Array
     """Time [s], shape (nt,)."""
     axes: tuple[str, str]
     """Names of the world axes that span the plane."""
     planar: bool
-    """Whether all points stay in the plane."""
+    """Whether all points stay in the plane; otherwise the view is oblique, and the axes are those of the paper."""
     bodies: Mapping[str, Array]
     """Characteristic points of the moving bodies [m], each of shape (nt, points, 2)."""
     names: Mapping[str, tuple[str, ...]]
@@ -63,6 +65,11 @@ class Scene:
     path: Array
     """Path of the traced point [m], shape (nt, 2); NaN without a traced point."""
 
+    @property
+    def view(self) -> str:
+        """The direction of view in words."""
+        return f"in the plane of {' and '.join(self.axes)}" if self.planar else "seen obliquely from above"
+
 
 def scene(points: pd.DataFrame) -> Scene | None:
     """The scene of one mode of a robot from its rows of the table of points, or None without rows."""
@@ -71,6 +78,12 @@ def scene(points: pd.DataFrame) -> Scene | None:
         return None
     extent = points[["x", "y", "z"]].max() - points[["x", "y", "z"]].min()
     across = min(("z", "y", "x"), key=lambda name: extent[name])
+    if points["t"].nunique() == 1:
+        planar = bool(extent.min() < THIN * extent.max())
+    else:
+        planar = bool(points.groupby(["body", "point"])[across].agg(np.ptp).max() < SAME)
+    if not planar:
+        points, across = _seen_obliquely(points), "z"
     plane = [name for name in ("x", "y", "z") if name != across]
     t = np.unique(points["t"].to_numpy(float))
     wide = points.pivot(index="t", columns=["body", "point"], values=plane)
@@ -83,13 +96,20 @@ def scene(points: pd.DataFrame) -> Scene | None:
     return Scene(
         t=t,
         axes=(plane[0].upper(), plane[1].upper()),
-        planar=bool(points.groupby(["body", "point"])[across].agg(lambda z: z.max() - z.min()).max() < SAME),
+        planar=planar,
         bodies=by_body,
         names=names,
         fixed=np.zeros((0, 2)) if fixed is None else fixed[0],
         traced=str(points.loc[points["body"] == TRACE, "point"].iloc[0]) if path is not None else "",
         path=np.full((len(t), 2), np.nan) if path is None else path[:, 0],
     )
+
+
+def _seen_obliquely(points: pd.DataFrame) -> pd.DataFrame:
+    """Points with their places to the right and up on the paper as x and y, in parallel projection."""
+    x, y, z = (points[name].to_numpy(float) for name in ("x", "y", "z"))
+    toward, right = x * cos(BESIDE) + y * sin(BESIDE), y * cos(BESIDE) - x * sin(BESIDE)
+    return points.assign(x=right, y=z * cos(ABOVE) - toward * sin(ABOVE), z=0.0)
 
 
 @as_svg
@@ -122,43 +142,29 @@ def linkage_figure(points: pd.DataFrame, most_named: int = MOST_NAMED) -> Figure
     """A robot at its start, with the names of its joints and closures and the path of the traced point.
 
     Args:
-        points: Its rows of the table of points, of one mode; a spatial robot is seen from between X, Y and Z.
+        points: Its rows of the table of points, of one mode.
         most_named: Largest number of places with names of joints [-].
     """
     view = scene(points)
-    spatial = view is not None and not (_is_flat(points) if len(view.t) == 1 else view.planar)
-    if spatial:
-        x, y, z = (points[name].to_numpy(float) for name in ("x", "y", "z"))
-        toward, right = x * cos(BESIDE) + y * sin(BESIDE), y * cos(BESIDE) - x * sin(BESIDE)
-        view = scene(points.assign(x=right, y=z * cos(ABOVE) - toward * sin(ABOVE), z=0.0))
     if view is None:
         return None
     figure = empty_figure((5.5, 4.5))
     axes = figure.add_axes((0.13, 0.11, 0.84, 0.84))
-    _draw_slides(axes, view)
     _draw_pose(axes, view, 0)
     axes.plot(*view.path.T, **_PATH)
     _name_joints(axes, view, most_named)
     _frame(axes, view, "")
-    if spatial:
-        axes.set_axis_off()  # of the paper, not of the world
     return figure
 
 
-def _draw_slides(axes: Axes, view: Scene) -> None:
-    """Draw a line between the points of a slide on its two bodies."""
+def slides(view: Scene) -> Mapping[str, Array]:
+    """Points of each slide on its bodies, by its name [m], each of shape (nt, points, 2)."""
     places: dict[str, list[Array]] = {}
-    for body, points in {**view.bodies, WORLD: view.fixed[None]}.items():
-        for name, place in zip(view.names.get(body, ()), points[0], strict=True):
-            places.setdefault(name, []).append(place)
-    for joint in places.values():
-        axes.plot(*np.transpose(joint), **_SLIDE)
-
-
-def _is_flat(points: pd.DataFrame) -> bool:
-    """Return whether a robot at rest is so thin that a view across shows all of it."""
-    extent = points[["x", "y", "z"]].max() - points[["x", "y", "z"]].min()
-    return bool(extent.min() < THIN * extent.max())
+    for body, points in {**view.bodies, WORLD: np.broadcast_to(view.fixed, (len(view.t), *view.fixed.shape))}.items():
+        for k, name in enumerate(view.names.get(body, ())):
+            places.setdefault(name, []).append(points[:, k])
+    stacked = {name: np.stack(of_joint, axis=1) for name, of_joint in places.items()}
+    return {name: points for name, points in stacked.items() if np.ptp(points, axis=1).max() > SAME}
 
 
 def _name_joints(axes: Axes, view: Scene, most_named: int) -> None:
@@ -176,17 +182,6 @@ def _name_joints(axes: Axes, view: Scene, most_named: int) -> None:
         axes.annotate(
             literal(", ".join(places)), (x, y), (5, 5), textcoords="offset points", path_effects=halo, **_NAME
         )
-
-
-@as_svg
-def pose_figure(view: Scene) -> Figure | None:
-    """The robot at the start, and the path of the traced point: the still picture of an animation."""
-    figure, (axes,) = make_panels(1, legend=0, width=5.0, height=3.7)
-    _draw_pose(axes, view, 0)
-    axes.plot(*view.path.T, **_PATH)
-    axes.plot(*view.path[[0]].T, **_PATH, marker="o", markeredgecolor="white", markersize=7)
-    _frame(axes, view, f"t = {view.t[0]:g} s")
-    return figure
 
 
 def turns(view: Scene) -> Mapping[str, Array]:
@@ -212,9 +207,11 @@ def _draw_pose(axes: Axes, view: Scene, sample: int, *, ghost: bool = False) -> 
     """Draw every body as a marker, a line or a polygon, by the number of its points."""
     if not ghost:
         axes.plot(*view.fixed.T, linestyle="none", marker="^", color="black", markersize=7, zorder=3.5)
+        for of_slide in slides(view).values():
+            axes.plot(*of_slide[sample].T, **_SLIDE)
     for points in view.bodies.values():
         hull = corners(points[sample])
-        look = _GHOST if ghost else _BY_CORNERS[min(len(hull), 3)]
+        look = _GHOST if ghost else BY_CORNERS[min(len(hull), 3)]
         if len(hull) == 1:
             axes.plot(*hull.T, **look, marker="s", markersize=9, zorder=2.5)
         elif len(hull) == 2:
@@ -284,3 +281,5 @@ def _frame(axes: Axes, view: Scene, title: str) -> None:
     half = 0.575 * place * max(float(((high - low) / place).max()), SAME)
     (x0, y0), (x1, y1) = (low + high) / 2 - half, (low + high) / 2 + half
     axes.set(xlim=(x0, x1), ylim=(y0, y1))
+    if not view.planar:
+        axes.set_axis_off()  # of the paper, not of the world

@@ -294,7 +294,7 @@ class Execution:
 
         worker_context(PRELOAD)
 
-    def compute(self, study: "Study") -> "tuple[StudyResult, Conclusion]":
+    def compute(self, study: "Study", *, all_figures: bool = False) -> "tuple[StudyResult, Conclusion]":
         """Compute a study, print its summary and write its folder."""
         from loopcheck.validation.execution.workers import TIME_LIMIT, Workers
         from loopcheck.validation.report.terminal import show
@@ -302,7 +302,8 @@ class Execution:
 
         workers = Workers(self.jobs, self.time_limit or TIME_LIMIT)
         say = show if self.format == "text" else say_nothing
-        return run_study(study, self.out, workers=workers, command=["loopcheck", *sys.argv[1:]], say=say)
+        command = ["loopcheck", *sys.argv[1:]]
+        return run_study(study, self.out, workers=workers, command=command, say=say, all_figures=all_figures)
 
     def end(
         self,
@@ -341,9 +342,9 @@ class Execution:
             click.echo(f"loopcheck: {one_line(line)}", err=True)
         return status
 
-    def run(self, study: "Study") -> int:
+    def run(self, study: "Study", *, all_figures: bool = False) -> int:
         """Compute a study and print its result; returns the exit status."""
-        return self.end(study, *self.compute(study))
+        return self.end(study, *self.compute(study, all_figures=all_figures))
 
 
 def execution_options(folder: Path, *, time_limit: str = "1800") -> Callable[[Callable[..., int]], Callable[..., int]]:
@@ -378,6 +379,12 @@ def out_option(folder: Path | str) -> Callable[[F], F]:
     )
 
 
+all_figures_option = option(
+    "--all-figures",
+    is_flag=True,
+    group=EXECUTION,
+    help="Draw the figures of every case, motion and step-size study, not only the most important figures.",
+)
 format_option = option(
     "--format",
     type=click.Choice(["text", "json"]),

@@ -29,6 +29,7 @@ from loopcheck.validation.execution.code_state import commit
 from loopcheck.validation.execution.environments import engine_versions, used_environments
 from loopcheck.validation.execution.errors import internal_errors
 from loopcheck.validation.execution.files import RECORD, locked
+from loopcheck.validation.execution.invocation import pasted
 from loopcheck.validation.execution.journal import journal_in
 from loopcheck.validation.execution.tables import TableSpec, read_record, read_tables, write_csv, write_tables
 from loopcheck.validation.execution.workers import ALL_CORES, TaskLog, WorkerPool, Workers, worker_pool
@@ -145,6 +146,7 @@ def run_study(
     workers: Workers = ALL_CORES,
     command: Sequence[str] = (),
     say: Say = say_nothing,
+    all_figures: bool = False,
 ) -> tuple[StudyResult, Conclusion]:
     """Compute a study, except results in the journal of its folder, and write tables, record and page.
 
@@ -154,6 +156,7 @@ def run_study(
         workers: Worker processes; by default one for each core.
         command: The command line, to be recorded.
         say: Takes the summary as soon as the tables are written, before the page is drawn.
+        all_figures: Whether the page contains the figures on request.
 
     Raises:
         HarnessError: If an input is missing or bad, or the folder cannot be written.
@@ -163,7 +166,7 @@ def run_study(
         with journal_in(folder) as journal, worker_pool(workers, journal, PRELOAD) as pool:
             result = computed(study, folder, pool, command)
             write_tables(folder, study.tables, result.tables, result.record)
-            return result, write_conclusion(study, result, pool, say)
+            return result, write_conclusion(study, result, pool, say, all_figures=all_figures)
 
 
 def computed(study: Study, folder: Path, pool: WorkerPool, command: Sequence[str] = ()) -> StudyResult:
@@ -197,13 +200,19 @@ def notes_of(tables: Iterable[pd.DataFrame]) -> Iterator[str]:
 
 
 def write_conclusion(
-    study: Study | type[Study], result: StudyResult, pool: WorkerPool | None = None, say: Say = say_nothing
+    study: Study | type[Study],
+    result: StudyResult,
+    pool: WorkerPool | None = None,
+    say: Say = say_nothing,
+    *,
+    all_figures: bool = False,
 ) -> Conclusion:
     """Write the page of a study, and the tables derived from its result.
 
     Args:
         pool: Workers that draw the page; by default this process draws it.
         say: Takes the terminal output: first the summary, and last the path of the page.
+        all_figures: Whether the page contains the figures on request.
 
     Raises:
         OutputError: If the folder cannot be written.
@@ -213,21 +222,24 @@ def write_conclusion(
         write_csv(result.folder, conclusion.tables)
     say([*_unread_lines(result.record), *conclusion.summary])
     if study.page:
-        sections = pages.completed(
-            [*_unread_section(result.record), *conclusion.sections, *_open_tasks(result.record)], pool
-        )
+        sections = [*_unread_section(result.record), *conclusion.sections, *_open_tasks(result.record)]
+        command = "" if all_figures else pasted("report", str(result.folder), "--all-figures")
+        sections = pages.completed(list(pages.selected(sections, command)), pool)
         pages.write_pages(sections, result.folder, stem=study.page, title=conclusion.title)
         say([Text(f"Report: {result.folder / study.page}.html")])
     return conclusion
 
 
-def rebuild(folder: Path, workers: Workers = ALL_CORES, say: Say = say_nothing) -> Conclusion:
+def rebuild(
+    folder: Path, workers: Workers = ALL_CORES, say: Say = say_nothing, *, all_figures: bool = False
+) -> Conclusion:
     """Write the page of a study again, from the content of its folder.
 
     Args:
         folder: Folder of its results.
         workers: Workers that draw the page.
         say: Takes the terminal output.
+        all_figures: Whether the page contains the figures on request.
 
     Raises:
         OutputError: If a table is missing or invalid, or the folder cannot be written.
@@ -236,7 +248,7 @@ def rebuild(folder: Path, workers: Workers = ALL_CORES, say: Say = say_nothing) 
     study = _study_named(str(record.get("study")), folder)
     with locked(folder), worker_pool(workers, preload=PRELOAD) as pool:
         result = StudyResult(folder=folder, tables=read_tables(folder, study.tables), record=record)
-        return write_conclusion(study, result, pool, say)
+        return write_conclusion(study, result, pool, say, all_figures=all_figures)
 
 
 def exit_status(verdicts: Iterable[str], record: Mapping[str, Any]) -> int:

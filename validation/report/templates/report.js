@@ -75,43 +75,16 @@ for (const figure of document.querySelectorAll("figure:has(> script.chart)")) {
   figure.prepend(button);
 }
 
-// The moving robot: shapes of an SVG; a button and a slider; nothing moves before it is asked to.
-const COLOURS = [null, "#E69F00", "#0072B2", "#009E73"];
-function shape(tag, attributes) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  return made;
-}
-function drawShapes(movie, still) {
-  const [[x0, y0], [x1, y1]] = movie.box;
-  const size = Math.max(x1 - x0, y1 - y0, 1e-6), pad = 0.06 * size, pixel = size / 420;
-  const at = ([x, y]) => `${x},${-y}`;
-  const svg = shape("svg", { viewBox: `${x0 - pad} ${-y1 - pad} ${x1 - x0 + 2 * pad} ${y1 - y0 + 2 * pad}`, role: "img" });
-  svg.setAttribute("aria-label", still.alt);
-  const bodies = Object.values(movie.bodies).map((frames) => {
-    const count = Math.min(frames[0].length, 3), colour = COLOURS[count] ?? "none";
-    const look = { fill: count > 2 ? colour : "none", "fill-opacity": 0.25, stroke: colour, "stroke-width": (count === 1 ? 9 : 3) * pixel };
-    return { frames, drawn: svg.appendChild(shape("polygon", { ...look, "stroke-linecap": "round", "stroke-linejoin": "round" })) };
-  });
-  for (const [x, y] of movie.fixed) {
-    svg.append(shape("polygon", { class: "fixed", points: [[x, y], [x - 5 * pixel, y - 9 * pixel], [x + 5 * pixel, y - 9 * pixel]].map(at).join(" ") }));
-  }
-  svg.append(shape("polyline", { points: movie.path.map(at).join(" "), fill: "none", stroke: "#D55E00", "stroke-width": 2 * pixel }));
-  const dot = svg.appendChild(shape("circle", { r: movie.traced.length ? 5 * pixel : 0, fill: "#D55E00" }));
-  const show = (k) => {
-    for (const { frames, drawn } of bodies) drawn.setAttribute("points", frames[k].map(at).join(" "));
-    if (movie.traced.length) { dot.setAttribute("cx", movie.traced[k][0]); dot.setAttribute("cy", -movie.traced[k][1]); }
-  };
-  return [svg, show];
-}
+// The moving robot: a button and a slider; nothing moves before it is asked to.
 function startMovie(figure) {
-  const movie = JSON.parse(figure.querySelector("script").textContent), still = figure.querySelector("img");
-  const [stage, draw] = drawShapes(movie, still);
+  const movie = JSON.parse(figure.querySelector("script").textContent);
+  const bodies = figure.querySelectorAll(".moving"), traced = figure.querySelector(".traced");
   const button = make("button", { type: "button" }, "Play"), time = make("output");
   const slider = make("input", { type: "range", min: 0, max: movie.t.length - 1, step: 1, value: 0 });
   slider.setAttribute("aria-label", "time");
   const show = (k) => {
-    draw(k);
+    bodies.forEach((body, b) => body.setAttribute("points", movie.moving[b][k]));
+    if (traced) ["cx", "cy"].forEach((name, i) => traced.setAttribute(name, movie.traced[k][i]));
     time.value = `t = ${movie.t[k].toFixed(2)} s`;
     slider.setAttribute("aria-valuetext", time.value);
     slider.value = k;
@@ -133,7 +106,7 @@ function startMovie(figure) {
   slider.addEventListener("input", () => { pause(); show(Number(slider.value)); });
   const controls = make("div", { className: "controls" });
   controls.append(button, slider, time);
-  figure.prepend(stage, controls);
+  figure.querySelector("svg").after(controls);
   show(0);
 }
 document.querySelectorAll("figure.movie").forEach(startMovie);

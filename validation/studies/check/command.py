@@ -13,6 +13,7 @@ from loopcheck.validation.studies.options import (
     Execution,
     accuracy_option,
     actuated_option,
+    all_figures_option,
     baseline_option,
     configurations_option,
     execution_options,
@@ -60,6 +61,7 @@ from loopcheck.validation.studies.options import (
 @baseline_option
 @write_baseline_option
 @option("--junit", metavar="FILE", type=click.Path(path_type=Path), help="JUnit file: a test case per case and source.")
+@all_figures_option
 @execution_options(RESULTS / "check")
 def command(
     targets: tuple[str, ...],
@@ -70,6 +72,7 @@ def command(
     tolerances: tuple[str, ...],
     dt: float | None,
     junit: Path | None,
+    all_figures: bool,
     baseline: Path | None,
     write_baseline: Path | None,
     **selection: object,
@@ -128,7 +131,7 @@ def command(
         compare_twin=_comparison() if any(twins.values()) else None,
     )
     study.want_losses(selection["leave_out"])  # type: ignore[arg-type]
-    result, conclusion = execution.compute(study)
+    result, conclusion = execution.compute(study, all_figures=all_figures)
     if junit:
         from loopcheck.validation.studies.check.junit import write_junit
 

@@ -13,6 +13,7 @@ from loopcheck.validation.studies.options import (
     Execution,
     accuracy_option,
     actuated_option,
+    all_figures_option,
     configuration_option,
     execution_options,
     leave_out_option,
@@ -77,8 +78,9 @@ from loopcheck.validation.studies.options import (
     multiple=True,
     help="Name of a log in the report, in the order of the logs; may repeat.  [default: file name]",
 )
+@all_figures_option
 @execution_options(RESULTS / "judge")
-def command(target: str, logs: tuple[Path, ...], execution: Execution, **options: Any) -> int:
+def command(target: str, logs: tuple[Path, ...], execution: Execution, all_figures: bool, **options: Any) -> int:
     """Check whether the efforts in a LOG are the efforts that its motion requires.
 
     A LOG is a CSV or Parquet file with t, JOINT.q (and JOINT.qd, JOINT.qdd if logged) or qpos.0 ..., and
@@ -115,4 +117,4 @@ def command(target: str, logs: tuple[Path, ...], execution: Execution, **options
     asked = LogOptions(effort_time=when, fitted=options["fitted"], **given)
     study = judge_of_files(case, logs, asked=asked, names=options["names"])
     study.want_losses(leave_out)
-    return execution.run(study)
+    return execution.run(study, all_figures=all_figures)

@@ -83,7 +83,7 @@ def answer(results: Results, lines: Sequence[Line] = ()) -> Section:
             *([list(map(str, more))] if more else []),
             *_simulation(results),
             Task(_overview_picture, (findings,)),
-            Task(first_movie, (part_of(results, "points"),)),
+            *first_movie(results),
             *_overview(results),
             Table(list(counts), [[Cell(str(n), verdict if n else "") for verdict, n in counts.items()]]),
             " ".join([_sentence(counts), *_confirmation(results), DEFINITIONS]),

@@ -9,64 +9,141 @@ import numpy as np
 
 from loopcheck.robots.robot import DEFAULT
 from loopcheck.validation.comparison.results import Results
-from loopcheck.validation.comparison.verdicts import CASE, SEVERITY, case_verdicts, reference_of
+from loopcheck.validation.comparison.verdicts import (
+    CASE,
+    NOT_SUPPORTED,
+    SEVERITY,
+    WORST_FIRST,
+    CaseVerdict,
+    Key,
+    case_verdicts,
+    reference_of,
+)
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.report import charts, figures
-from loopcheck.validation.report.blocks import Block, Picture, Section, Table, digits, table
-from loopcheck.validation.studies.check.views import RUN_HEADERS, anchors_of_cases, case_name, part_of, source_names
+from loopcheck.validation.report.blocks import Block, OnRequest, Picture, Section, Table, digits, table
+from loopcheck.validation.studies.check.views import RUN_HEADERS, anchors_of_cases, case_name, source_names
 
 if TYPE_CHECKING:
     import pandas as pd
+
+UNFOLDED = (
+    "Unfolded: the worst case of each robot in each configuration, by its gravest verdict, then by the largest error "
+    "over its limit."
+)
 
 
 def cases(results: Results) -> Section:
     """Efforts and errors of each case."""
     findings, anchors, styles = case_verdicts(results), anchors_of_cases(results), looks_of_sources(results)
-    of_case = ("summary", "efforts", "task_efforts")
-    parts: list[Section] = []
-    for robot in dict.fromkeys(case[0] for case in findings):
-        of_robot = [case for case in findings if case[0] == robot]
-        folds = []
-        for case in of_robot:
-            verdicts = [finding.verdict for finding in findings[case].values()]
-            folds.append(
-                Section(
-                    title=case_name(case, results).removeprefix(f"{robot}, "),
-                    anchor=anchors[case],
-                    verdict=next((verdict for verdict in SEVERITY if verdict in verdicts), ""),
-                    folded=case[1] != of_robot[0][1],
-                    blocks=[
-                        Task(
-                            _case_blocks,
-                            (
-                                part_of(results, *of_case, **dict(zip(CASE, case, strict=True))),
-                                case_name(case, results),
-                                anchors[case],
-                                styles,
-                            ),
-                        )
-                    ],
-                )
+    summaries, efforts, on_task = map(_by_case, (results.summary, results.efforts, results.task_efforts))
+    worst = worst_of_configurations({case: findings[case] for case in findings if case in efforts})
+    folds: dict[str, list[Section]] = {}
+    for case, of_case in findings.items():
+        verdicts, name = {finding.verdict for finding in of_case.values()}, case_name(case, results)
+        drawn: list[Block] = []
+        if case in efforts:
+            picture = Task(_efforts_picture, (efforts[case], summaries[case], name, styles))
+            more = (efforts[case], summaries[case], on_task.get(case, results.task_efforts[:0]), name, styles)
+            drawn = [picture if case in worst else OnRequest(picture), OnRequest(Task(_error_pictures, more))]
+        errors = Section(
+            title="Errors of each actuator",
+            anchor=f"{anchors[case]}-errors",
+            folded=case in worst,
+            blocks=[_error_table(summaries[case])],
+        )
+        folds.setdefault(case[0], []).append(
+            Section(
+                title=name.removeprefix(f"{case[0]}, "),
+                anchor=anchors[case],
+                verdict=next((verdict for verdict in SEVERITY if verdict in verdicts), ""),
+                folded=case not in worst,
+                blocks=[*(drawn or ["No efforts."]), errors],
             )
-        parts.append(Section(title=robot, anchor=f"cases-{len(parts) + 1}", blocks=folds))
-    return Section(title="Efforts and errors by case", anchor="cases", blocks=parts)
+        )
+    parts = [
+        Section(title=robot, anchor=f"cases-{k}", blocks=of_robot)
+        for k, (robot, of_robot) in enumerate(folds.items(), start=1)
+    ]
+    return Section(title="Efforts and errors by case", anchor="cases", blocks=[*([UNFOLDED] if parts else []), *parts])
 
 
-def _case_blocks(results: Results, name: str, anchor: str, styles: Mapping[str, figures.Look]) -> list[Block]:
-    """The figures and the table of a case, from its rows."""
-    curves = figures.curves(results.efforts, results.summary)
-    pictures = list(_case_pictures(curves, name, styles)) if curves else ["No efforts."]
-    numbers = Section(
-        title="Errors of each actuator", anchor=f"{anchor}-errors", folded=True, blocks=[_error_table(results.summary)]
-    )
-    return [*pictures, *_task_efforts(results, name, styles), numbers]
+def _by_case(table: pd.DataFrame) -> Mapping[Key, pd.DataFrame]:
+    """Rows of each case."""
+    return {(str(a), str(b), str(c), str(d)): rows for (a, b, c, d), rows in table.groupby(CASE, sort=False)}
 
 
-def _task_efforts(results: Results, case: str, styles: Mapping[str, figures.Look]) -> Iterable[Picture]:
-    """Generalized efforts of each source on the task coordinates."""
-    efforts = results.task_efforts.rename(columns={"coordinate": "actuator"})
-    summary = results.summary.assign(scale=np.nan)  # that of the actuators is no measure here
+def worst_of_configurations(findings: Mapping[Key, Mapping[str, CaseVerdict]]) -> frozenset[Key]:
+    """The worst case of each robot in each configuration: the gravest verdict, then the largest error over its limit.
+
+    Args:
+        findings: Verdicts by case and source.
+    """
+    groups: dict[tuple[str, str], list[Key]] = {}
+    for robot, variant, mode, configuration in findings:
+        groups.setdefault((robot, configuration), []).append((robot, variant, mode, configuration))
+    return frozenset(min(group, key=lambda case: _place(findings[case].values())) for group in groups.values())
+
+
+def _place(findings: Iterable[CaseVerdict]) -> tuple[int, float, float]:
+    """Place of a case, the worst first; a source without support for the model does not count."""
+    counted = [finding for finding in findings if finding.verdict != NOT_SUPPORTED]
+    gravest = min((WORST_FIRST.index(finding.verdict) for finding in counted), default=len(WORST_FIRST))
+    ratios = (finding.error / finding.tolerance for finding in counted if finding.tolerance > 0)
+    return gravest, -_largest(ratios), -_largest(finding.error for finding in counted)
+
+
+def _largest(errors: Iterable[float]) -> float:
+    return max((error for error in errors if not np.isnan(error)), default=0.0)
+
+
+def _efforts_picture(
+    efforts: pd.DataFrame, summary: pd.DataFrame, case: str, styles: Mapping[str, figures.Look]
+) -> list[Block]:
+    """Required and computed efforts of a case over time."""
     curves = figures.curves(efforts, summary)
+    svg = figures.efforts_figure(curves, styles) if curves else None
+    if not curves or not svg:
+        return []
+    alt = f"{case}: effort of {', '.join(curves.actuators)} over time from {', '.join(curves.efforts)}"
+    caption = f"Required and computed efforts. Thick grey: required, {curves.reference}. Brown: not judged."
+    return [Picture(svg, alt=alt, caption=caption + _beyond(curves), chart=charts.efforts_chart(curves, styles))]
+
+
+def _error_pictures(
+    efforts: pd.DataFrame,
+    summary: pd.DataFrame,
+    on_task: pd.DataFrame,
+    case: str,
+    styles: Mapping[str, figures.Look],
+) -> list[Block]:
+    """Errors of a case over time, and its efforts on the task coordinates.
+
+    Args:
+        on_task: Rows of the table of efforts on task coordinates.
+    """
+    curves = figures.curves(efforts, summary)
+    svg = figures.errors_figure(curves, styles) if curves else None
+    pictures = list(_task_efforts(on_task, summary, case, styles))
+    if not curves or not svg:
+        return [*pictures]
+    picture = Picture(
+        svg,
+        alt=f"{case}: error of {', '.join(curves.errors)} over time, relative to the effort scale",
+        caption="Largest difference from the reference over all actuators, each divided by its effort scale: "
+        f"{_scales(curves)}. Errors of unmodified simulations and logs are divided by the peak. "
+        f"Values below {figures.FLOOR:g} are drawn at {figures.FLOOR:g}.{_unmodified(curves)}",
+        chart=charts.errors_chart(curves, styles),
+    )
+    return [picture, *pictures]
+
+
+def _task_efforts(
+    on_task: pd.DataFrame, summary: pd.DataFrame, case: str, styles: Mapping[str, figures.Look]
+) -> Iterable[Picture]:
+    """Generalized efforts of each source on the task coordinates."""
+    of_coordinates = on_task.rename(columns={"coordinate": "actuator"})
+    curves = figures.curves(of_coordinates, summary.assign(scale=np.nan))  # the scale of an actuator is no measure here
     svg = figures.efforts_figure(curves, styles) if curves else None
     if curves and svg:
         names = ", ".join(curves.actuators)
@@ -75,26 +152,6 @@ def _task_efforts(results: Results, case: str, styles: Mapping[str, figures.Look
             alt=f"{case}: generalized effort on {names} over time from {', '.join(curves.efforts)}",
             caption=f"Generalized efforts of all actuators together on the task coordinates {names}. They do not "
             f"depend on the distribution among redundant actuators.{_beyond(curves)}",
-        )
-
-
-def _case_pictures(curves: figures.Curves, case: str, styles: Mapping[str, figures.Look]) -> Iterable[Picture]:
-    efforts, errors = figures.efforts_figure(curves, styles), figures.errors_figure(curves, styles)
-    if efforts:
-        yield Picture(
-            efforts,
-            alt=f"{case}: effort of {', '.join(curves.actuators)} over time from {', '.join(curves.efforts)}",
-            caption=f"Efforts. Thick grey: reference, {curves.reference}. Brown: not judged.{_beyond(curves)}",
-            chart=charts.efforts_chart(curves, styles),
-        )
-    if errors:
-        yield Picture(
-            errors,
-            alt=f"{case}: error of {', '.join(curves.errors)} over time, relative to the effort scale",
-            caption="Largest difference from the reference over all actuators, each divided by its effort scale: "
-            f"{_scales(curves)}. Errors of unmodified simulations and logs are divided by the peak. "
-            f"Values below {figures.FLOOR:g} are drawn at {figures.FLOOR:g}.{_unmodified(curves)}",
-            chart=charts.errors_chart(curves, styles),
         )
 
 
@@ -150,7 +207,14 @@ def convergence(results: Results) -> Section:
         title, number = robot if variant == DEFAULT else f"{robot}, variant {variant}", len(parts) + 1
         parts.append(
             Section(
-                title=title, anchor=f"ladder-{number}", blocks=[Task(_ladder_blocks, (title, number, rows, styles))]
+                title=title,
+                anchor=f"ladder-{number}",
+                blocks=[
+                    OnRequest(Task(_ladder_pictures, (title, rows, styles))),
+                    Section(
+                        title=f"Steps of {title}", anchor=f"steps-{number}", folded=True, blocks=[_ladder_table(rows)]
+                    ),
+                ],
             )
         )
     text = (
@@ -163,19 +227,17 @@ def convergence(results: Results) -> Section:
     return Section(title="Convergence", anchor="convergence", blocks=blocks)
 
 
-def _ladder_blocks(title: str, number: int, rows: pd.DataFrame, styles: Mapping[str, figures.Look]) -> list[Block]:
-    """The figure and the table of the steps of a robot in a variant."""
+def _ladder_pictures(title: str, rows: pd.DataFrame, styles: Mapping[str, figures.Look]) -> list[Block]:
+    """Errors of a robot in a variant over the step."""
     cases_of = rows.groupby(["mode", "configuration"], sort=False)
     panels = {f"{configuration}, mode {mode}": ladder for (mode, configuration), ladder in cases_of}
     svg = figures.ladder_figure(panels, styles)
-    picture = Picture(
-        svg or "",
-        alt=f"{title}: error and change against the step for {', '.join(rows['source'].unique())}",
-        caption="Filled: error relative to the reference. Hollow, dotted: change from the previous step. Grey: slope "
-        "of the observed order at the finest step, rounded.",
+    alt = f"{title}: error and change against the step for {', '.join(rows['source'].unique())}"
+    caption = (
+        "Filled: error relative to the reference. Hollow, dotted: change from the previous step. Grey: slope of the "
+        "observed order at the finest step, rounded."
     )
-    steps = Section(title=f"Steps of {title}", anchor=f"steps-{number}", folded=True, blocks=[_ladder_table(rows)])
-    return [*([picture] if svg else []), steps]
+    return [Picture(svg, alt=alt, caption=caption)] if svg else []
 
 
 def _ladder_table(rows: pd.DataFrame) -> Table:

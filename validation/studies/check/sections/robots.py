@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from loopcheck.validation.comparison.results import Results
 from loopcheck.validation.comparison.verdicts import about_robots
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.report import charts, figures, schematic
-from loopcheck.validation.report.blocks import Block, Movie, Picture, Section, facts, plain, svg_uri, table
+from loopcheck.validation.report.blocks import Block, Movie, OnRequest, Picture, Section, facts, plain, table
 from loopcheck.validation.studies.check.views import part_of, rows_where
 
 if TYPE_CHECKING:
@@ -42,18 +42,7 @@ def robots(results: Results) -> Section:
             Section(
                 title=str(about.get("title") or name),
                 anchor=f"robot-{len(parts) + 1}",
-                blocks=[
-                    *blocks,
-                    Task(
-                        _pictures_of,
-                        (
-                            name,
-                            about,
-                            part_of(results, "points", "motion", "task", robot=name),
-                            first_mode(results),
-                        ),
-                    ),
-                ],
+                blocks=[*blocks, *_pictures(name, about, results)],
             )
         )
     return Section(title="Robots", anchor="robots", blocks=parts)
@@ -73,63 +62,76 @@ def _closed_twin(twin: Mapping[str, Any]) -> list[Block]:
     return [heading, table(pd.DataFrame(twin["motors"])) if twin["motors"] else f"Not compared: {twin['reason']}."]
 
 
+def _pictures(robot: str, about: Mapping[str, Any], results: Results) -> Iterable[OnRequest]:
+    """The task that draws a robot that has moved."""
+    part = part_of(results, "points", "motion", "task", robot=robot)
+    if len(part.points) or len(part.motion):
+        yield OnRequest(Task(_pictures_of, (robot, about, part, _first_mode(results))))
+
+
 def _pictures_of(robot: str, about: Mapping[str, Any], results: Results, first: tuple[str, str]) -> list[Block]:
     """The robot, and how it moves."""
-    return [*_drawings(robot, results, first), *_motions(robot, about, results.motion), *_tasks(robot, results.task)]
+    return [*_drawings(robot, results.points, first), *_motions(robot, about, results), *_tasks(robot, results)]
 
 
-def first_mode(results: Results) -> tuple[str, str]:
+def _first_mode(results: Results) -> tuple[str, str]:
     """Robot and mode animated on the first screen; empty texts without an animation."""
     return next(results.points[["robot", "mode"]].itertuples(index=False, name=None), ("", ""))
 
 
 def first_movie(results: Results) -> list[Block]:
     """The first robot in its first mode, as it moves."""
-    robot, mode = first_mode(results)
-    rows = rows_where(results.points, robot=robot, mode=mode)
-    scene = schematic.scene(rows[rows["variant"] == rows["variant"].iloc[0]]) if len(rows) else None
-    return list(_movie(robot, mode, scene)) if scene else []
+    robot, mode = _first_mode(results)
+    modes = _modes(rows_where(results.points, robot=robot, mode=mode), ["x", "y", "z"])
+    scenes = (schematic.scene(rows) for _, rows in modes)
+    return [movie for scene in scenes if scene for movie in _movie(robot, mode, scene)]
 
 
-def _drawings(robot: str, results: Results, first: tuple[str, str]) -> Iterable[Picture | Movie]:
-    """The robot in each of its modes, in the first variant that has it; the first mode moves on the first screen."""
-    for mode, rows in rows_where(results.points, robot=robot).groupby("mode", sort=False):
-        scene = schematic.scene(rows_where(rows, variant=str(rows["variant"].iloc[0])))
+def _modes(rows: pd.DataFrame, columns: Sequence[str]) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Rows of a robot in each mode, in its first variant; modes with equal motions appear once.
+
+    Args:
+        columns: Columns with the motion.
+    """
+    motions: set[bytes] = set()
+    for mode, of_mode in rows.groupby("mode", sort=False):
+        of_variant = rows_where(of_mode, variant=str(of_mode["variant"].iloc[0]))
+        motion = of_variant[columns].to_numpy(float).tobytes()
+        if motion not in motions:
+            motions.add(motion)
+            yield str(mode), of_variant
+
+
+def _drawings(robot: str, points: pd.DataFrame, first: tuple[str, str]) -> Iterable[Picture | Movie]:
+    """The robot in each of its modes; the first mode moves on the first screen."""
+    for mode, rows in _modes(points, ["x", "y", "z"]):
+        scene = schematic.scene(rows)
         svg = schematic.robot_figure(scene) if scene else None
         if scene and svg:
-            plane = " and ".join(scene.axes)
             path = f"path of {scene.traced}" if scene.traced else ""
             yield Picture(
                 svg,
-                alt=", ".join(filter(None, (f"{robot}, mode {mode}: first and last pose in {plane}", path))),
-                caption=f"Mode {mode}, in the plane of {plane}. Triangles: fixed points. Grey: initial pose."
+                alt=", ".join(filter(None, (f"{robot}, mode {mode}: first and last pose, {scene.view}", path))),
+                caption=f"Mode {mode}, {scene.view}. Triangles: fixed points. Grey: initial pose."
                 + f" Orange: {path}." * bool(path),
             )
         if scene and (robot, mode) != first:
-            yield from _movie(robot, str(mode), scene)
+            yield from _movie(robot, mode, scene)
 
 
 def _movie(robot: str, mode: str, scene: schematic.Scene) -> Iterable[Movie]:
-    """The moving robot in the plane of the scene."""
-    if moving := charts.movie(scene):
-        yield Movie(
-            moving,
-            alt=f"{robot}, mode {mode}, in motion, in the plane of {' and '.join(scene.axes)}",
-            caption=f"{robot}, mode {mode}, in motion.",
-            still=svg_uri(schematic.pose_figure(scene) or ""),
-        )
+    alt = f"{robot}, mode {mode}, in motion, {scene.view}"
+    if drawn := charts.movie(scene, alt):
+        path = f" Orange: path of {scene.traced}." if scene.traced else ""
+        yield Movie(*drawn, alt=alt, caption=f"{alt}. Triangles: fixed points.{path}")
 
 
-def _motions(robot: str, about: Mapping[str, Any], motion: pd.DataFrame) -> Iterable[Picture]:
-    """Motion of the actuated joints in each mode, in its first variant; equal motions appear once."""
-    drawn: set[bytes] = set()
-    for mode, rows in rows_where(motion, robot=robot).groupby("mode", sort=False):
-        of_mode = rows_where(rows, variant=str(rows["variant"].iloc[0]))
-        units = about.get("actuated") or {}
-        moved = of_mode[of_mode["joint"].isin(units)][["q", "qd", "qdd"]].to_numpy(float).tobytes()
-        svg = None if moved in drawn else figures.motion_figure(of_mode, units)
-        drawn.add(moved)
-        if svg:
+def _motions(robot: str, about: Mapping[str, Any], results: Results) -> Iterable[Picture]:
+    """Motion of the actuated joints in each mode."""
+    units = about.get("actuated") or {}
+    driven = results.motion[results.motion["joint"].isin(units)]
+    for mode, rows in _modes(driven, ["q", "qd", "qdd"]):
+        if svg := figures.motion_figure(rows, units):
             yield Picture(
                 svg,
                 alt=f"{robot}, mode {mode}: position, velocity and acceleration of {', '.join(units)} over time",
@@ -137,16 +139,11 @@ def _motions(robot: str, about: Mapping[str, Any], motion: pd.DataFrame) -> Iter
             )
 
 
-def _tasks(robot: str, task: pd.DataFrame) -> Iterable[Picture]:
-    """Motion of the platform in each mode, in its first variant; equal motions appear once."""
-    drawn: set[bytes] = set()
-    for mode, rows in rows_where(task, robot=robot).groupby("mode", sort=False):
-        of_mode = rows_where(rows, variant=str(rows["variant"].iloc[0]))
-        moved = of_mode[["x", "xd", "xdd"]].to_numpy(float).tobytes()
-        svg = None if moved in drawn else figures.task_figure(of_mode)
-        drawn.add(moved)
-        if svg:
-            names = ", ".join(of_mode["coordinate"].unique())
+def _tasks(robot: str, results: Results) -> Iterable[Picture]:
+    """Motion of the platform in each mode."""
+    for mode, rows in _modes(results.task, ["x", "xd", "xdd"]):
+        if svg := figures.task_figure(rows):
+            names = ", ".join(rows["coordinate"].unique())
             yield Picture(
                 svg,
                 alt=f"{robot}, mode {mode}: {names} with rates and accelerations over time",
