@@ -25,7 +25,7 @@ from loopcheck.validation.report import charts, schematic
 from loopcheck.validation.report.blocks import OnRequest, Section
 from loopcheck.validation.report.geometry import point_rows
 from loopcheck.validation.report.pages import selected
-from loopcheck.validation.studies.check.sections.cases import worst_of_configurations
+from loopcheck.validation.studies.check.views import worst_of_configurations
 from tests.conftest import MODELS, CaseMaker
 from tests.validation.conftest import in_this_process
 

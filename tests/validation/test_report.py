@@ -372,6 +372,26 @@ def test_figures_have_alternative_text_and_captions(page: Page, markdown: str) -
     assert "a/default exceeds the axes (up to 2002 N)" in markdown
 
 
+def test_the_answer_leads_to_the_case_that_is_drawn(tmp_path: Path) -> None:
+    """The worst case with efforts: neither the first case, nor a lost case, which has none."""
+    errors = {"up": 1e-12, "down": 5e-10, "lost": np.nan}
+    rows = [summary_row("a/kkt", "agree" if error > 0 else "not run", error, mode=m) for m, error in errors.items()]
+    efforts = [
+        {**row, "mode": m}
+        for m in ("up", "down")
+        for source in (REFERENCE, "a/kkt")
+        for row in effort_rows(source, 0.1)
+    ]
+    write_report(replace(only("summary", rows), efforts=table("efforts", efforts)), tmp_path)
+    page = Page(tmp_path / "report.html")
+    drawn = [image["alt"] for image in page.attributes("img")][1:]
+    assert drawn == ["bar, vertical, mode down: effort of m1, m2 over time from analytic/noc, a/kkt"]
+    assert re.findall(r'<a href="(.*)">vertical</a>', (tmp_path / "report.html").read_text(encoding="utf-8")) == [
+        "#case-2"
+    ]
+    assert "No efforts." in page.text
+
+
 @pytest.mark.slow
 def test_the_efforts_on_the_task_are_those_of_the_actuators(tmp_path: Path) -> None:
     """Power in is power out, for every source, from the tables of a run alone."""

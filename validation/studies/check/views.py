@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from loopcheck.robots.robot import DEFAULT
 from loopcheck.validation.comparison.results import Results
 from loopcheck.validation.comparison.sources import is_log
-from loopcheck.validation.comparison.verdicts import CASE, CaseVerdict, Key, original_mode
+from loopcheck.validation.comparison.verdicts import (
+    CASE,
+    NOT_SUPPORTED,
+    WORST_FIRST,
+    CaseVerdict,
+    Key,
+    case_verdicts,
+    original_mode,
+)
 from loopcheck.validation.report.blocks import NOTHING, Block, Cell, Section, Table
 
 if TYPE_CHECKING:
@@ -83,6 +91,37 @@ def anchors_of_cases(results: Results) -> Mapping[Key, str]:
     """Anchor of each case on the page."""
     cases_of = results.summary[[*CASE]].drop_duplicates().itertuples(index=False, name=None)
     return {(str(a), str(b), str(c), str(d)): f"case-{k}" for k, (a, b, c, d) in enumerate(cases_of, start=1)}
+
+
+def drawn_cases(results: Results) -> frozenset[Key]:
+    """Cases whose efforts are drawn on every page: the worst cases with efforts."""
+    rows = results.efforts[[*CASE]].drop_duplicates().itertuples(index=False, name=None)
+    drawable = {tuple(map(str, row)) for row in rows}
+    return worst_of_configurations({case: of for case, of in case_verdicts(results).items() if case in drawable})
+
+
+def worst_of_configurations(findings: Mapping[Key, Mapping[str, CaseVerdict]]) -> frozenset[Key]:
+    """The worst case of each robot in each configuration: the gravest verdict, then the largest error over its limit.
+
+    Args:
+        findings: Verdicts by case and source.
+    """
+    groups: dict[tuple[str, str], list[Key]] = {}
+    for robot, variant, mode, configuration in findings:
+        groups.setdefault((robot, configuration), []).append((robot, variant, mode, configuration))
+    return frozenset(min(group, key=lambda case: _place(findings[case].values())) for group in groups.values())
+
+
+def _place(findings: Iterable[CaseVerdict]) -> tuple[int, float, float]:
+    """Place of a case, the worst first; a source without support for the model does not count."""
+    counted = [finding for finding in findings if finding.verdict != NOT_SUPPORTED]
+    gravest = min((WORST_FIRST.index(finding.verdict) for finding in counted), default=len(WORST_FIRST))
+    ratios = (finding.error / finding.tolerance for finding in counted if finding.tolerance > 0)
+    return gravest, -_largest(ratios), -_largest(finding.error for finding in counted)
+
+
+def _largest(errors: Iterable[float]) -> float:
+    return max((error for error in errors if not math.isnan(error)), default=0.0)
 
 
 def section_if(

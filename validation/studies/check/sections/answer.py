@@ -33,6 +33,7 @@ from loopcheck.validation.studies.check.views import (
     anchors_of_cases,
     case_name,
     configuration_name,
+    drawn_cases,
     part_of,
     rows_where,
     source_names,
@@ -171,7 +172,7 @@ def _overview_picture(findings: Mapping[str, Sequence[CaseVerdict]]) -> list[Blo
 
 def _overview(results: Results) -> Iterable[Block]:
     """Verdicts by robot and configuration, the worst of all modes and variants."""
-    findings, anchors = case_verdicts(results), anchors_of_cases(results)
+    findings, anchors, drawn = case_verdicts(results), anchors_of_cases(results), drawn_cases(results)
     groups: dict[tuple[str, str], list[Key]] = {}
     for case in findings:
         groups.setdefault((case[0], case[3]), []).append(case)
@@ -183,7 +184,8 @@ def _overview(results: Results) -> Iterable[Block]:
             source: worst([findings[case][source] for case in of_group if source in findings[case]])
             for source in dict.fromkeys(source for case in of_group for source in findings[case])
         }
-        rows[name if single else f"{robot}, {name}"] = (anchors[of_group[0]], several)
+        shown = next((case for case in of_group if case in drawn), of_group[0])
+        rows[name if single else f"{robot}, {name}"] = (anchors[shown], several)
     if rows:
         yield "Worst verdict and worst relative error of all modes, variants and actuators:"
         yield verdict_matrix(rows, _supported_names(results))

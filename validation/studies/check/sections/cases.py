@@ -9,20 +9,11 @@ import numpy as np
 
 from loopcheck.robots.robot import DEFAULT
 from loopcheck.validation.comparison.results import Results
-from loopcheck.validation.comparison.verdicts import (
-    CASE,
-    NOT_SUPPORTED,
-    SEVERITY,
-    WORST_FIRST,
-    CaseVerdict,
-    Key,
-    case_verdicts,
-    reference_of,
-)
+from loopcheck.validation.comparison.verdicts import CASE, SEVERITY, Key, case_verdicts, reference_of
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.report import charts, figures
 from loopcheck.validation.report.blocks import Block, OnRequest, Picture, Section, Table, digits, table
-from loopcheck.validation.studies.check.views import RUN_HEADERS, anchors_of_cases, case_name, source_names
+from loopcheck.validation.studies.check.views import RUN_HEADERS, anchors_of_cases, case_name, drawn_cases, source_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +28,7 @@ def cases(results: Results) -> Section:
     """Efforts and errors of each case."""
     findings, anchors, styles = case_verdicts(results), anchors_of_cases(results), looks_of_sources(results)
     summaries, efforts, on_task = map(_by_case, (results.summary, results.efforts, results.task_efforts))
-    worst = worst_of_configurations({case: findings[case] for case in findings if case in efforts})
+    drawn_always = drawn_cases(results)
     folds: dict[str, list[Section]] = {}
     for case, of_case in findings.items():
         verdicts, name = {finding.verdict for finding in of_case.values()}, case_name(case, results)
@@ -45,11 +36,11 @@ def cases(results: Results) -> Section:
         if case in efforts:
             picture = Task(_efforts_picture, (efforts[case], summaries[case], name, styles))
             more = (efforts[case], summaries[case], on_task.get(case, results.task_efforts[:0]), name, styles)
-            drawn = [picture if case in worst else OnRequest(picture), OnRequest(Task(_error_pictures, more))]
+            drawn = [picture if case in drawn_always else OnRequest(picture), OnRequest(Task(_error_pictures, more))]
         errors = Section(
             title="Errors of each actuator",
             anchor=f"{anchors[case]}-errors",
-            folded=case in worst,
+            folded=case in drawn_always,
             blocks=[_error_table(summaries[case])],
         )
         folds.setdefault(case[0], []).append(
@@ -57,7 +48,7 @@ def cases(results: Results) -> Section:
                 title=name.removeprefix(f"{case[0]}, "),
                 anchor=anchors[case],
                 verdict=next((verdict for verdict in SEVERITY if verdict in verdicts), ""),
-                folded=case not in worst,
+                folded=case not in drawn_always,
                 blocks=[*(drawn or ["No efforts."]), errors],
             )
         )
@@ -71,30 +62,6 @@ def cases(results: Results) -> Section:
 def _by_case(table: pd.DataFrame) -> Mapping[Key, pd.DataFrame]:
     """Rows of each case."""
     return {(str(a), str(b), str(c), str(d)): rows for (a, b, c, d), rows in table.groupby(CASE, sort=False)}
-
-
-def worst_of_configurations(findings: Mapping[Key, Mapping[str, CaseVerdict]]) -> frozenset[Key]:
-    """The worst case of each robot in each configuration: the gravest verdict, then the largest error over its limit.
-
-    Args:
-        findings: Verdicts by case and source.
-    """
-    groups: dict[tuple[str, str], list[Key]] = {}
-    for robot, variant, mode, configuration in findings:
-        groups.setdefault((robot, configuration), []).append((robot, variant, mode, configuration))
-    return frozenset(min(group, key=lambda case: _place(findings[case].values())) for group in groups.values())
-
-
-def _place(findings: Iterable[CaseVerdict]) -> tuple[int, float, float]:
-    """Place of a case, the worst first; a source without support for the model does not count."""
-    counted = [finding for finding in findings if finding.verdict != NOT_SUPPORTED]
-    gravest = min((WORST_FIRST.index(finding.verdict) for finding in counted), default=len(WORST_FIRST))
-    ratios = (finding.error / finding.tolerance for finding in counted if finding.tolerance > 0)
-    return gravest, -_largest(ratios), -_largest(finding.error for finding in counted)
-
-
-def _largest(errors: Iterable[float]) -> float:
-    return max((error for error in errors if not np.isnan(error)), default=0.0)
 
 
 def _efforts_picture(

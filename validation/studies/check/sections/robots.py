@@ -112,8 +112,7 @@ def _drawings(robot: str, points: pd.DataFrame, first: tuple[str, str]) -> Itera
             yield Picture(
                 svg,
                 alt=", ".join(filter(None, (f"{robot}, mode {mode}: first and last pose, {scene.view}", path))),
-                caption=f"Mode {mode}, {scene.view}. Triangles: fixed points. Grey: initial pose."
-                + f" Orange: {path}." * bool(path),
+                caption=f"Mode {mode}, {scene.view}. Grey: initial pose.{_legend(scene)}",
             )
         if scene and (robot, mode) != first:
             yield from _movie(robot, mode, scene)
@@ -122,8 +121,12 @@ def _drawings(robot: str, points: pd.DataFrame, first: tuple[str, str]) -> Itera
 def _movie(robot: str, mode: str, scene: schematic.Scene) -> Iterable[Movie]:
     alt = f"{robot}, mode {mode}, in motion, {scene.view}"
     if drawn := charts.movie(scene, alt):
-        path = f" Orange: path of {scene.traced}." if scene.traced else ""
-        yield Movie(*drawn, alt=alt, caption=f"{alt}. Triangles: fixed points.{path}")
+        yield Movie(*drawn, alt=alt, caption=f"{alt}.{_legend(scene)}")
+
+
+def _legend(scene: schematic.Scene) -> str:
+    fixed = " Triangles: fixed points." if len(scene.fixed) else ""
+    return fixed + (f" Orange: path of {scene.traced}." if scene.traced else "")
 
 
 def _motions(robot: str, about: Mapping[str, Any], results: Results) -> Iterable[Picture]:
