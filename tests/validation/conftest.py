@@ -20,7 +20,7 @@ from loopcheck.validation.execution.forkserver import worker_context
 from loopcheck.validation.execution.workers import ALONE, Workers, worker_pool
 from loopcheck.validation.report import pages
 from loopcheck.validation.studies import study
-from loopcheck.validation.studies.check.stages import DRAWING, REPORT
+from loopcheck.validation.studies.check.stages import OF_PAGE
 from loopcheck.validation.studies.check.study import Check
 from loopcheck.validation.studies.preload import PRELOAD
 
@@ -44,7 +44,7 @@ IMPORTED_LATE = (
 def _forking() -> None:
     """The process that workers are forked from, for all tests of this one; it has imported what draws, too."""
     of_mutants = ["tests.mutation_config"] if "MUTANT_UNDER_TEST" in os.environ else []
-    worker_context([*PRELOAD, REPORT, DRAWING, *IMPORTED_LATE, *of_mutants])
+    worker_context([*PRELOAD, *OF_PAGE, *IMPORTED_LATE, *of_mutants])
 
 
 @pytest.fixture

@@ -113,7 +113,7 @@ def test_none_stops_another_copies_count_once_and_two_runs_are_equal(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     prepared: list[object] = []  # what draws the page of a run, which the models of an atlas do not get
-    monkeypatch.setattr("loopcheck.validation.studies.check.stages._prepare_page", prepared.append)
+    monkeypatch.setattr("loopcheck.validation.studies.check.stages._prepare_page", lambda: prepared.append(1))
     commit = make_repository(tmp_path / "remotes")
     manifest = write_manifest(tmp_path / "models", commit, MODELS)
     options = ["--models", manifest, "--remote", f"file://{tmp_path}/remotes", "--engine", "mujoco", "--no-tuning"]

@@ -55,13 +55,6 @@ def test_nothing_is_done_meanwhile_where_all_is_known(tmp_path: Path) -> None:
     assert begun == [True]
 
 
-def test_a_module_that_cannot_be_imported_harms_no_task(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with worker_pool(Workers(jobs=2)) as pool:
-        pool.prepare(["no_module_of_this_name"])
-        assert pool.results([Task(awaited, (tmp_path / "file",))] * 2, "files") == [True, True]
-
-
 def spent(seconds: float) -> float:
     """CPU time of a task of this duration [s]; runs in a worker."""
     end = time.process_time() + seconds

@@ -4,7 +4,6 @@ A worker starts a process for each task, in the environment of the task's engine
 """
 
 import importlib.metadata
-from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from contextlib import contextmanager
@@ -38,12 +37,11 @@ class ClusterExecutor:
     def outcomes(self, tasks: Sequence[Task], time_limit: float) -> Iterator[tuple[int, Any]]:
         """See `loopcheck.validation.execution.workers.Executor.outcomes`."""
         executor = self.client.get_executor(pure=False, retries=RETRIES)
-        waiting = deque(enumerate(tasks))
-        running: dict[Future[Any], int] = {}
-        while running or waiting:
-            while waiting and len(running) < AHEAD * max(1, len(self.client.nthreads())):
-                k, task = waiting.popleft()
-                running[executor.submit(computed, task, time_limit)] = k
+        begun, running = 0, {}
+        while running or begun < len(tasks):
+            while begun < len(tasks) and len(running) < AHEAD * max(1, len(self.client.nthreads())):
+                running[executor.submit(computed, tasks[begun], time_limit)] = begun
+                begun += 1
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 yield running.pop(future), _result(future)
 

@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 
 from rich.console import Console, RenderableType
 from rich.progress import Progress
+from rich.text import Text
 
 PERIOD = 120.0
 """Interval between two lines without a terminal [s]."""
@@ -34,9 +35,16 @@ class Display(Protocol):
     def track(self, sequence: Iterable[T], *, total: float, description: str) -> Iterable[T]:
         """The items of a sequence, counted."""
 
+    def say(self, text: str) -> None:
+        """Tell somebody who watches; a file needs no such line."""
+
 
 class Bars(Progress):
     """Bars on a terminal."""
+
+    def say(self, text: str) -> None:
+        """See `Display.say`."""
+        self.console.print(Text(text))
 
     def get_renderables(self) -> Iterable[RenderableType]:
         """Return the bars of unfinished work."""
@@ -70,6 +78,9 @@ class Lines:
         finally:
             ended.set()
 
+    def say(self, text: str) -> None:
+        """See `Display.say`."""
+
 
 class NoDisplay:
     """Display without output."""
@@ -77,6 +88,9 @@ class NoDisplay:
     def track(self, sequence: Iterable[T], *, total: float, description: str) -> Iterable[T]:
         """See `Display.track`."""
         return sequence
+
+    def say(self, text: str) -> None:
+        """See `Display.say`."""
 
 
 @contextmanager

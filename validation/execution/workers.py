@@ -3,14 +3,18 @@
 Results are kept in a journal, so that the same command resumes after a kill; failures are not kept.
 """
 
+import itertools
 import math
 import os
+import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, as_completed
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from importlib import import_module
+from functools import partial
+from queue import SimpleQueue
+from threading import RLock
 from typing import Any, NamedTuple, Protocol
 
 from joblib import cpu_count
@@ -68,7 +72,8 @@ class Executor(Protocol):
     def outcomes(self, tasks: Sequence[Task], time_limit: float) -> Iterator[tuple[int, Any]]:
         """Number and result, or `WorkerFailure`, of each completed task; raises a `HarnessError` of a task.
 
-        Workers of this machine begin at once, before the caller takes the first outcome.
+        Tasks that are appended to the list meanwhile are run too. Workers of this machine begin at once, before the
+        caller takes the first outcome.
         """
 
 
@@ -116,31 +121,52 @@ class WorkerPool:
         return [by_number[k] for k in range(len(tasks))]
 
     def completed(
-        self, tasks: Sequence[Task], description: str, meanwhile: Callable[[], None] = nothing
+        self,
+        tasks: Sequence[Task],
+        description: str,
+        meanwhile: Callable[[], None] = nothing,
+        expected: int = 0,
     ) -> Iterator[tuple[int, Any]]:
         """Number and result of each task as it ends: stored results first, interrupted tasks last.
 
         Args:
-            tasks: Tasks to compute.
+            tasks: Tasks to compute; those that the caller appends while it takes results are computed too.
             description: Label of the progress bar.
             meanwhile: Work of this process while the workers begin; only called if a task must be computed.
+            expected: Number of tasks with those that will be appended.
 
         Raises:
             HarnessError: If a task raises it, or the journal cannot be written.
         """
-        names = keys(tasks) if self.journal else [""] * len(tasks)
-        missing = dict.fromkeys(range(len(tasks)))
-        for k, result in self.journal.known(names) if self.journal else ():
-            del missing[k]
-            self.log.known += 1
-            yield k, result
+        names: list[str] = []
+        given: list[Task] = []
+        numbers: list[int] = []
+        missing: dict[int, None] = {}
+
+        def begun() -> Iterator[tuple[int, Any]]:
+            """Stored results of new tasks, after the workers have got the others."""
+            while len(names) < len(tasks):
+                new = range(len(names), len(tasks))
+                names.extend(keys(tasks[new.start :]) if self.journal else [""] * len(new))
+                known = dict(self.journal.known(names[new.start :])) if self.journal else {}
+                computed = [k for k in new if k - new.start not in known]
+                numbers.extend(computed)
+                missing.update(dict.fromkeys(computed))
+                given.extend(self._within_limit(tasks[k]) for k in computed)
+                self.log.known += len(known)
+                for k, result in known.items():
+                    yield new.start + k, result
+
+        yield from begun()
         try:
-            for k, result in self._computed({k: tasks[k] for k in missing}, description, meanwhile):
+            for n, result in self._computed(given, description, meanwhile, max(expected, len(tasks)) - self.log.known):
+                k = numbers[n]
                 if self.journal and not isinstance(result, WorkerFailure) and tasks[k].is_kept(result):
                     self.journal.keep(names[k], result)
                 del missing[k]
                 self.log.computed += 1
                 yield k, self._replaced(tasks[k], result) if isinstance(result, WorkerFailure) else result
+                yield from begun()
         except KeyboardInterrupt:
             self.log.interrupted = True
         for k in missing:
@@ -158,28 +184,17 @@ class WorkerPool:
         """The same workers without a journal, usable also after an interruption."""
         return replace(self, journal=None, log=TaskLog())
 
-    def prepare(self, modules: Sequence[str]) -> None:
-        """Let idle workers import modules of later tasks.
-
-        Args:
-            modules: Names of modules; a failed import is reported by the tasks that need the module.
-        """
-        if self.count > 1 and not self.log.interrupted:
-            self.executor.outcomes([Task(_imported, (modules,))] * self.count, self.time_limit)
-
     def _computed(
-        self, tasks: Mapping[int, Task], description: str, meanwhile: Callable[[], None]
+        self, tasks: Sequence[Task], description: str, meanwhile: Callable[[], None], expected: int
     ) -> Iterator[tuple[int, Any]]:
         """Number and result of each computed task; stops at an interruption."""
         if self.log.interrupted or not tasks:
             return
-        numbers = list(tasks)
-        outcomes = self.executor.outcomes([self._within_limit(task) for task in tasks.values()], self.time_limit)
+        outcomes = self.executor.outcomes(tasks, self.time_limit)
         meanwhile()
-        for k, result in self.progress.track(outcomes, total=len(tasks), description=description):
+        for n, result in self.progress.track(outcomes, total=max(expected, len(tasks)), description=description):
             is_late = isinstance(result, WorkerFailure) and result.reason.endswith(OUT_OF_TIME)
-            late = WorkerFailure(f"no result within {self.cpu_limit:g} s of CPU time")
-            yield numbers[k], late if is_late else result
+            yield n, WorkerFailure(f"no result within {self.cpu_limit:g} s of CPU time") if is_late else result
 
     def _within_limit(self, task: Task) -> Task:
         if math.isinf(self.cpu_limit):
@@ -214,31 +229,118 @@ class Processes(ProcessPool):
         return tuple((pid, workers.pop(pid).exitcode) for pid in surely)
 
 
-@dataclass(frozen=True, slots=True)
-class LocalExecutor:
-    """Worker processes of this machine."""
+@dataclass(slots=True, kw_only=True)
+class Lane:
+    """A worker process, and the engines that it has imported."""
 
     processes: Processes
+    engines: set[str] = field(default_factory=set)
+    is_free: bool = True
+
+
+class Job(NamedTuple):
+    """A task of one call of `LocalExecutor.outcomes`."""
+
+    number: int
+    task: Task
+    time_limit: float
+    """Longest duration [s]."""
+    ended: "SimpleQueue[tuple[int, Future[Any]]]"
+    """Where its number and its result go."""
+
+
+class LocalExecutor:
+    """Worker processes of this machine.
+
+    An engine stays with the worker that has imported it, as an import takes as long as many a task, unless a worker has
+    nothing else to do. A worker takes its next task as soon as it is free, whatever this process does.
+    """
+
+    def __init__(self, lanes: Sequence[Lane], everywhere: Iterable[str] = ()) -> None:
+        """For workers that have imported some engines before they begin."""
+        self._lanes = lanes
+        self._everywhere = {"", *everywhere}
+        self._waiting: list[Job] = []
+        self._lock = RLock()
+        self._environments: dict[str, Environment | None] = {}
 
     def outcomes(self, tasks: Sequence[Task], time_limit: float) -> Iterator[tuple[int, Any]]:
         """See `Executor.outcomes`."""
-        places = {engine: environment_of(engine) for engine in {task.engine for task in tasks}}
-        futures: dict[Future[Any], int] = {
-            self._scheduled(task, places[task.engine], time_limit): k for k, task in enumerate(tasks)
-        }
-        return ((futures.pop(future), _result(future, time_limit)) for future in as_completed([*futures]))
+        ended: SimpleQueue[tuple[int, Future[Any]]] = SimpleQueue()
+        count = self._take(tasks, 0, time_limit, ended)
 
-    def _scheduled(self, task: Task, environment: Environment | None, time_limit: float) -> Future[Any]:
+        def results() -> Iterator[tuple[int, Any]]:
+            begun = count
+            try:
+                for taken in itertools.count(1):
+                    if taken > begun:
+                        return
+                    number, future = ended.get()
+                    yield number, _result(future, time_limit)
+                    begun = self._take(tasks, begun, time_limit, ended)
+            finally:  # after an interruption nobody waits for the others
+                with self._lock:
+                    self._waiting = [job for job in self._waiting if job.ended is not ended]
+
+        return results()
+
+    def stop(self) -> None:
+        """End all workers."""
+        with self._lock:
+            self._waiting = []
+        for lane in self._lanes:
+            lane.processes.stop()  # type: ignore[no-untyped-call]
+        for lane in self._lanes:
+            lane.processes.join()
+
+    def _take(
+        self, tasks: Sequence[Task], begun: int, time_limit: float, ended: "SimpleQueue[tuple[int, Future[Any]]]"
+    ) -> int:
+        """Let the tasks from a number on wait for a worker; returns the number of all tasks."""
+        with self._lock:
+            self._waiting += [Job(k, tasks[k], time_limit, ended) for k in range(begun, len(tasks))]
+            self._assign()
+        return len(tasks)
+
+    def _assign(self) -> None:
+        """Give each free worker a task."""
+        for lane in self._lanes:
+            if lane.is_free and self._waiting:
+                job = self._waiting.pop(self._place_of_next(lane))
+                lane.is_free = False
+                lane.engines.add(job.task.engine)
+                try:
+                    future = self._scheduled(job, lane)
+                except Exception as error:  # a lost pool of processes; whoever waits for the result must get it
+                    future = Future()
+                    future.set_exception(error)
+                future.add_done_callback(partial(self._end, lane, job))
+
+    def _place_of_next(self, lane: Lane) -> int:
+        """Place of the first waiting task of an engine of the worker or of none; otherwise the last."""
+        elsewhere = {engine for other in self._lanes for engine in other.engines} - lane.engines - self._everywhere
+        own = (k for k, job in enumerate(self._waiting) if job.task.engine not in elsewhere)
+        return next(own, len(self._waiting) - 1)
+
+    def _scheduled(self, job: Job, lane: Lane) -> Future[Any]:
         """A task computed by a worker, or by the Python of an environment under the supervision of a worker."""
+        task, limit = job.task, job.time_limit
+        if task.engine not in self._environments:
+            self._environments[task.engine] = environment_of(task.engine)
+        environment = self._environments[task.engine]
         if environment is None:
-            return self.processes.schedule(task.function, args=task.args, timeout=time_limit)
-        args = (environment.interpreter, task.function, task.args, time_limit)
-        return self.processes.schedule(call, args=args, timeout=time_limit + ENDING)
+            return lane.processes.schedule(task.function, args=task.args, timeout=limit)
+        args = (environment.interpreter, task.function, task.args, limit)
+        return lane.processes.schedule(call, args=args, timeout=limit + ENDING)
 
-
-def _imported(modules: Sequence[str]) -> None:
-    for module in modules:
-        import_module(module)
+    def _end(self, lane: Lane, job: Job, future: Future[Any]) -> None:
+        """Hand over a result; the worker is free, or will be replaced."""
+        job.ended.put((job.number, future))
+        with self._lock:
+            if isinstance(future.exception(), ProcessExpired | TimeoutError):
+                lane.engines.clear()
+            lane.is_free = True
+            self._assign()
 
 
 def _result(future: Future[Any], time_limit: float) -> Any:
@@ -267,18 +369,27 @@ def worker_pool(workers: Workers, journal: Journal | None = None, preload: Seque
     """
     with tempfile.TemporaryDirectory(prefix="loopcheck-") as directory, display() as progress:
         context = worker_context(preload)
-        processes = Processes(workers.count, context=context, initializer=_begin, initargs=(directory,))
+
+        def lane() -> Lane:
+            return Lane(processes=Processes(1, context=context, initializer=_begin, initargs=(directory,)))
+
+        executor = LocalExecutor([lane() for _ in range(workers.count)], filter(None, map(_engine_of, preload)))
         try:
             yield WorkerPool(
-                executor=LocalExecutor(processes),
+                executor=executor,
                 progress=progress,
                 time_limit=workers.time_limit,
                 journal=journal,
                 count=workers.count,
             )
         finally:
-            processes.stop()  # type: ignore[no-untyped-call]
-            processes.join()
+            executor.stop()
+
+
+def _engine_of(module: str) -> str:
+    """Engine of a module of ours, as `mujoco` of `loopcheck.engines.mujoco.renderer`; empty for another module."""
+    engine = re.match(r"loopcheck\.engines\.(\w+)\.", module)
+    return engine[1] if engine else ""
 
 
 def _begin(directory: str) -> None:

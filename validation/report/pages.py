@@ -15,8 +15,23 @@ from loopcheck.validation.report.blocks import Block, OnRequest, Picture, Sectio
 from loopcheck.validation.report.charts import plotly_script
 
 
-def write_pages(sections: Sequence[Section], folder: Path, *, stem: str, title: str) -> None:
+FEW = 6
+"""Number of figures that this process draws alone."""
+RELOAD = 4
+"""Time after which a browser loads a first page again [s]."""
+
+
+def write_pages(
+    sections: Sequence[Section], folder: Path, *, stem: str, title: str, is_first: bool = False
+) -> None:
     """Write `<stem>.html` and `<stem>.md` into a folder; after an error neither file is replaced.
+
+    Args:
+        sections: Parts of the page.
+        folder: Folder of results.
+        stem: Name of the files.
+        title: Of the page.
+        is_first: Whether the page will be replaced by a complete one; a browser loads it again from time to time.
 
     Raises:
         OutputError: If the folder cannot be written.
@@ -36,7 +51,8 @@ def write_pages(sections: Sequence[Section], folder: Path, *, stem: str, title: 
         with drafts(folder) as draft:
             for kind in ("html", "md"):
                 page = environment.get_template(f"report.{kind}")
-                text = page.render(title=title, sections=sections, plotly=plotly_script() if charted else "")
+                script = plotly_script() if charted else ""
+                text = page.render(title=title, sections=sections, plotly=script, reload=RELOAD if is_first else 0)
                 (draft / f"{stem}.{kind}").write_text(text, encoding="utf-8")
     except OSError as error:
         raise OutputError(f"{folder}: cannot write {stem}.html: {error.strerror}") from error
@@ -80,14 +96,15 @@ def completed(sections: Sequence[Section], pool: WorkerPool | None = None) -> li
 
     Args:
         sections: Sections whose blocks may be tasks.
-        pool: Workers for the tasks, whatever became of their other tasks; by default, and for one worker, this process.
+        pool: Workers for many tasks, whatever became of their other tasks; by default, for one worker, and for a few
+            tasks this process, as each worker would import the libraries of figures.
     """
     tasks = [
         block._replace(on_failure=lambda reason: [f"Not drawn: {reason}."])
         for block in _leaves(sections)
         if isinstance(block, Task)
     ]
-    if pool is None or pool.count == 1 or len(tasks) < 2:
+    if pool is None or pool.count == 1 or len(tasks) <= FEW:
         made: list[Any] = [task.function(*task.args) for task in tasks]
     else:
         made = pool.afresh().results(tasks, "figures")

@@ -53,6 +53,10 @@ Say: TypeAlias = Callable[[Sequence[RenderableType]], None]
 """Output of a study to the user."""
 
 
+def ignore(_: object) -> None:
+    """Discard the first result of a study."""
+
+
 def say_nothing(_: Sequence[RenderableType]) -> None:
     """Discard the terminal output of a study."""
 
@@ -121,6 +125,14 @@ class Study(ABC):
         """
         want_losses(leave_out, self.losses)
 
+    def publishing(self, publish: Callable[[Computed], None]) -> "Study":
+        """The study, which publishes first tables while it computes the others; by default it has none.
+
+        Args:
+            publish: Takes the tables.
+        """
+        return self
+
     @abstractmethod
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """Compute the tables.
@@ -164,32 +176,48 @@ def run_study(
     with locked(folder):
         _want_own(folder, study.name)
         with journal_in(folder) as journal, worker_pool(workers, journal, PRELOAD) as pool:
-            result = computed(study, folder, pool, command)
+
+            def write_first(result: StudyResult) -> None:
+                write_tables(folder, study.tables, result.tables, result.record)
+                write_conclusion(study, result)
+                pool.progress.say(f"First report, while simulations run: {_page(study, folder)}")
+
+            result = computed(study, folder, pool, command, write_first)
             write_tables(folder, study.tables, result.tables, result.record)
             return result, write_conclusion(study, result, pool, say, all_figures=all_figures)
 
 
-def computed(study: Study, folder: Path, pool: WorkerPool, command: Sequence[str] = ()) -> StudyResult:
+def computed(
+    study: Study,
+    folder: Path,
+    pool: WorkerPool,
+    command: Sequence[str] = (),
+    publish: Callable[[StudyResult], None] = ignore,
+) -> StudyResult:
     """The tables and the record of a study.
 
     Args:
         study: Study to compute.
         folder: Folder for files that are too large for a table.
         command: The command line, to be recorded.
+        publish: Takes the first result, while the study computes the rest; its record has the entry `is_first`.
 
     Raises:
         HarnessError: If an input is missing or bad.
     """
     start = datetime.now(UTC)
-    tables, record, notes = study.compute(pool, folder)
-    losses = {"losses": [asdict(loss) for loss in study.losses]}
-    statements = [*notes, *(failure.reason for failure in pool.log.failures), *notes_of(tables.values())]
-    errors = {"internal_errors": internal_errors(statements)}
-    if pool.journal and pool.journal.notes:
-        errors["journal"] = list(pool.journal.notes)
-    return StudyResult(
-        folder=folder, tables=tables, record={**_record(study, command, start, pool.log), **losses, **errors, **record}
-    )
+
+    def result_of(part: Computed, **more: Any) -> StudyResult:
+        losses = {"losses": [asdict(loss) for loss in study.losses]}
+        failures = (failure.reason for failure in pool.log.failures)
+        errors = {"internal_errors": internal_errors([*part.notes, *failures, *notes_of(part.tables.values())])}
+        if pool.journal and pool.journal.notes:
+            errors["journal"] = list(pool.journal.notes)
+        record = {**_record(study, command, start, pool.log), **losses, **errors, **part.record, **more}
+        return StudyResult(folder=folder, tables=part.tables, record=record)
+
+    publishing = study.publishing(lambda part: publish(result_of(part, is_first=True)))
+    return result_of(publishing.compute(pool, folder))
 
 
 def notes_of(tables: Iterable[pd.DataFrame]) -> Iterator[str]:
@@ -222,12 +250,22 @@ def write_conclusion(
         write_csv(result.folder, conclusion.tables)
     say([*_unread_lines(result.record), *conclusion.summary])
     if study.page:
-        sections = [*_unread_section(result.record), *conclusion.sections, *_open_tasks(result.record)]
+        sections = [
+            *_first_section(result.record),
+            *_unread_section(result.record),
+            *conclusion.sections,
+            *_open_tasks(result.record),
+        ]
         command = "" if all_figures else pasted("report", str(result.folder), "--all-figures")
         sections = pages.completed(list(pages.selected(sections, command)), pool)
-        pages.write_pages(sections, result.folder, stem=study.page, title=conclusion.title)
-        say([Text(f"Report: {result.folder / study.page}.html")])
+        title, is_first = conclusion.title, bool(result.record.get("is_first"))
+        pages.write_pages(sections, result.folder, stem=study.page, title=title, is_first=is_first)
+        say([Text(f"Report: {_page(study, result.folder)}")])
     return conclusion
+
+
+def _page(study: Study | type[Study], folder: Path) -> Path:
+    return folder / f"{study.page}.html"
 
 
 def rebuild(
@@ -279,6 +317,17 @@ def _unread_lines(record: Mapping[str, Any]) -> Iterator[Text]:
 
 def _short(loss: Loss) -> str:
     return f"{Path(loss.file).name}:{loss.line}: {loss}"
+
+
+def _first_section(record: Mapping[str, Any]) -> list[Section]:
+    """What a first page lacks."""
+    if not record.get("is_first"):
+        return []
+    text = (
+        "Simulations are still running. What does not simulate is complete. The page loads itself again and is complete "
+        "when they have ended."
+    )
+    return [Section(title="First report", anchor="first", blocks=[text])]
 
 
 def _unread_section(record: Mapping[str, Any]) -> list[Section]:

@@ -80,6 +80,8 @@ class WorstCase(NamedTuple):
 
 def closing_lines(results: Results) -> list[Line]:
     """At most six lines: the user's own simulation, the agreement, the rest, a failed motion, and the next step."""
+    if results.run.get("is_first"):  # the others wait for the simulations
+        return [line for line in [_agreement(results)] if line] or [Line("Agreement", "not known yet")]
     worst = _worst_cases(results)
     unmodified = [off for source, off in worst.items() if _is_as_is(source)]
     others = [off for source, off in worst.items() if not _is_as_is(source)]

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -43,6 +43,8 @@ class Request:
     """Motions of all cases, if already computed."""
     draws: bool = True
     """Whether a report is written."""
+    publish: "Callable[[RunOutput], None]" = lambda output: None
+    """Takes the first results, when those of all that does not simulate are there; the others read `not run`."""
 
 
 class RunOutput(NamedTuple):

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -21,12 +21,12 @@ from loopcheck.validation.execution.tables import TableSpec
 from loopcheck.validation.execution.workers import ALL_CORES, WorkerPool, Workers, worker_pool
 from loopcheck.validation.report.blocks import Section
 from loopcheck.validation.studies.check.collect import collect
-from loopcheck.validation.studies.check.record import Request
+from loopcheck.validation.studies.check.record import Request, RunOutput
 from loopcheck.validation.studies.check.report import SECTIONS
 from loopcheck.validation.studies.check.stages import run_stages
 from loopcheck.validation.studies.check.terminal import summary, title
 from loopcheck.validation.studies.preload import PRELOAD
-from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult, computed
+from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult, computed, ignore
 
 LOGS = "logs"
 """Folder of the logs behind simulations as they are."""
@@ -59,6 +59,12 @@ class Check(Study):
     """Compares a serial model with its closed-loop version among some files."""
     draws: bool = True
     """Whether a report is written: imports the drawing modules."""
+    publish: Callable[[Computed], None] = ignore
+    """Takes the tables without those simulations that are still running."""
+
+    def publishing(self, publish: Callable[[Computed], None]) -> "Check":
+        """See `Study.publishing`."""
+        return replace(self, publish=publish)
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`; a motion that cannot be assembled is bad input, unless it is expected."""
@@ -71,13 +77,18 @@ class Check(Study):
             absent=() if self.sources else sources.absent_engines(),
             motions=self.motions,
             draws=self.draws,
+            publish=lambda output: self.publish(self._tables(output, request)),
         )
         output = run_stages(self.cases, request, pool)
         if self.writes_logs:
             _write_logs(output.outcomes, folder / LOGS)
-        results = collect(self.cases, output, request)
+        tables = self._tables(output, request)
         for robot, twin in _closed_twins(self, pool).items():
-            results.run["robots"][robot]["closed_twin"] = twin
+            tables.record["robots"][robot]["closed_twin"] = twin
+        return tables
+
+    def _tables(self, output: RunOutput, request: Request) -> Computed:
+        results = collect(self.cases, output, request)
         return Computed({name: getattr(results, name) for name in TABLES}, results.run)
 
     @staticmethod
