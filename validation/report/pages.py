@@ -14,16 +14,13 @@ from loopcheck.validation.execution.workers import WorkerPool
 from loopcheck.validation.report.blocks import Block, OnRequest, Picture, Section, line, pipes
 from loopcheck.validation.report.charts import plotly_script
 
-
 FEW = 6
 """Number of figures that this process draws alone."""
 RELOAD = 4
 """Time after which a browser loads a first page again [s]."""
 
 
-def write_pages(
-    sections: Sequence[Section], folder: Path, *, stem: str, title: str, is_first: bool = False
-) -> None:
+def write_pages(sections: Sequence[Section], folder: Path, *, stem: str, title: str, is_first: bool = False) -> None:
     """Write `<stem>.html` and `<stem>.md` into a folder; after an error neither file is replaced.
 
     Args:

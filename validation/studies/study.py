@@ -125,7 +125,7 @@ class Study(ABC):
         """
         want_losses(leave_out, self.losses)
 
-    def publishing(self, publish: Callable[[Computed], None]) -> "Study":
+    def publishing(self, publish: Callable[[Computed], None]) -> Study:
         """The study, which publishes first tables while it computes the others; by default it has none.
 
         Args:
@@ -324,8 +324,8 @@ def _first_section(record: Mapping[str, Any]) -> list[Section]:
     if not record.get("is_first"):
         return []
     text = (
-        "Simulations are still running. What does not simulate is complete. The page loads itself again and is complete "
-        "when they have ended."
+        "Simulations are still running. What does not simulate is complete. The page loads itself again until the "
+        "simulations have ended."
     )
     return [Section(title="First report", anchor="first", blocks=[text])]
 
