@@ -81,7 +81,7 @@ def test_tasks_without_an_engine_and_of_an_engine_of_all_go_in_their_order(two: 
     assert one.names == ["m1", "x", "m3", "y"]
 
 
-@pytest.mark.parametrize("error", [ProcessExpired("gone", code=1), TimeoutError()])
+@pytest.mark.parametrize("error", [ProcessExpired("gone", code=1), TimeoutError()])  # type: ignore[no-untyped-call]
 def test_a_worker_that_was_replaced_has_no_engine(two: tuple[Worker, Worker], error: Exception) -> None:
     one, other = two
     executor_of(two).outcomes([task(name, name[0]) for name in ("a1", "b1", "a2", "a3", "b2")], 1.0)

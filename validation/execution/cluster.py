@@ -37,7 +37,8 @@ class ClusterExecutor:
     def outcomes(self, tasks: Sequence[Task], time_limit: float) -> Iterator[tuple[int, Any]]:
         """See `loopcheck.validation.execution.workers.Executor.outcomes`."""
         executor = self.client.get_executor(pure=False, retries=RETRIES)
-        begun, running = 0, {}
+        running: dict[Future[Any], int] = {}
+        begun = 0
         while running or begun < len(tasks):
             while begun < len(tasks) and len(running) < AHEAD * max(1, len(self.client.nthreads())):
                 running[executor.submit(computed, tasks[begun], time_limit)] = begun

@@ -118,7 +118,7 @@ class Plan:
             evidence = Evidence(
                 tolerances=request.tolerances, blocking_reasons=blocking_reasons(known), doubts=doubts(known)
             )
-            finding = verdict_of(verdict_rows(outcome, reference, evidence))  # type: ignore[arg-type]
+            finding = verdict_of(verdict_rows(outcome, reference, evidence))
             if finding.verdict == "agree":
                 return f"{source} agrees with the reference to {two_digits(finding.error)} of the effort scale"
         return ""
