@@ -56,7 +56,9 @@ def since_mujoco(release: str, reason: str) -> pytest.MarkDecorator:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose tests by kind; compile functions of JAX quickly, and share them between all processes."""
-    config.pluginmanager.register(Kinds(extended=config.getoption("--extended")), "kinds of tests")
+    config.pluginmanager.register(
+        Kinds(extended=config.getoption("--extended"), any_time=config.getoption("--any-time")), "kinds of tests"
+    )
     for name in (UV, UV_RUN):  # commands in outputs begin with `loopcheck`, whatever has called the tests
         os.environ.pop(name, None)
     os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
@@ -77,6 +79,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--extended", action="store_true", help="Run the extended tests too.")
+    parser.addoption("--any-time", action="store_true", help="Let tests take any CPU time.")
     parser.addoption(
         "--require-engines",
         action="store_true",

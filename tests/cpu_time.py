@@ -1,15 +1,16 @@
 """CPU time of the tests: what each kind of test may take, and what it took.
 
 *Unmarked* tests take at most half a second. *Evidence* takes longer, for a reason that its mark states with its time;
-all of it together has a limit too. *Extended* tests are the rest: they run with `--extended`, and their mark names the
-tests that stand for them otherwise. Times are those of the test and of all its processes, without imports, which
-whichever test is first pays. A fixture of several tests is in none of their times.
+all of it together has a limit too. *Extended* tests are the rest: they run with `--extended`, or if a test is named
+with `::`. Their mark names the tests of the other kinds that stand for them. Times are those of a test and of its
+processes, without fixtures. Imports of the test process are left out too, as the first test with a module pays for all.
 """
 
 import importlib
+import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import wraps
 from typing import Any, NamedTuple
@@ -24,6 +25,15 @@ TOLERANCE = 2
 ALL_EVIDENCE = 200.0
 """Limit of all evidence together [s]."""
 KINDS = ("unmarked", "evidence", "extended")
+MARKS: Mapping[str, Callable[[pytest.Mark], bool]] = {
+    "evidence(reason, seconds=...)": lambda mark: (
+        [*map(type, mark.args)] == [str]
+        and {*mark.kwargs} == {"seconds"}
+        and isinstance(mark.kwargs["seconds"], int | float)
+    ),
+    "extended(test, ...)": lambda mark: {*map(type, mark.args)} == {str} and not mark.kwargs,
+}
+"""Signatures of the marks, and whether a mark has the signature of its kind."""
 COLLECTED = pytest.StashKey[Sequence[pytest.Item]]()
 """All tests that were collected, whether they run or not."""
 _TAKEN = pytest.StashKey[float]()
@@ -40,33 +50,58 @@ class Row(NamedTuple):
     """CPU time of its call [s]."""
 
 
+def mark_of(item: pytest.Item) -> pytest.Mark | None:
+    """Mark with the kind of a test; a mark on the test itself has precedence over one on its module."""
+    return next((mark for mark in item.iter_markers() if mark.name in KINDS), None)
+
+
 def kind_of(item: pytest.Item) -> str:
-    """Kind of a test; a mark on the test itself decides before one on its module."""
-    mark = next((mark for mark in item.iter_markers() if mark.name in KINDS), None)
+    """Kind of a test."""
+    mark = mark_of(item)
     return mark.name if mark else "unmarked"
 
 
-def limit_of(item: pytest.Item) -> float:
-    """CPU time that a test may take [s]."""
-    kind = kind_of(item)
-    if kind == "evidence":
-        return float(next(item.iter_markers("evidence")).kwargs["seconds"])
-    return UNMARKED if kind == "unmarked" else float("inf")
+def extended_but(kept: Iterable[Any], values: Iterable[Any], test: str) -> list[Any]:
+    """Parameters of a test, of which all but some are extended.
+
+    Args:
+        kept: Values of the other kinds.
+        values: All values, or sets of values.
+        test: Test that stands for the extended ones: usually itself, with the other values.
+    """
+    kept = [*kept]
+    mark = pytest.mark.extended(test)
+    return [
+        value if value in kept else pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=mark)
+        for value in values
+    ]
 
 
 class Kinds:
     """The plugin: chooses tests by kind, measures them, and says what they took."""
 
-    def __init__(self, *, extended: bool) -> None:
-        self._extended = extended
+    def __init__(self, *, extended: bool, any_time: bool, unmarked: float = UNMARKED) -> None:
+        self._extended, self._any_time, self._unmarked = extended, any_time, unmarked
         self._clock = Clock()
         self._rows: list[Row] = []
         self._fixtures: dict[str, float] = defaultdict(float)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Leave out extended tests, unless they are asked for or named."""
+        """Leave out extended tests, unless they are asked for or named.
+
+        Raises:
+            pytest.UsageError: If a mark has other arguments than its signature.
+        """
         config.stash[COLLECTED] = tuple(items)
+        for item in items:
+            mark = mark_of(item)
+            for signature, has in MARKS.items() if mark else ():
+                if mark and signature.startswith(mark.name) and not has(mark):
+                    got = ", ".join(
+                        [*map(repr, mark.args), *(f"{key}={value!r}" for key, value in mark.kwargs.items())]
+                    )
+                    raise pytest.UsageError(f"{item.nodeid}: mark must be {signature}, got {mark.name}({got})")
         if self._extended or any("::" in arg for arg in config.args):
             return
         left_out = [item for item in items if kind_of(item) == "extended"]
@@ -92,9 +127,9 @@ class Kinds:
         """Put the time into the report, and fail a test that takes much more than it may."""
         report = yield
         if call.when in ("setup", "call"):
-            taken, limit = item.stash.get(_TAKEN, 0.0), limit_of(item)
-            report.cpu_time = (kind_of(item), limit, taken)
-            if call.when == "call" and report.passed and taken > TOLERANCE * limit:
+            taken, limit = item.stash.get(_TAKEN, 0.0), self._limit(item)
+            report.cpu_time = (kind_of(item), limit, taken)  # type: ignore[attr-defined]
+            if call.when == "call" and report.passed and taken > TOLERANCE * limit and not self._any_time:
                 report.outcome = "failed"
                 report.longrepr = (
                     f"must take at most {limit:g} s of CPU time, took {taken:.2f} s: make it faster, or mark it as "
@@ -121,6 +156,13 @@ class Kinds:
             if row.taken > row.limit:
                 write(f"above {row.limit:g} s: {row.taken:.2f} s {row.name}")
 
+    def _limit(self, item: pytest.Item) -> float:
+        """CPU time that a test may take [s]."""
+        mark = mark_of(item)
+        if mark is None:
+            return self._unmarked
+        return float(mark.kwargs["seconds"]) if mark.name == "evidence" else float("inf")
+
     def _measured(self, item: pytest.Item) -> Iterator[None]:
         try:
             return (yield)
@@ -135,13 +177,13 @@ class Clock:
         self._process = psutil.Process()
         self._is_importing = False
         self._imports = self._last = 0.0
-        bootstrap: Any = importlib._bootstrap
+        bootstrap: Any = importlib._bootstrap  # type: ignore[attr-defined]
         bootstrap._find_and_load = self._counted(bootstrap._find_and_load)  # also that of import statements
 
     def lap(self) -> float:
         """Time since the last call of this method."""
         total = sum(self._process.cpu_times()[:4]) - self._imports
-        for process in self._process.children(recursive=True):
+        for process in self._process.children(recursive=True) if _has_children() else ():
             with suppress(psutil.NoSuchProcess):  # its parent has its time now
                 total += sum(process.cpu_times()[:4])
         lap, self._last = total - self._last, total
@@ -160,3 +202,12 @@ class Clock:
                 self._imports += time.process_time() - begin
 
         return counting
+
+
+def _has_children() -> bool:
+    """Whether this process has any; takes microseconds, where a search through all processes takes milliseconds."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True

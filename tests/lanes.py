@@ -41,7 +41,7 @@ OF_EXTRAS = {
     "dask": ("tests/validation/test_cluster.py",),
 }
 """Tests of the extras that are no engines, or that more than the tests of an engine need."""
-TOOLS = ("pytest-xdist", "hypothesis", "mpmath", "jsonschema", "pyte", "playwright")
+TOOLS = ("pytest-xdist", "psutil", "hypothesis", "mpmath", "jsonschema", "pyte", "playwright")
 """Packages of the group test that require no higher release of ours."""
 COMMANDS = (
     "--help",
@@ -62,7 +62,7 @@ print(json.dumps(found))
 HEAD = """# Lanes
 
 Tests with the lowest declared release of every package, and with releases between; written by `python -m tests.lanes`
-with Python {python}. Not slow tests, and all tests of an extra. *raised*: lowest releases that another package of the
+with Python {python}. Unmarked tests, and all tests of an extra. *raised*: lowest releases that another package of the
 lane does not allow.
 
 | lane | releases | raised | commands | passed | failed | skipped |
@@ -94,7 +94,7 @@ class Lane:
     def tests(self) -> tuple[str, ...]:
         """Arguments of pytest."""
         if not self.name.startswith("lowest-"):
-            return ("-m", "not slow", "tests", "--ignore", "tests/docs")
+            return ("-m", "not evidence", "tests", "--ignore", "tests/docs")
         (extra,) = self.extras
         of_engines = (name for name in engines.engine_names() if engines.extra(name) == extra)
         return OF_EXTRAS.get(extra) or tuple(f"tests/engines/test_{name}.py" for name in of_engines)
@@ -197,7 +197,7 @@ def tested(lane: Lane, python: Path, place: Path) -> tuple[int, int, int]:
     """Numbers of passed, failed and skipped tests of the checkout in the environment of a lane."""
     uv.uv(("pip", "install", "--python", str(python), "--no-deps", "-e", str(HOUSE)), place)
     results = place / "results.xml"
-    options = ("-q", "-n", "2", "-p", "no:cacheprovider", "--junit-xml", str(results), "--tb", "line")
+    options = ("-q", "-n", "2", "-p", "no:cacheprovider", "--any-time", "--junit-xml", str(results), "--tb", "line")
     # an indirect package is the newest one, and may deprecate functions that a low release still calls
     arguments = (*options, "-W", "ignore::DeprecationWarning", *lane.tests)
     subprocess.run([python, "-m", "pytest", *arguments], cwd=HOUSE, check=False)

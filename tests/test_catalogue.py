@@ -26,7 +26,6 @@ def test_the_readme_lists_every_robot() -> None:
     }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", names())
 def test_the_readme_counts_its_degrees_of_freedom_and_actuators(name: str) -> None:
     robot = load(name)

@@ -122,7 +122,6 @@ def fill(desk: Path) -> None:
         write_log(log, desk / f"{name}.csv")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_documented_command_runs(command: str, desk: Path, pytestconfig: pytest.Config) -> None:
     arguments = shlex.split(command)[1:]

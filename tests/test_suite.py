@@ -50,7 +50,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("comparison", comparisons, ids=ids)
 
 
-@pytest.mark.slow
 def test_agrees_with_the_reference(
     comparison: tuple[str, ...], request: pytest.FixtureRequest, record_property: Any
 ) -> None:

@@ -27,7 +27,6 @@ def changed(folder: Path, old: str, new: str, name: str = "changed.xml") -> Path
     return path
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "counts", "actuation"),
     [
@@ -45,7 +44,6 @@ def test_robots_of_the_catalogue_are_what_their_papers_say(name: str, counts: tu
     assert found.unactuated == ()
 
 
-@pytest.mark.slow
 def test_what_nothing_drives_is_named_with_what_holds_it() -> None:
     found = seen(MODELS / "spinning_rod.xml")
     assert (found.dof, found.driven, found.actuation) == (3, 1, "underactuated")
@@ -56,7 +54,6 @@ def test_what_nothing_drives_is_named_with_what_holds_it() -> None:
     )
 
 
-@pytest.mark.slow
 def test_a_rod_between_balls_spins(model_case: CaseMaker, tmp_path: Path) -> None:
     text = (MODELS / "spinning_rod.xml").read_text(encoding="utf-8").replace('stiffness="0.4" damping="0.03"', "")
     (tmp_path / "rod.xml").write_text(text, encoding="utf-8")

@@ -50,7 +50,6 @@ def test_count_of_loops_and_freedom() -> None:
     assert paper.degree_of_freedom(36, 32) == 6
 
 
-@pytest.mark.slow
 def test_the_document_closes_its_loops_where_the_assembly_does(
     case: Case, motion: Motion, p: paper.Parameters, states: tuple[tuple[Array, Array], Array]
 ) -> None:
@@ -153,7 +152,6 @@ def test_the_corrected_model_is_right(case: Case, motion: Motion, reference: Arr
     assert relative_error(paper.efforts(case, motion), reference) < 1e-11
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("key", SWITCHABLE)
 def test_what_an_erratum_costs(key: str, case: Case, motion: Motion, reference: Array) -> None:
     error = relative_error(paper.efforts(case, motion, frozenset({key})), reference)

@@ -43,7 +43,6 @@ def _agrees(case: Case, motion: Motion, guess: Array, *, plain: bool = False) ->
     assert plain or batch.plain <= len(motion.t) // 20  # else this tests the plain version against itself
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", names())
 def test_agrees_with_noc_on_every_robot(name: str) -> None:
     case = representative_case(load(name))
@@ -71,7 +70,6 @@ def test_agrees_with_noc_on_the_zoo(zoo_name: str, zoo_case: Case, zoo_motion: M
     _agrees(zoo_case, zoo_motion, zoo_motion.q[0], plain=zoo_name in PLAIN)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(9))
 def test_agrees_with_noc_on_random_closed_chains(seed: int, tmp_path: Path, model_case: CaseMaker) -> None:
     """Planar, spatial and floating mechanisms: redundant rows, all kinds of joints and closures."""
@@ -88,7 +86,6 @@ def test_agrees_with_noc_on_random_closed_chains(seed: int, tmp_path: Path, mode
     assert relative_error(batch.effort, Noc().compute_efforts(case, motion).effort) < ROUND_OFF
 
 
-@pytest.mark.slow
 def test_scales_weigh_the_efforts_of_redundant_actuators() -> None:
     robot = load("2pur2rpu")
     case = make_case(robot, variant="default", mode=next(iter(modes(robot.mechanism()))), configuration="vertical")
@@ -112,7 +109,6 @@ NEEDS_LLVM = pytest.mark.skipif(
 )
 
 
-@pytest.mark.slow
 @NEEDS_LLVM
 def test_llvm_and_numpy_give_the_same(zoo_name: str, zoo_case: Case, zoo_motion: Motion) -> None:
     if zoo_name in UNDRIVEN | PLAIN:
@@ -262,7 +258,6 @@ def test_a_gear_follows_all_turns_of_its_crank(tmp_path: Path, model_case: CaseM
     np.testing.assert_allclose(batch.q[:, 1], 2.3 * batch.q[:, 0], rtol=1e-14, atol=1e-14)
 
 
-@pytest.mark.slow
 @NEEDS_LLVM
 @pytest.mark.parametrize("turns", [1, 10, 50, 200, 1000])
 @pytest.mark.parametrize("name", ["3prr", "3rrr", "6x6r", "four_bar"])
@@ -373,7 +368,6 @@ def test_an_empty_batch_is_refused(prr: Case, prr_motion: Motion, evaluator: str
         inverse_dynamics(prr.mechanism, empty, prr_motion.q[0], evaluator=evaluator)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("evaluator", ["numpy", "plain", pytest.param("llvm", marks=NEEDS_LLVM)])
 @pytest.mark.parametrize("each", [False, True], ids=["path", "guess for each sample"])
 @pytest.mark.parametrize(("name", "what"), [("q", "positions"), ("qd", "velocities"), ("qdd", "accelerations")])

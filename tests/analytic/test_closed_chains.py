@@ -37,7 +37,6 @@ SHAPES = st.one_of(
 )
 
 
-@pytest.mark.slow
 @given(shape=SHAPES, seed=st.integers(0, 2**32 - 1))
 def test_sources_agree_on_any_closed_chain(
     shape: Shape, seed: int, tmp_path_factory: pytest.TempPathFactory, model_case: CaseMaker

@@ -122,7 +122,6 @@ def test_equal_50_digit_differences_with_springs_of_turns_in_space(
     _agrees(case.mechanism, motion.q[-1:], Drive(*(x[-1:] for x in drive)))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", names())
 def test_equal_50_digit_differences_on_every_robot(name: str) -> None:
     case = representative_case(load(name))
@@ -132,7 +131,6 @@ def test_equal_50_digit_differences_on_every_robot(name: str) -> None:
     _agrees(case.mechanism, motion.q, motion.law(motion.t))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_equal_50_digit_differences_on_random_closed_chains(seed: int, tmp_path: Path, model_case: CaseMaker) -> None:
     """Planar, spatial and floating mechanisms: redundant rows, all kinds of joints and closures."""

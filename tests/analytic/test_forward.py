@@ -16,7 +16,6 @@ from loopcheck.robots.robot import Case, load, make_case
 ROUND_OFF = 1e-10
 
 
-@pytest.mark.slow
 def test_two_ways_agree_at_any_effort(zoo_case: Case, zoo_motion: Motion) -> None:
     mechanism, motion = zoo_case.mechanism, zoo_motion
     effort = np.random.default_rng(5).normal(size=(len(motion.t), mechanism.na))
@@ -25,7 +24,6 @@ def test_two_ways_agree_at_any_effort(zoo_case: Case, zoo_motion: Motion) -> Non
     assert np.abs(by_noc - by_multipliers).max() < ROUND_OFF * np.abs(by_noc).max()
 
 
-@pytest.mark.slow
 def test_forward_undoes_inverse(zoo_case: Case, zoo_motion: Motion) -> None:
     mechanism, motion = zoo_case.mechanism, zoo_motion
     effort = Noc().compute_efforts(zoo_case, motion).effort
@@ -39,7 +37,6 @@ def test_forward_undoes_inverse(zoo_case: Case, zoo_motion: Motion) -> None:
     assert np.abs(balance).max() < ROUND_OFF * np.abs(force).max()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["plus", "minus"])
 def test_the_efforts_reproduce_the_motion(mode: str) -> None:
     """The 3-PRR, driven by its own inverse-dynamics efforts, reaches the prescribed pose a second later."""
@@ -54,7 +51,6 @@ def test_the_efforts_reproduce_the_motion(mode: str) -> None:
     np.testing.assert_allclose(qd, motion.qd[::25], atol=1e-7)
 
 
-@pytest.mark.slow
 def test_a_robot_left_alone_keeps_its_energy(prr: Case, prr_motion: Motion) -> None:
     """Without effort and damping, kinetic energy is gained from height. The robot falls away from the singularity."""
     mechanism = prr.mechanism

@@ -24,7 +24,6 @@ def motion(case: Case) -> Motion:
     return prescribe(case)
 
 
-@pytest.mark.slow
 def test_two_ways_agree_and_undo_the_inverse(case: Case, motion: Motion) -> None:
     mechanism, peak = case.mechanism, np.abs(motion.qdd).max()
     effort = Noc().compute_efforts(case, motion).effort
@@ -35,7 +34,6 @@ def test_two_ways_agree_and_undo_the_inverse(case: Case, motion: Motion) -> None
     assert np.abs(by_multipliers - by_noc).max() < ROUND_OFF * peak
 
 
-@pytest.mark.slow
 def test_the_efforts_reproduce_the_motion(case: Case, motion: Motion) -> None:
     """A tenth of the motion, integrated from the efforts of the inverse dynamics."""
     span = motion.t[len(motion.t) // 10]

@@ -64,7 +64,6 @@ def test_closure_jacobian_is_the_derivative_of_the_residual(zoo_case: Case, zoo_
         np.testing.assert_allclose(Phi[..., dof], (ahead - behind) / (2 * H), atol=NEAR)
 
 
-@pytest.mark.slow
 def test_closure_jacobian_rate_keeps_the_loops_closed(zoo_case: Case, zoo_motion: Motion) -> None:
     """Φ L = 0 along the motion, so its second derivative must vanish: Φ q̈ + Φ̇ q̇ = 0."""
     mechanism, motion = zoo_case.mechanism, zoo_motion

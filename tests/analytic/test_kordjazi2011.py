@@ -99,7 +99,6 @@ def _moved(mode: str, configuration: str) -> tuple[Case, Motion, Array]:
     return case, motion, Noc().compute_efforts(case, motion).effort
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["plus", "minus"])
 @pytest.mark.parametrize("key", SWITCHABLE)
 def test_what_an_erratum_costs(key: str, mode: str) -> None:

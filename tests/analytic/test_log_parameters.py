@@ -73,7 +73,6 @@ def of_seeds(log: Log, case: Case) -> Iterator[tuple[ClosedLog, Residual]]:
         yield closed, replace(first, motion=motion, effort=found.effort[own], needed=found.needed[own])
 
 
-@pytest.mark.slow
 def test_intervals_of_friction_hold_the_truth_in_95_of_100_logs(case: Case, rubbing: Log) -> None:
     derivatives, hits, plain_hits = None, [], []
     for closed, residual in of_seeds(rubbing, case):

@@ -178,7 +178,6 @@ def test_a_decimated_log_keeps_its_hold(four_bar: Case) -> None:
     assert (forgotten.rms > 3 * forgotten.floor.rms).all()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("encoder", "torque"), [(1e-4, 5e-3), (1e-5, 2e-3)])
 def test_the_floor_is_what_noise_makes(encoder: float, torque: float, exact: Log, four_bar: Case) -> None:
     rng, log = np.random.default_rng(0), replace(exact, qd=None)

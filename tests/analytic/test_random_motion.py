@@ -16,7 +16,6 @@ from loopcheck.robots.robot import Case, load, representative_case
 from loopcheck.validation.comparison.targets import case_of
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_random_motion_goes_no_farther_and_no_faster(seed: int, prr: Case, prr_motion: Motion) -> None:
     mechanism, motion = prr.mechanism, random_motion(prr.mechanism, prr_motion, seed=seed)

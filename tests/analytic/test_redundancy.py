@@ -41,7 +41,6 @@ def motion(case: Case) -> Motion:
     return prescribe(case)
 
 
-@pytest.mark.slow
 def test_the_reference_has_no_internal_part(case: Case, motion: Motion) -> None:
     Pi = moving_part(case.mechanism, motion)
     assert Pi is not None
@@ -65,7 +64,6 @@ def test_a_robot_without_redundancy_is_compared_as_it_is(prr: Case, prr_motion: 
     assert evaluate(prr, prr_motion, "mujoco/kkt").projected is None
 
 
-@pytest.mark.slow
 def test_an_internal_effort_does_not_count_and_is_shown(case: Case, motion: Motion) -> None:
     reference = evaluate(case, motion, sources.REFERENCE)
     assert reference.history is not None
@@ -100,7 +98,6 @@ def test_analytic_sources_are_held_to_the_least_norm(case: Case, motion: Motion)
     assert (summary.loc[summary["source"] == "analytic/lagrange", "verdict"] == "disagree").any()
 
 
-@pytest.mark.slow
 def test_forward_leaves_one_motor_off(case: Case, motion: Motion) -> None:
     """Four drives on three degrees of freedom contradict each other; moving efforts do not depend on the choice."""
     history = MujocoForward().compute_efforts(case, motion)
@@ -115,7 +112,6 @@ def test_forward_leaves_one_motor_off(case: Case, motion: Motion) -> None:
     assert relative_error(history.effort, noc) > 0.1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["2pur2rpu", "2t1r"])
 def test_redundant_constraints_leave_the_efforts_as_they_are(name: str) -> None:
     """The order of the closures, and a loop that is closed twice, change multipliers and no effort."""
@@ -207,7 +203,6 @@ def _actuator_velocities(case: Case, motion: Motion) -> Array:
     return np.array([case.mechanism.selection @ scipy.linalg.null_space(each, rcond=1e-5) for each in Phi])
 
 
-@pytest.mark.slow
 def test_efforts_of_different_units_are_weighed_by_their_scales(weighed: tuple[Case, Motion, Case]) -> None:
     """All sources find the least norm that a constrained least squares finds, and move the robot as with weights 1."""
     case, motion, plain = weighed
@@ -225,7 +220,6 @@ def test_efforts_of_different_units_are_weighed_by_their_scales(weighed: tuple[C
         assert relative_error(sources.load(source).compute_efforts(case, motion).effort, effort) < 1e-10
 
 
-@pytest.mark.slow
 def test_the_part_that_moves_the_robot_has_the_least_weighed_norm(weighed: tuple[Case, Motion, Case]) -> None:
     """Whatever an engine adds to the reference without moving the robot is taken off again."""
     case, motion, _ = weighed

@@ -33,7 +33,6 @@ def _case(name: str, mode: str) -> Case:
     return make_case(load(name), variant="default", mode=mode, configuration="horizontal")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("evaluator", FAST)
 @pytest.mark.parametrize(
     ("mode", "samples"),
@@ -68,7 +67,6 @@ CASES = [
 """All traced robots except the slow chain of 40 bodies."""
 
 
-@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     which=st.one_of(st.sampled_from(CASES), st.sampled_from([case for case in CASES if case[0] == "3rrr"])),
@@ -94,7 +92,6 @@ def test_no_evaluator_passes_what_the_plain_one_refuses(
     _agree(mechanism, drive, case.guess)
 
 
-@pytest.mark.slow
 @settings(max_examples=20)
 @given(
     shape=st.builds(Shape, planar=st.booleans(), loops=st.integers(1, 3)),

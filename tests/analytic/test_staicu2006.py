@@ -118,7 +118,6 @@ def test_rates_by_finite_differences(p: paper.Parameters, motion: Motion) -> Non
         np.testing.assert_allclose(again.w21[leg], accelerations.w21[leg], atol=1e-12)
 
 
-@pytest.mark.slow
 def test_recursions_give_the_motion_of_the_model(case: Case, motion: Motion, p: paper.Parameters) -> None:
     """Acceleration of C5 by (13) against a difference of positions of the tree."""
     t = motion.t[1:-1]

@@ -132,7 +132,6 @@ def test_a_start_beyond_the_touched_zone_is_named(tmp_path: Path) -> None:
     assert "the pose of the file is outside joint limits; the motion starts inside: 'crank'" in motion.notes[0]
 
 
-@pytest.mark.slow
 def test_a_limit_that_leaves_no_room_is_named_and_left(tmp_path: Path) -> None:
     bodies = rocking(coupler='range="-0.05 0.05"')
     motion = prescribe(case_of(tmp_path, bodies, "crank"))
@@ -145,7 +144,6 @@ ROD = '<body name="rod"><joint name="leg" type="slide" axis="1 0 0" range="0.55 
 """A leg that can be 0.55 m to 0.68 m long, and has no length in the file."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("lever", ["", 'range="20 95" ref="100"'])
 def test_a_start_outside_the_limits_moves_inside_them(tmp_path: Path, lever: str) -> None:
     """Also if the lever that the leg holds has limits of its own."""

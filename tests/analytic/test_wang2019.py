@@ -54,7 +54,6 @@ def test_law_is_printed_right() -> None:
         np.testing.assert_allclose(getattr(before, part), getattr(after, part), atol=1e-8)
 
 
-@pytest.mark.slow
 def test_tool_follows_the_helix(case: Case, motion: Motion) -> None:
     """The assembled robot against the path (42) to (44): the law goes through (45) to (47) and (39)."""
     phi = modified_trapezoid(motion.t, 10.0).x
@@ -141,7 +140,6 @@ LEAST = {
 """A cost that each erratum exceeds in both configurations [-]; links are light and the motion is slow."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("key", SWITCHABLE)
 def test_what_an_erratum_costs(key: str, case: Case, motion: Motion) -> None:
     reference = Noc().compute_efforts(case, motion).effort

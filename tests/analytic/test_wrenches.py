@@ -85,7 +85,6 @@ def test_a_wrench_on_an_open_chain_is_what_inverse_dynamics_needs_less(model_cas
     assert relative_error(MujocoInverse().compute_efforts(case, motion).effort, noc) < 1e-11
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("left_out", "cost"), [("moment", (0.03, 0.1)), ("force", (0.06, 0.18))])
 @pytest.mark.parametrize("name", ["6spu", "6x6r"])
 def test_what_leaving_it_out_costs(name: str, left_out: str, cost: tuple[float, float]) -> None:

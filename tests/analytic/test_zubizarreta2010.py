@@ -75,7 +75,6 @@ def test_the_mode_says_the_signs(mode: str) -> None:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", REGULAR)
 def test_P_goes_round_the_circle(mode: str) -> None:
     """Through the assembly of the loops, without inverse kinematics."""
@@ -229,7 +228,6 @@ def test_structure_of_the_model(uneven: paper.Parameters) -> None:
     assert np.abs(N + N.swapaxes(1, 2)).max() < 1e-7 * np.abs(N).max()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("configuration", ["horizontal", "vertical"])
 @pytest.mark.parametrize("mode", REGULAR)
 def test_the_redundant_model_gives_the_same_efforts(mode: str, configuration: str) -> None:
@@ -240,7 +238,6 @@ def test_the_redundant_model_gives_the_same_efforts(mode: str, configuration: st
     assert relative_error(paper.efforts(case, _motion(mode)), reference) < 1e-12
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", SINGULAR)
 def test_singular_modes_are_refused_with_the_time(mode: str) -> None:
     """The determinant of the forces along the distal links gives the time, by another way to the same poses."""
@@ -263,7 +260,6 @@ def test_singular_modes_are_refused_with_the_time(mode: str) -> None:
     assert case.robot.expected[mode] == "not comparable"
 
 
-@pytest.mark.slow
 def test_a_singularity_is_told_to_the_same_digits_every_time() -> None:
     told = set()
     for _ in range(3):
@@ -273,7 +269,6 @@ def test_a_singularity_is_told_to_the_same_digits_every_time() -> None:
     assert len(told) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", REGULAR)
 def test_regular_modes_stay_away_from_singularities(mode: str) -> None:
     p, motion = paper.parameters(_case(mode).mechanism), _motion(mode)
@@ -297,7 +292,6 @@ COSTS = {  # smallest relative error it causes in modes pmp and mpm, in the conf
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["pmp", "mpm"])
 @pytest.mark.parametrize("key", sorted(set(SWITCHABLE) - {"arctangents"}))
 def test_what_an_erratum_costs(key: str, mode: str) -> None:

@@ -121,7 +121,6 @@ def test_every_document_is_read() -> None:
     assert all(f"loopcheck {name}" in every for name in SHORTER)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
 def test_the_commands_of_a_document_succeed_in_order(
     path: Path, tmp_path: Path, pytestconfig: pytest.Config, record_property: Callable[[str, object], None]

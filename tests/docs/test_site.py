@@ -16,7 +16,6 @@ from tests.docs.collections import write_atlas
 from tests.site_links import broken_links, foreign_resources
 from tests.validation.test_browser import CHROMIUM, CONTRAST
 
-pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parent.parent.parent
 CONF = """
 extensions = ["myst_parser", "docs.site.extension"]

@@ -31,7 +31,6 @@ def test_an_edit_that_does_not_fit_is_refused(tmp_path: Path) -> None:
         take(edit, tmp_path / "gripper")
 
 
-@pytest.mark.slow
 def test_the_tutorial_ends_as_shown(tmp_path: Path) -> None:
     folder = tmp_path / "gripper"
     shutil.copytree(FILES, folder)

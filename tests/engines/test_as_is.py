@@ -94,7 +94,6 @@ def momentum_errors(record: Record, case: Case) -> tuple[Array, Array]:
     return acted, reported
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_the_effort_that_acted_is_what_changed_the_momentum(
     integrator: str, model_case: CaseMaker, tmp_path: Path
@@ -122,7 +121,6 @@ def test_loops_that_are_not_soft_do_not_slow_the_controller() -> None:
     assert [bandwidth(2e-3, timeconst) for timeconst in (np.inf, 0.01, 0.5)] == [50, 50, 10]
 
 
-@pytest.mark.slow
 def test_pybullet_holds_a_robot_that_would_fall() -> None:
     """Four bars upright, two seconds of slow motion: neglected damping would shift them by half a stroke."""
     pytest.importorskip("pybullet")

@@ -13,9 +13,11 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.tuning import choices
 from loopcheck.robots.mechanism import Wrench
 from loopcheck.robots.robot import Case, load, representative_case
+from tests.cpu_time import extended_but
 
 STEPS = 10
 GPU = "a GPU of a test"
+ACCELERATED = "test_efforts_accelerate_each_world_as_its_motion_does"
 WITH_BATCHES = [name for name in engines.engine_names() if engines.provides(name, "batch")]
 
 
@@ -29,9 +31,7 @@ def is_loaded(case: Case) -> Case:
 
 
 @pytest.mark.parametrize("of_case", [lambda case: case, is_loaded], ids=["as it is", "loaded"])
-@pytest.mark.parametrize(
-    "name", [name if name == "mujoco" else pytest.param(name, marks=pytest.mark.slow) for name in WITH_BATCHES]
-)
+@pytest.mark.parametrize("name", extended_but(["mujoco"], WITH_BATCHES, ACCELERATED))
 def test_efforts_accelerate_each_world_as_its_motion_does(name: str, of_case: Callable[[Case], Case]) -> None:
     """Held at their values in the middle of the steps; each robot has its own state.
 

@@ -124,7 +124,6 @@ def test_every_route_has_a_registered_limit(name: str) -> None:
     assert registered()[name].reason
 
 
-@pytest.mark.slow
 @ROUTES
 def test_a_history_matches_the_motion(history: EffortHistory, prr: Case, prr_motion: Motion) -> None:
     assert history.source in engines.names()
@@ -162,7 +161,6 @@ def test_a_simulation_that_blows_up_is_an_error(
         loaded(name, request).compute_efforts(prr, replace(prr_motion, law=nowhere))
 
 
-@pytest.mark.slow
 @EXACT
 def test_the_zoo_agrees(name: str, zoo_case: Case, zoo_motion: Motion, request: pytest.FixtureRequest) -> None:
     """Welds, curves, tendons, balls, free joints, undriven dofs, redundant rows, a finger far below a lift."""
@@ -177,7 +175,6 @@ def test_the_zoo_agrees(name: str, zoo_case: Case, zoo_motion: Motion, request: 
         want_right(name, zoo_case, zoo_motion)
 
 
-@pytest.mark.slow
 @EXACT
 @pytest.mark.parametrize("mechanism", OWN)
 def test_own_mechanisms_agree(name: str, mechanism: str, moving: Moving, request: pytest.FixtureRequest) -> None:
@@ -191,7 +188,6 @@ def test_own_mechanisms_agree(name: str, mechanism: str, moving: Moving, request
         want_right(name, case, motion)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted({*JUDGED, "analytic/lagrange"} - {*SIMULATING}))
 def test_efforts_of_redundant_motors_agree(name: str, own: Own, request: pytest.FixtureRequest) -> None:
     loaded(name, request)
@@ -201,7 +197,6 @@ def test_efforts_of_redundant_motors_agree(name: str, own: Own, request: pytest.
     want_right(name, case, prescribe(case))
 
 
-@pytest.mark.slow
 @EXACT
 def test_external_wrenches_act(name: str, own: Own, request: pytest.FixtureRequest) -> None:
     loaded(name, request)
@@ -218,7 +213,6 @@ def test_external_wrenches_act(name: str, own: Own, request: pytest.FixtureReque
     want_right(name, pushed, motion)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SIMULATING)
 def test_redundant_motors_are_left_off(name: str, own: Own, request: pytest.FixtureRequest) -> None:
     """What the motors that are on do to the one degree of freedom is what a single motor would."""
@@ -236,7 +230,6 @@ def test_redundant_motors_are_left_off(name: str, own: Own, request: pytest.Fixt
     assert relative_error(on_the_dof, reference(one, motion)) < (registered()[name].relative_error or 0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SIMULATING)
 def test_a_motor_that_passes_a_dead_centre_is_left_off(
     name: str, tmp_path: Path, model_case: CaseMaker, request: pytest.FixtureRequest

@@ -59,7 +59,6 @@ def test_loop_jacobian_is_the_derivative_of_drakes_own_poses(own: Own, name: str
     np.testing.assert_allclose(terms.jacobian(q), slopes, atol=1e-9)
 
 
-@pytest.mark.slow
 def test_the_first_sample_with_unactuated_rods_is_as_exact_as_the_others() -> None:
     """SAP forgets half of the start in each step, however short: without a pre-roll the error is the same at all."""
     robot = Robot(

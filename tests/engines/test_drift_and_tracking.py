@@ -71,7 +71,6 @@ def short(prr_motion: Motion) -> Motion:
     return prr_motion.assemble(prr_motion.t[:12])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("joint", ["q1", "q2", "q3"])
 @pytest.mark.parametrize(
     "name",
@@ -128,7 +127,6 @@ def test_a_displaced_target_is_reported(engine: str, prr: Case, short: Motion) -
     assert history.closure_drift.largest < SHIFT / 1000
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "order"), [("dart", 2), ("drake", 2), ("exudyn", 2), ("pinocchio", 4), ("pybullet", 2)]
 )

@@ -37,7 +37,6 @@ def at_steps(case: Case, motion: Motion, parts: Sequence[int]) -> EffortHistory:
     return ExudynForward(Settings(parts=tuple(parts))).compute_efforts(case, motion)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("robot", ["3prr", "2t1r"])
 def test_steps_are_of_second_order(robot: str) -> None:
     """Against the reference and, without it, in the changes from step to step."""
@@ -62,7 +61,6 @@ def test_extrapolation_takes_away_the_square_of_the_step(prr: Case, prr_motion: 
     assert np.log2(left[0] / left[1]) > 3.5
 
 
-@pytest.mark.slow
 def test_a_start_without_accelerations_is_never_forgotten(prr: Case, prr_motion: Motion) -> None:
     """Without the accelerations that the motion has, the trapezoidal rule rings from beginning to end."""
     late = engines.faults("exudyn/forward")["start at rest"](1.0).compute_efforts(prr, prr_motion)
@@ -82,7 +80,6 @@ def test_mass_matrix_and_forces_are_those_of_the_joints(own: Own) -> None:
         np.testing.assert_allclose(terms.J[k].T @ multipliers, left, atol=1e-12 * np.abs(tau).max())
 
 
-@pytest.mark.slow
 def test_a_slide_on_a_moving_body_has_a_rotor(own: Own) -> None:
     """Heavier than the robot, so that it dominates the effort; a hinge has a rotor too, and a body before it."""
     text = TO_WORLD.replace('<joint name="slide"', '<joint name="slide" armature="20"')
@@ -94,7 +91,6 @@ def test_a_slide_on_a_moving_body_has_a_rotor(own: Own) -> None:
     want_agreement(run(case, motion), wanted, registered()["exudyn/forward"])
 
 
-@pytest.mark.slow
 def test_exudyn_prints_nothing_and_leaves_no_file(tmp_path: Path) -> None:
     """In a process of its own, as Exudyn prints below Python, also when a simulation fails."""
     script = (

@@ -67,7 +67,7 @@ def left_of(case: Case, history: EffortHistory) -> Settled:
     return left
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_all_that_is_lost_is_named_at_once")
 def test_what_it_reports_is_the_effort() -> None:
     pytest.importorskip("genesis")
     case, history = ran(as_loaded=False)
@@ -81,14 +81,14 @@ def test_what_it_reports_is_the_effort() -> None:
     np.testing.assert_allclose(log.readings["applied"], log.effort, atol=1e-9 * np.abs(log.effort).max())
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_all_that_is_lost_is_named_at_once")
 def test_rotors_that_are_filled_in_are_seen() -> None:
     pytest.importorskip("genesis")
     (case, sound), (_, filled_in) = ran(as_loaded=False), ran(as_loaded=True)
     assert left_of(case, filled_in).rms > 100 * left_of(case, sound).rms
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_all_that_is_lost_is_named_at_once")
 def test_what_is_simulated_is_the_model() -> None:
     """With a wrench; a robot of other masses is another."""
     pytest.importorskip("genesis")
@@ -102,7 +102,7 @@ def test_what_is_simulated_is_the_model() -> None:
     assert [row["quantity"] for row in rows if row["verdict"] != "agree"] == ["terms of the equations"]
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_all_that_is_lost_is_named_at_once")
 def test_rotors_that_are_filled_in_are_read_back() -> None:
     pytest.importorskip("genesis")
     from loopcheck.engines.genesis._scene import build
@@ -115,7 +115,7 @@ def test_rotors_that_are_filled_in_are_read_back() -> None:
     assert engines.lineage("genesis") == engines.lineage("mujoco")
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_all_that_is_lost_is_named_at_once")
 def test_a_script_of_settings_sets_what_was_tried() -> None:
     """Read back from Genesis, and as it is given the very run of the route."""
     genesis = pytest.importorskip("genesis")
@@ -140,7 +140,7 @@ def test_a_script_of_settings_sets_what_was_tried() -> None:
     assert Stepping().iterations == genesis.options.RigidOptions().iterations
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_all_that_is_lost_is_named_at_once")
 def test_an_error_is_taken_apart() -> None:
     pytest.importorskip("genesis")
     rows = {row["part"]: row for row in budget(case_of("four_bar"), "genesis/as_is")}

@@ -54,7 +54,6 @@ def geared(
     return make
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [*NAMES, "analytic/lagrange", "analytic/noc"])
 @pytest.mark.parametrize("gear", [1e-6, 3e5, 1e6])
 @pytest.mark.parametrize("joint", ["lift", "crank"])
@@ -68,7 +67,6 @@ def test_effort_times_gear_is_the_same_for_any_gear(
     assert (np.abs(in_gear - effort).max(axis=0) < 1e-13 * np.abs(effort).max(axis=0)).all()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [*NAMES, "analytic/lagrange"])
 @pytest.mark.parametrize("mechanism", ["spatial", "five_bar", "to_world", "parallel_cranks"])
 def test_passive_rates_of_the_motion_do_not_matter(name: str, mechanism: str, moving: Moving) -> None:
@@ -85,7 +83,6 @@ def test_passive_rates_of_the_motion_do_not_matter(name: str, mechanism: str, mo
     assert np.abs(other - effort).max() < ROUND_OFF * np.abs(effort).max()
 
 
-@pytest.mark.slow
 @EXACT
 @pytest.mark.parametrize(("robot", "mode"), [("3prr", "plus"), ("bricard", "home")])
 def test_a_rate_of_the_jacobian_dropped_in_the_reference_is_seen(

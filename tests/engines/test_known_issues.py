@@ -141,7 +141,6 @@ def measures(
     }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("issue", known_issues(), ids=lambda issue: issue.key)
 def test_a_known_issue_reproduces(
     issue: Issue, measures: Mapping[str, Callable[[], float]], request: pytest.FixtureRequest, record_property: Any

@@ -17,9 +17,11 @@ from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, representative_case
 from loopcheck.validation.comparison.as_is import settled
 from loopcheck.validation.comparison.readings import LATE, REACTION, TWICE, reading_of
+from tests.cpu_time import extended_but
 
 NAMED = {"drive twice": TWICE, "one step late": LATE, "reaction as effort": REACTION}
-ROUTES = ("mujoco/as_is", pytest.param("mujoco_warp/as_is", marks=pytest.mark.slow))
+SEEN = "test_a_number_that_is_not_the_effort_is_seen_and_named"
+ROUTES = extended_but(["mujoco/as_is"], ["mujoco/as_is", "mujoco_warp/as_is"], SEEN)
 
 
 def with_rotors(mechanism: Mechanism) -> Mechanism:
@@ -40,7 +42,7 @@ class Ran(Source):
 
 
 @pytest.mark.parametrize("name", ROUTES)
-@pytest.mark.parametrize("robot", ["four_bar", pytest.param("3prr", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("robot", ["four_bar", "3prr"])
 def test_a_number_that_is_not_the_effort_is_seen_and_named(name: str, robot: str) -> None:
     if not engines.installed(name.split("/")[0]):
         pytest.skip(f"{name}: its engine is not installed")

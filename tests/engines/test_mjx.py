@@ -48,7 +48,6 @@ def error(route: str) -> float:
     return relative_error(on_prr(route).effort, prr()[2])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("route", ["kkt", "kkt_single", "forward"])
 def test_agrees_on_3prr(route: str) -> None:
     limit, history = registered()[f"mjx/{route}"], on_prr(route)
@@ -57,7 +56,6 @@ def test_agrees_on_3prr(route: str) -> None:
     assert limit.tracking_error is None or (history.tracking_error or Deviation()).largest < limit.tracking_error
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("route", ["kkt", "kkt_single", "forward", "forward_single"])
 def test_keeps_the_contract_of_all_routes(route: str) -> None:
     case, motion, _ = prr()
@@ -67,20 +65,17 @@ def test_keeps_the_contract_of_all_routes(route: str) -> None:
         test_contract.test_a_forward_route_shows_its_convergence(on_prr(route))
 
 
-@pytest.mark.slow
 def test_single_precision_is_single() -> None:
     """Its unit round-off, 6e-8, is the least that can be left."""
     assert 6e-8 < error("kkt_single") < 1e-5
     assert 1e-4 < error("forward_single") < 5e-2
 
 
-@pytest.mark.slow
 def test_a_precision_is_not_left_switched_on() -> None:
     on_prr("kkt"), on_prr("forward_single")
     assert jax.numpy.zeros(1).dtype == np.float32
 
 
-@pytest.mark.slow
 def test_forward_is_of_fourth_order() -> None:
     """Seen in the changes from step to step alone, and at compliances that keep round-off below them."""
     from loopcheck.engines.mjx.routes.forward import MjxForward, Settings
@@ -115,7 +110,6 @@ def test_the_audit_names_what_mjx_leaves_out() -> None:
     assert not blocking_reasons(rows)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lift_and_finger", "spinning_rod", "geared_pair"])
 def test_matrices_give_the_efforts_over_own_peaks(name: str, model_case: CaseMaker) -> None:
     """Scales far apart, unactuated dofs, and a polynomial with curvature that MJX's solver leaves out."""
@@ -131,7 +125,6 @@ def test_a_rate_of_the_jacobian_dropped_in_the_reference_is_seen(without_rate: N
     assert error_over_own_peaks("mjx/kkt_single", case, motion) > 0.05
 
 
-@pytest.mark.slow
 def test_ball_joints(model_case: CaseMaker) -> None:
     """Free rotations, with differences of convention; a simulation meets all of them."""
     case = model_case(MODELS / "ball_and_universal.xml", configuration="vertical", amplitude=0.1, duration=0.5)
@@ -203,7 +196,6 @@ def four_bar() -> tuple[Case, Motion]:
     return case, prescribe(case)
 
 
-@pytest.mark.slow
 def test_as_it_is_it_errs_as_mujoco_would_without_the_velocity_term() -> None:
     """The same file, controller and step in another program, with a single known difference."""
     mujoco = pytest.importorskip("mujoco")
@@ -254,7 +246,6 @@ PINNED = """
 """A loop with a row without rates, as loops in a plane have it."""
 
 
-@pytest.mark.slow
 def test_a_step_leaves_in_the_data_what_mjx_has() -> None:
     """The arrays that are read alone, against MJX's own step and the whole of its data."""
     mujoco = pytest.importorskip("mujoco")

@@ -138,7 +138,6 @@ def test_finer_steps_are_added_until_the_efforts_are_settled(prr: Case, prr_moti
     assert errors[3] > 1.5 * errors[4]  # 2e-10 to 1e-9, by round-off alone
 
 
-@pytest.mark.slow
 def test_loops_that_the_model_closes_only_so_far_are_named(own: Own) -> None:
     """A hinge out of line by 2e-6 rad: two points of the coupler cannot both reach their places."""
     text = PLAIN_FOUR_BAR.replace('pos="0.566 0 0"', 'pos="0.566 0 0" euler="1e-4 0 1e-4"')

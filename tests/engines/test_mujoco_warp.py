@@ -37,7 +37,7 @@ def history(route: str) -> EffortHistory:
     return engines.load(route).compute_efforts(case, motion)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_what_it_would_drop_is_refused_with_what_it_refuses")
 def test_it_errs_as_mujoco_does_but_for_its_digits() -> None:
     """Its own step, in its own precision: near MuJoCo's error, and never equal to it."""
     case, _ = four_bar()
@@ -51,14 +51,14 @@ def test_it_errs_as_mujoco_does_but_for_its_digits() -> None:
     np.testing.assert_array_equal(own.log.q, own.log.q.astype(np.float32))
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_what_it_would_drop_is_refused_with_what_it_refuses")
 def test_it_says_in_which_precision_it_computes_and_what_it_changes() -> None:
     settings = history("mujoco_warp/as_is").settings
     assert settings["precision"].startswith("single, on ")
     assert settings["options changed by MuJoCo Warp"] == "tolerance 1e-06 instead of 1e-08"
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_what_it_would_drop_is_refused_with_what_it_refuses")
 def test_all_readings_are_logged() -> None:
     run = history("mujoco_warp/as_is").as_is
     assert run is not None
@@ -66,7 +66,7 @@ def test_all_readings_are_logged() -> None:
         np.testing.assert_allclose(run.log.readings[kind], run.log.effort, rtol=1e-4, atol=1e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_what_it_would_drop_is_refused_with_what_it_refuses")
 def test_the_audit_names_the_velocity_term_and_nothing_else() -> None:
     """Constraints are made before the velocities: in a first step their J̇v is zero."""
     case, motion = four_bar()
@@ -78,7 +78,7 @@ def test_the_audit_names_the_velocity_term_and_nothing_else() -> None:
     assert not blocking_reasons(rows)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_what_it_would_drop_is_refused_with_what_it_refuses")
 def test_the_audit_sees_another_robot() -> None:
     case, motion = four_bar()
     heavy = replace(case.mechanism.bodies[0], mass=1.001 * case.mechanism.bodies[0].mass)

@@ -111,7 +111,7 @@ def test_a_ball_beside_other_joints_is_refused(model_case: CaseMaker) -> None:
         want_carried(replace(mechanism, joints=tuple(joints)))
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_fully_actuated_robots_are_carried")
 @pytest.mark.parametrize("name", ["3prr", "6spu"])
 def test_its_matrices_give_the_efforts(name: str) -> None:
     """A platform of six joints, universal joints, an external wrench."""
@@ -123,7 +123,7 @@ def test_its_matrices_give_the_efforts(name: str) -> None:
     assert relative_error(history.effort, Noc().compute_efforts(case, motion).effort) < limit
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_fully_actuated_robots_are_carried")
 @pytest.mark.parametrize("name", ["four_bar", "6spu"])
 def test_what_is_simulated_is_the_model(name: str) -> None:
     pytest.importorskip("newton")
@@ -137,7 +137,7 @@ def test_what_is_simulated_is_the_model(name: str) -> None:
     assert {"mass", "armature", "damping"} <= off
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_fully_actuated_robots_are_carried")
 @pytest.mark.parametrize("name", ["ball_and_universal", "six_legs", "spinning_rod"])
 def test_free_and_ball_joints_are_the_model(name: str, zoo: Zoo) -> None:
     """Newton's model, and its mass matrix, velocity terms and Jacobians in our positions and velocities."""
@@ -149,7 +149,7 @@ def test_free_and_ball_joints_are_the_model(name: str, zoo: Zoo) -> None:
     assert relative_error(history.effort, Noc().compute_efforts(case, motion).effort) < 1e-5
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_fully_actuated_robots_are_carried")
 @pytest.mark.parametrize(
     ("route", "name", "limit"),
     [
@@ -175,7 +175,7 @@ def test_undriven_free_and_ball_joints_are_simulated(route: str, name: str, limi
     assert (left.rms / left.scale).max() < limit
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_fully_actuated_robots_are_carried")
 @pytest.mark.parametrize("solver", ["steel", "mujoco_warp", "kamino"])
 def test_a_body_that_floats_keeps_its_angular_momentum(solver: str, tmp_path: Path) -> None:
     """And its mass centre falls freely: by default Steel would damp its rotation by 1 % in this time."""
@@ -230,7 +230,7 @@ def left_of(case: Case, history: EffortHistory) -> Settled:
     return settled(case.mechanism, history.as_is, most=100)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_fully_actuated_robots_are_carried")
 @pytest.mark.parametrize(
     ("route", "name", "limit"),
     [("as_is_steel", "four_bar", 5e-3), ("as_is_steel", "3prr", 5e-3), ("as_is_mujoco", "3prr", 5e-3)],
@@ -254,7 +254,7 @@ def test_the_law_at_the_end_of_the_step_is_the_effort(route: str, name: str, lim
         np.testing.assert_allclose(readings["reported"], readings["commanded"], atol=1e-3 * np.abs(effort).max())
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_fully_actuated_robots_are_carried")
 def test_a_reaction_lacks_what_a_rotor_takes() -> None:
     pytest.importorskip("newton")
     case = case_of("four_bar")
@@ -268,7 +268,7 @@ def test_a_reaction_lacks_what_a_rotor_takes() -> None:
     assert reaction.rms > 10 * left.rms
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_fully_actuated_robots_are_carried")
 def test_kamino_says_in_how_many_steps_it_stopped_early() -> None:
     """It converges with a single iteration in no step; its multiplier is the effort."""
     pytest.importorskip("newton")
@@ -284,7 +284,7 @@ def test_kamino_says_in_how_many_steps_it_stopped_early() -> None:
     assert history.settings["effort"].startswith("reported: multiplier")
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_fully_actuated_robots_are_carried")
 def test_a_script_of_settings_sets_what_was_tried() -> None:
     """Read back from the solvers, and as it is given the very run of the route."""
     pytest.importorskip("newton")
@@ -314,7 +314,7 @@ def test_a_script_of_settings_sets_what_was_tried() -> None:
         assert given.settings[name] == " ".join(f"{value:g}" for value in loops)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_fully_actuated_robots_are_carried")
 def test_kamino_shuts_a_loop_as_slowly_as_it_is_told() -> None:
     """By a hundredth of its opening a step: half of the motion of the four-bar is less than a time constant."""
     pytest.importorskip("newton")
@@ -352,7 +352,7 @@ def test_the_libraries_beside_newton_are_named_where_it_would_warn() -> None:
     assert companions("kamino") == companions("steel") == {}
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_fully_actuated_robots_are_carried")
 def test_an_error_is_taken_apart() -> None:
     pytest.importorskip("newton")
     pytest.importorskip("mujoco_warp")

@@ -78,7 +78,7 @@ def left_of(case: Case, history: EffortHistory) -> Settled:
     return left
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_what_is_simulated_is_the_model")
 @pytest.mark.parametrize("name", FULLY_ACTUATED)
 @pytest.mark.parametrize("route", ["as_is", "as_is_tgs"])
 def test_the_force_that_a_joint_passes_on_is_the_effort(route: str, name: str) -> None:
@@ -118,7 +118,7 @@ def test_welds_and_bodies_without_mass_are_what_they_should(name: str, own: Own)
     assert [row["quantity"] for row in rows if row["verdict"] != "agree"] == ["terms of the equations"]
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_what_is_simulated_is_the_model")
 def test_a_weld_holds_its_turns(own: Own) -> None:
     pytest.importorskip("sapien")
     case = own("welded", (MODELS / "welded_four_bar.xml").read_text(encoding="utf-8"))
@@ -136,7 +136,7 @@ def test_a_free_root_is_the_model(model_case: CaseMaker) -> None:
     assert [row["quantity"] for row in rows if row["verdict"] != "agree"] == ["terms of the equations"]
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_what_is_simulated_is_the_model")
 @pytest.mark.parametrize("route", ["as_is", "as_is_tgs"])
 def test_legs_carry_a_free_root(route: str, model_case: CaseMaker) -> None:
     """All loops end on the world, so that a joint passes on its drive's effort."""
@@ -177,7 +177,7 @@ def test_a_body_that_floats_keeps_its_angular_momentum(tgs: bool, tmp_path: Path
     np.testing.assert_allclose(landed, place + velocity * t + g * t**2 / 2, atol=2e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_what_is_simulated_is_the_model")
 def test_friction_that_is_filled_in_is_seen() -> None:
     pytest.importorskip("sapien")
     case, history = ran("as_is", "four_bar")
@@ -191,7 +191,7 @@ def test_friction_that_is_filled_in_is_seen() -> None:
     assert left.rms[0] > 5 * sound.rms[0]
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_what_is_simulated_is_the_model")
 @pytest.mark.parametrize("name", ROTORS)
 @pytest.mark.parametrize("route", ["as_is", "as_is_tgs"])
 def test_a_reaction_is_seen_where_rotors_take_a_part(route: str, name: str) -> None:
@@ -216,7 +216,7 @@ def test_a_reaction_is_seen_where_rotors_take_a_part(route: str, name: str) -> N
         assert (law.rms > 0.1 * law.scale).all()
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_what_is_simulated_is_the_model")
 def test_an_error_is_taken_apart() -> None:
     """Steps cause most of it, last digits little; the remainder is less than a tenth."""
     pytest.importorskip("sapien")

@@ -93,7 +93,6 @@ def test_loops_drawn_together_by_a_fifth_stay_wider_open() -> None:
     assert loose.length > 2 * right.length
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("route", ["kkt", "forward"])
 def test_a_joint_held_at_a_constant_is_held(own: Own, route: str) -> None:
     joint = '<joint name="held" axis="0 0 1" pos="0 0.05 0" ref="0.2"/>'

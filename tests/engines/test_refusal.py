@@ -37,7 +37,6 @@ LOST = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("route", LOST)
 def test_all_reasons_are_given_at_once(route: str, own: Own) -> None:
     engine = route.split("/")[0]

@@ -114,7 +114,6 @@ def test_hostile_text_is_one_line(tmp_path: Path, text: str | bytes, message: st
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -167,7 +166,6 @@ def test_limits_of_the_user_stay(tmp_path: Path) -> None:
     assert subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout == "(100, 100)\n"
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process that is held in C")
 @pytest.mark.parametrize("start", ["None", "worker_context(PRELOAD)"], ids=["from nothing", "forked"])
 def test_a_reader_that_hangs_ends_with_a_killed_parent(tmp_path: Path, start: str) -> None:
