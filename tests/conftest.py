@@ -18,6 +18,7 @@ from loopcheck import engines
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, Robot, load, make_case
+from loopcheck.validation.execution.folders import user_folder
 from loopcheck.validation.execution.invocation import UV, UV_RUN
 from tests.cpu_time import Kinds
 
@@ -57,7 +58,11 @@ def since_mujoco(release: str, reason: str) -> pytest.MarkDecorator:
 def pytest_configure(config: pytest.Config) -> None:
     """Choose tests by kind; compile functions of JAX quickly, and share them between all processes."""
     config.pluginmanager.register(
-        Kinds(extended=config.getoption("--extended"), any_time=config.getoption("--any-time")), "kinds of tests"
+        Kinds(
+            extended=config.getoption("--extended"),
+            any_time=config.getoption("--any-time") or config.getoption("--robots") != [],
+        ),
+        "kinds of tests",
     )
     for name in (UV, UV_RUN):  # commands in outputs begin with `loopcheck`, whatever has called the tests
         os.environ.pop(name, None)
@@ -65,10 +70,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["LOOPCHECK_ENGINES"] = os.devnull  # environments of the user are none of the tests'
     os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
     os.environ["LOKY_MAX_CPU_COUNT"] = "1"  # default of `--jobs`: the other cores run other tests
-    cache = getattr(config, "cache", None)
-    if cache is not None:
-        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache.mkdir("jax")))
-        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(user_folder("jax")))  # its keys have the version of JAX
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 
 
 def pytest_collection_finish() -> None:
@@ -100,7 +103,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "zoo_name" in metafunc.fixturenames:
+    parametrized = {name for mark in metafunc.definition.iter_markers("parametrize") for name in mark.args[0]}
+    if "zoo_name" in metafunc.fixturenames and "zoo_name" not in parametrized:
         metafunc.parametrize("zoo_name", ZOO, scope="session")
 
 

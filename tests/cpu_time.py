@@ -147,6 +147,8 @@ class Kinds:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Write the tests by kind, and those that took more than they may."""
+        if not self._rows:
+            return
         write = terminalreporter.write_line
         terminalreporter.section("CPU time")
         for kind in KINDS:

@@ -61,6 +61,11 @@ QUICK = ("list", "new", "report", "check my_robot.xml --junit loopcheck.xml --so
 """First words of commands that take seconds and succeed."""
 ANSWERS = (0, 1, 3)
 """Exit statuses of a command that has an answer, be it that engines disagree; 2 is bad input."""
+LISTED = pytest.mark.evidence("a command in a process of its own", seconds=1)
+IN_PLACE = pytest.mark.extended(
+    "test_a_documented_command_is_accepted",
+    "tests/docs/test_pasted.py::test_the_main_commands_of_the_readme_succeed",
+)
 
 
 def test_commands_were_found() -> None:
@@ -122,7 +127,15 @@ def fill(desk: Path) -> None:
         write_log(log, desk / f"{name}.csv")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(
+            command, marks=LISTED if command in ("loopcheck list", "loopcheck list my_robot.xml") else IN_PLACE
+        )
+        for command in COMMANDS
+    ],
+)
 def test_a_documented_command_runs(command: str, desk: Path, pytestconfig: pytest.Config) -> None:
     arguments = shlex.split(command)[1:]
     is_quick = command.removeprefix("loopcheck ").startswith(QUICK)

@@ -80,8 +80,9 @@ def test_child():
     subprocess.run(CHILD, check=True)
 
 def test_running_child():
-    child = subprocess.Popen(CHILD[:-1] + [CHILD[-1] + "\\ninput()"], stdin=subprocess.PIPE)
-    time.sleep(0.3)
+    program = CHILD[-1] + "\\nprint(flush=True)\\ninput()"
+    child = subprocess.Popen([*CHILD[:-1], program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    child.stdout.readline()
     children.append(child)
 
 def test_import():

@@ -4,7 +4,7 @@ A new folder in `robots/` adds its tests, and so does each robot folder in DIR w
 of each comparison are properties of its test (`pytest --junit-xml FILE`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,7 +14,7 @@ import pytest
 from loopcheck.robots.catalogue import ROBOT_FILE, names
 from loopcheck.robots.errors import EngineNotInstalledError, HarnessError, MechanismError, SingularityError
 from loopcheck.robots.motion import Motion
-from loopcheck.robots.robot import Case, configurations, make_case, modes
+from loopcheck.robots.robot import DEFAULT, Case, configurations, make_case, modes
 from loopcheck.validation.comparison import sources
 from loopcheck.validation.comparison.audit import ExpectedTerms, audit, blocking_reasons, doubts, expected_terms
 from loopcheck.validation.comparison.compare import Evidence, summarize_resolved
@@ -24,6 +24,50 @@ from loopcheck.validation.comparison.verdicts import FILE, NOT_SUPPORTED
 
 Key: TypeAlias = tuple[str, str, str, str]
 """Target, variant, mode and configuration."""
+NOT_COMPARABLE = "not comparable"
+"""Expectation of a mode with a singularity."""
+SECONDS: Mapping[str, Mapping[str, float]] = {
+    "2pur2rpu": {
+        "dart/forward": 0.6,
+        "drake/forward": 1.4,
+        "exudyn/forward": 1.5,
+        "mujoco/as_is": 3.5,
+        "mujoco/forward": 1.5,
+        "pinocchio/forward": 1.6,
+        "pybullet/as_is": 2.2,
+        "pybullet/forward": 1.5,
+        "simbody/forward": 5.6,
+    },
+    "2t1r": {"drake/forward": 1.3, "exudyn/forward": 0.8, "pybullet/forward": 3.7, "simbody/forward": 0.6},
+    "3prr": {"exudyn/forward": 0.6},
+    "3rrr": {"drake/forward": 0.6, "exudyn/forward": 1.2, "pybullet/forward": 1.2, "simbody/forward": 0.6},
+    "6spu": {
+        "dart/forward": 0.9,
+        "drake/forward": 2.9,
+        "exudyn/forward": 3.1,
+        "mujoco/as_is": 2.1,
+        "mujoco/forward": 0.8,
+        "pinocchio/forward": 1.3,
+        "pybullet/as_is": 1.5,
+        "pybullet/forward": 0.8,
+        "simbody/forward": 4.3,
+    },
+    "6x6r": {
+        "dart/forward": 0.8,
+        "drake/forward": 2.8,
+        "exudyn/forward": 3,
+        "mujoco/as_is": 2.3,
+        "mujoco/forward": 0.8,
+        "pinocchio/forward": 1.5,
+        "pybullet/as_is": 1.4,
+        "pybullet/forward": 0.7,
+        "simbody/forward": 4,
+    },
+    "bricard": {"pybullet/forward": 0.6},
+    "n_four_bar_40": {"drake/forward": 0.7, "exudyn/forward": 1.7, "simbody/forward": 2.2},
+    "puma560": {"exudyn/forward": 2.7, "simbody/forward": 1.2},
+}
+"""CPU time of simulations above that of a test without a mark [s]."""
 
 FIGURES = (
     "peak",
@@ -46,22 +90,57 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     except HarnessError as error:
         raise pytest.UsageError(str(error)) from None
     comparisons = [comparison for target in targets for comparison in _comparisons(target)]
-    ids = ["-".join((Path(target).name, *rest)) for target, *rest in comparisons]
-    metafunc.parametrize("comparison", comparisons, ids=ids)
+    parameters = [pytest.param(each, marks=[*_marks(*each)], id=_id(*each)) for each in comparisons]
+    metafunc.parametrize("comparison", parameters)
 
 
-def test_agrees_with_the_reference(
-    comparison: tuple[str, ...], request: pytest.FixtureRequest, record_property: Any
-) -> None:
+def _id(target: str, *rest: str) -> str:
+    return "-".join((Path(target).name, *rest))
+
+
+def _marks(target: str, *rest: str) -> Iterator[pytest.MarkDecorator]:
+    """Mark of a simulation: the integrator, drive and solver of an engine do not depend on the mode."""
+    if not rest or target not in names() or not sources.simulates(rest[-1]):
+        return
+    *case, source = rest
+    if case != [*_simulated(target)]:
+        yield pytest.mark.extended(
+            f"{test_agrees_with_the_reference.__name__}[{_id(target, *_simulated(target), source)}]"
+        )
+    elif seconds := SECONDS.get(target, {}).get(source):
+        yield pytest.mark.evidence("a simulation of each robot by each route", seconds=seconds)
+
+
+@cache
+def _simulated(target: str) -> tuple[str, str, str]:
+    """Variant, mode and configuration of the simulations of a robot that are not extended."""
+    robot = robot_of(target)
+    mechanism = robot.mechanism(DEFAULT)
+    mode = next(mode for mode in modes(mechanism) if robot.expected.get(mode) != NOT_COMPARABLE)
+    return DEFAULT, mode, [*configurations(robot, mechanism)][-1]
+
+
+@pytest.fixture
+def key(comparison: tuple[str, ...]) -> Key:
+    """Case of a comparison, with the shared part of all sources: motion, reference and doubts."""
     target, *rest = comparison
     if not rest:
         _comparisons_or_error(target)  # raises the error of the robot
-    variant, mode, configuration, source = rest
+    variant, mode, configuration, _ = rest
     key = (target, variant, mode, configuration)
+    if isinstance(_motion(key), Motion):
+        _outcome(key, sources.REFERENCE), _doubts(key)
+    return key
+
+
+def test_agrees_with_the_reference(
+    comparison: tuple[str, ...], key: Key, request: pytest.FixtureRequest, record_property: Any
+) -> None:
+    mode, source = key[2], comparison[-1]
     if source not in sources.ANALYTIC and not request.config.getoption("--require-engines"):
         _skip_if_not_installed(source)
     motion = _motion(key)
-    if _case(key).robot.expected.get(mode) == "not comparable":
+    if _case(key).robot.expected.get(mode) == NOT_COMPARABLE:
         assert isinstance(motion, SingularityError), "the motion must meet a singularity, found none"
         record_property("singularity", str(motion))
         return

@@ -48,6 +48,9 @@ def test_what_nothing_drives_is_named_with_what_holds_it() -> None:
     found = seen(MODELS / "spinning_rod.xml")
     assert (found.dof, found.driven, found.actuation) == (3, 1, "underactuated")
     assert found.unactuated == ("'ball' is held only by its spring", "'pendulum' is held only by its spring")
+
+
+def test_a_base_that_floats_is_named() -> None:
     assert seen(MODELS / "floating_rotors.xml").unactuated == (
         "'base' floats (6 dof)",
         "'neck' is held only by its spring (3 dof)",

@@ -119,6 +119,7 @@ def test_a_tendon_swings_though_its_joints_go_opposite_ways(tmp_path: Path) -> N
     assert np.ptp(motion.q[:, 0] - motion.q[:, 1]) > 0.5
 
 
+@pytest.mark.extended("test_an_automatic_motion_turns_back_before_a_singularity")
 def test_a_made_motion_stays_away_from_singularities(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a smaller margin the motion of this robot falls to 0.35 of the conditioning at its start."""
     monkeypatch.setattr("loopcheck.analytic.motion.automatic.WELL_AWAY", 0.5)

@@ -37,6 +37,7 @@ SHAPES = st.one_of(
 )
 
 
+@pytest.mark.extended("test_sources_agree_on_a_closed_chain")
 @given(shape=SHAPES, seed=st.integers(0, 2**32 - 1))
 def test_sources_agree_on_any_closed_chain(
     shape: Shape, seed: int, tmp_path_factory: pytest.TempPathFactory, model_case: CaseMaker
@@ -44,9 +45,23 @@ def test_sources_agree_on_any_closed_chain(
     rng = np.random.default_rng(seed)
     path = tmp_path_factory.getbasetemp() / "chain.xml"
     assume(closed_chain(shape, rng, path))
-    case = model_case(path)
+    _agree(model_case(path), rng)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [Shape(planar=True, loops=2), Shape(planar=False, loops=1), Shape(planar=False, loops=2, floating=True)],
+    ids=["planar", "spatial", "floating"],
+)
+def test_sources_agree_on_a_closed_chain(shape: Shape, tmp_path: Path, model_case: CaseMaker) -> None:
+    rng = np.random.default_rng(0)
+    assert closed_chain(shape, rng, tmp_path / "chain.xml")
+    _agree(model_case(tmp_path / "chain.xml"), rng)
+
+
+def _agree(case: Case, rng: np.random.Generator) -> None:
     found = errors(case, states(case, rng))
-    assert max(found.values()) < AGREEMENT, f"{found}\n{path.read_text(encoding='utf-8')}"
+    assert max(found.values()) < AGREEMENT, f"{found}\n{case.mechanism.model.path.read_text(encoding='utf-8')}"
 
 
 def test_a_loop_that_moves_no_motor_costs_nothing(tmp_path: Path, model_case: CaseMaker) -> None:

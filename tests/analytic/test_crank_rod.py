@@ -233,6 +233,17 @@ def test_other_mechanisms_are_refused_with_the_reason(tmp_path: Path) -> None:
         seen(path, ["x", "y", "z"], 0.1)
 
 
+@pytest.mark.parametrize(
+    "state",
+    [
+        pytest.param("knee", marks=pytest.mark.evidence("JAX compiles the derivatives", seconds=2)),
+        *(
+            pytest.param(name, marks=pytest.mark.extended("test_jax_differentiates_the_equations[knee]"))
+            for name in ("ankle", "wrist")
+        ),
+    ],
+    indirect=True,
+)
 def test_jax_differentiates_the_equations(state: Seen) -> None:
     jax = pytest.importorskip("jax")
     with jax.enable_x64(True):

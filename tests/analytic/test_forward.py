@@ -37,6 +37,7 @@ def test_forward_undoes_inverse(zoo_case: Case, zoo_motion: Motion) -> None:
     assert np.abs(balance).max() < ROUND_OFF * np.abs(force).max()
 
 
+@pytest.mark.extended("tests/analytic/test_forward_spatial.py::test_the_efforts_reproduce_the_motion")
 @pytest.mark.parametrize("mode", ["plus", "minus"])
 def test_the_efforts_reproduce_the_motion(mode: str) -> None:
     """The 3-PRR, driven by its own inverse-dynamics efforts, reaches the prescribed pose a second later."""

@@ -102,6 +102,7 @@ def test_threads_share_no_array() -> None:
     np.testing.assert_allclose(effort, np.arange(16.0)[:, None, None, None] * effort[1], rtol=1e-14)
 
 
+@pytest.mark.evidence("a process of its own, for memory that must not be touched", seconds=2)
 @pytest.mark.skipif(sys.platform == "win32", reason="no mprotect")
 def test_robots_stay_within_an_electric_fence() -> None:
     """Inverse and forward dynamics with every array at a page that must be neither written nor read."""

@@ -73,6 +73,10 @@ def of_seeds(log: Log, case: Case) -> Iterator[tuple[ClosedLog, Residual]]:
         yield closed, replace(first, motion=motion, effort=found.effort[own], needed=found.needed[own])
 
 
+@pytest.mark.extended(
+    "test_a_mass_that_the_model_has_wrong_is_found_beside_friction",
+    "test_an_interval_grows_with_what_is_left_beside_noise",
+)
 def test_intervals_of_friction_hold_the_truth_in_95_of_100_logs(case: Case, rubbing: Log) -> None:
     derivatives, hits, plain_hits = None, [], []
     for closed, residual in of_seeds(rubbing, case):

@@ -12,12 +12,14 @@ from loopcheck.robots.log import Instantaneous, Log
 from loopcheck.robots.robot import load, make_case
 from loopcheck.validation.comparison.logs import judge_log, verdicts
 from loopcheck.validation.studies.evidence.noisy_logs import back_and_forth, jittered
+from tests.cpu_time import extended_but
 
 DT = 0.02
 T = DT * np.arange(201.0)
 ENCODER = 1e-4
 SMOOTHER = {"their stamps": "samples", "a regular grid": "stamps"}
 """What jitters, by the reading that the phrase states."""
+STEP_OF_RIGHT_LOGS = "test_right_logs_without_noise_do_not_disagree_by_the_error_of_their_step"
 
 
 def log(t: Array, at: Array, seed: int = 0, encoder: float = ENCODER, hertz: float = 0.5) -> Log:
@@ -30,8 +32,11 @@ def log(t: Array, at: Array, seed: int = 0, encoder: float = ENCODER, hertz: flo
 
 @pytest.mark.parametrize(("reading", "jitters"), SMOOTHER.items())
 @pytest.mark.parametrize("encoder", [0.0, ENCODER])
-def test_the_right_reading_is_taken_in_all_of_50_logs(reading: str, jitters: str, encoder: float) -> None:
-    for seed in range(50):
+@pytest.mark.parametrize(
+    "first", extended_but([0], range(0, 50, 10), "test_the_right_reading_is_taken_in_all_of_50_logs")
+)
+def test_the_right_reading_is_taken_in_all_of_50_logs(reading: str, jitters: str, encoder: float, first: int) -> None:
+    for seed in range(first, first + 10):
         late = jittered(T, seed)
         found, words = at_equal_steps(log(late, late if jitters == "samples" else T, seed, encoder))
         assert f"read {'at' if reading == 'their stamps' else 'as'} {reading}" in words
@@ -95,9 +100,12 @@ def test_a_clock_that_is_set_during_a_log_gets_one_line(row: int) -> None:
         at_equal_steps(log(late, T))
 
 
-def test_lost_samples_are_found_among_jittered_stamps() -> None:
+@pytest.mark.parametrize(
+    "first", extended_but([0], range(0, 100, 10), "test_lost_samples_are_found_among_jittered_stamps")
+)
+def test_lost_samples_are_found_among_jittered_stamps(first: int) -> None:
     """One sample too many or too few moves all that follows by a step: 0.06 rad here."""
-    for seed in range(100):
+    for seed in range(first, first + 10):
         kept = np.random.default_rng(seed).random(len(T)) >= 0.05
         kept[[0, -1]] = True
         found, words = at_equal_steps(log(jittered(T, seed)[kept], T[kept], seed))
@@ -119,6 +127,7 @@ def test_a_jittered_log_with_gaps_is_judged(gain: float, verdict: str, jitters: 
     assert "2 of 101 samples missing" in found.note
 
 
+@pytest.mark.extended(STEP_OF_RIGHT_LOGS)
 def test_the_step_of_jittered_stamps_is_known_as_well_as_stated() -> None:
     """Without noise all of the residual comes from the step: of 100 logs, 95 are within two standard deviations."""
     within = 0
@@ -128,10 +137,11 @@ def test_the_step_of_jittered_stamps_is_known_as_well_as_stated() -> None:
     assert 88 <= within < 100
 
 
-def test_right_logs_without_noise_do_not_disagree_by_the_error_of_their_step() -> None:
+@pytest.mark.parametrize("first", extended_but([0], range(0, 20, 5), STEP_OF_RIGHT_LOGS))
+def test_right_logs_without_noise_do_not_disagree_by_the_error_of_their_step(first: int) -> None:
     case = make_case(load("four_bar"), variant="default", mode="home", configuration="vertical")
     exact = back_and_forth(case, DT * np.arange(41.0))
-    for seed in range(20):
+    for seed in range(first, first + 5):
         found = verdicts(judge_log(case, replace(exact, t=jittered(exact.t, seed))), 1e-9)[0]
         assert found.verdict == "not comparable", found.note
 

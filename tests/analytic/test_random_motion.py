@@ -84,19 +84,30 @@ def swung(folder: Path, base: str, limits: str) -> tuple[float, float]:
     return float(q.min()), float(q.max())
 
 
-@pytest.mark.parametrize("base", ["", '<freejoint name="base"/>'], ids=["fixed", "floating"])
-def test_a_random_motion_keeps_the_joint_limits_that_the_other_motion_keeps(tmp_path: Path, base: str) -> None:
-    low, high = swung(tmp_path, base, "-1.5 1.5")
-    room = min(-low, high) / 2
+@pytest.fixture(scope="module", params=["", '<freejoint name="base"/>'], ids=["fixed", "floating"])
+def base(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def free(base: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[float, float]:
+    """Lowest and highest position far from the limits."""
+    return swung(tmp_path_factory.mktemp("free"), base, "-1.5 1.5")
+
+
+@pytest.mark.parametrize("limits", ["-1.5 {}", "-{} 1.5"], ids=["high", "low"])
+def test_a_random_motion_keeps_the_joint_limits_that_the_other_motion_keeps(
+    tmp_path: Path, base: str, free: tuple[float, float], limits: str
+) -> None:
+    room = min(-free[0], free[1]) / 2
     assert room > 0.01
-    for limits in (f"-1.5 {room}", f"{-room} 1.5"):
-        low, high = swung(tmp_path, base, limits)
-        assert high <= float(limits.split()[1])
-        assert low >= float(limits.split()[0])
-        assert high - low > 0.01
+    least, most = map(float, limits.format(room).split())
+    low, high = swung(tmp_path, base, limits.format(room))
+    assert least <= low < high - 0.01
+    assert high <= most
 
 
-def test_limits_are_ignored_if_each_random_motion_leaves_them(tmp_path: Path) -> None:
-    low, high = swung(tmp_path, "", "0 1.5")
-    assert (low, high) == swung(tmp_path, "", "-1.5 1.5")
-    assert low < -0.01
+@pytest.mark.parametrize("base", [""], indirect=True)
+def test_limits_are_ignored_if_each_random_motion_leaves_them(tmp_path: Path, free: tuple[float, float]) -> None:
+    assert swung(tmp_path, "", "0 1.5") == free
+    assert free[0] < -0.01

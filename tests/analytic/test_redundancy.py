@@ -15,7 +15,6 @@ from loopcheck.analytic.kinematics.closures import closure_jacobian_at
 from loopcheck.analytic.kinematics.redundancy import actuator_motions, moving_part
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.engines.mujoco.routes.forward import MujocoForward
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.errors import NotFoundError
@@ -28,6 +27,7 @@ from loopcheck.validation.comparison.compare import summarize
 from loopcheck.validation.comparison.evaluate import Outcome, evaluate
 from loopcheck.validation.studies.check.collect import _effort_rows
 from loopcheck.validation.studies.check.record import robot_record
+from tests.cpu_time import extended_but
 from tests.errors import relative_error
 
 
@@ -64,7 +64,12 @@ def test_a_robot_without_redundancy_is_compared_as_it_is(prr: Case, prr_motion: 
     assert evaluate(prr, prr_motion, "mujoco/kkt").projected is None
 
 
-def test_an_internal_effort_does_not_count_and_is_shown(case: Case, motion: Motion) -> None:
+@pytest.fixture(scope="module")
+def forward(case: Case, motion: Motion) -> Outcome:
+    return evaluate(case, motion, "mujoco/forward")
+
+
+def test_an_internal_effort_does_not_count_and_is_shown(case: Case, motion: Motion, forward: Outcome) -> None:
     reference = evaluate(case, motion, sources.REFERENCE)
     assert reference.history is not None
     outcome = evaluate(case, motion, "mujoco/kkt")
@@ -72,7 +77,6 @@ def test_an_internal_effort_does_not_count_and_is_shown(case: Case, motion: Moti
     summary = summarize([reference, outcome])
     assert (summary.loc[summary["source"] == "mujoco/kkt", "verdict"] == "agree").all()
     assert summary["note"].str.contains("internal part is up to").any()
-    forward = evaluate(case, motion, "mujoco/forward")
     assert forward.history is not None
     assert forward.compared is not None
     drawn = [row["effort"] for row in _effort_rows(forward)]  # what is drawn is what is judged
@@ -98,9 +102,10 @@ def test_analytic_sources_are_held_to_the_least_norm(case: Case, motion: Motion)
     assert (summary.loc[summary["source"] == "analytic/lagrange", "verdict"] == "disagree").any()
 
 
-def test_forward_leaves_one_motor_off(case: Case, motion: Motion) -> None:
+def test_forward_leaves_one_motor_off(case: Case, motion: Motion, forward: Outcome) -> None:
     """Four drives on three degrees of freedom contradict each other; moving efforts do not depend on the choice."""
-    history = MujocoForward().compute_efforts(case, motion)
+    history = forward.history
+    assert history is not None
     off = [k for k, effort in enumerate(history.effort.T) if not effort.any()]
     assert len(off) == 1
     assert "redundantly actuated" in history.note
@@ -203,6 +208,13 @@ def _actuator_velocities(case: Case, motion: Motion) -> Array:
     return np.array([case.mechanism.selection @ scipy.linalg.null_space(each, rcond=1e-5) for each in Phi])
 
 
+@pytest.mark.parametrize(
+    "weighed",
+    extended_but(
+        ["slider_crank"], ["slider_crank", "2pur2rpu"], "test_efforts_of_different_units_are_weighed_by_their_scales"
+    ),
+    indirect=True,
+)
 def test_efforts_of_different_units_are_weighed_by_their_scales(weighed: tuple[Case, Motion, Case]) -> None:
     """All sources find the least norm that a constrained least squares finds, and move the robot as with weights 1."""
     case, motion, plain = weighed

@@ -132,6 +132,7 @@ def test_a_start_beyond_the_touched_zone_is_named(tmp_path: Path) -> None:
     assert "the pose of the file is outside joint limits; the motion starts inside: 'crank'" in motion.notes[0]
 
 
+@pytest.mark.extended("test_a_start_outside_the_limits_moves_inside_them")
 def test_a_limit_that_leaves_no_room_is_named_and_left(tmp_path: Path) -> None:
     bodies = rocking(coupler='range="-0.05 0.05"')
     motion = prescribe(case_of(tmp_path, bodies, "crank"))

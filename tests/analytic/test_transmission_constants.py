@@ -81,6 +81,13 @@ def fitted_pair(name: str) -> Constants:
     return fitted(pair(name)[0])
 
 
+@pytest.fixture(scope="module")
+def fits() -> None:
+    """Compute what several tests need."""
+    for name in PAIRS:
+        fitted_pair(name)
+
+
 def twin_with(whole: Mechanism, plain: Mechanism) -> Twin:
     return make_twin(whole, whole.rest_position, plain, plain.rest_position, {})
 
@@ -189,6 +196,7 @@ def test_constants_that_were_taken_away_are_given_back() -> None:
     assert [joints[name].spring_reference[0] for name in ("pitch", "roll")] == pytest.approx([0.3, -0.1], rel=1e-9)
 
 
+@pytest.mark.evidence("a fit to several motions", seconds=1)
 def test_rotors_dampers_and_springs_do_not_hide_in_links() -> None:
     plain = read("ankle_serial")
     whole = with_joints(
@@ -205,6 +213,7 @@ def test_rotors_dampers_and_springs_do_not_hide_in_links() -> None:
     assert armatures_of(twin, constants.mechanism) == pytest.approx([0.05, 0.01], rel=1e-12)
 
 
+@pytest.mark.extended("test_weight_of_rods_is_no_spring")
 def test_kinds_that_need_each_other_are_added_at_once() -> None:
     """The rods' weight and a spring partly cancel: alone, each kind is refused or gains less than a tenth."""
     closed, plain = with_joints(read("ankle"), stiffness={"roll": 0.5}), read("ankle_serial")
@@ -215,11 +224,12 @@ def test_kinds_that_need_each_other_are_added_at_once() -> None:
     assert largest_error(stated, constants.mechanism) < 0.2 * largest_error(stated)
 
 
-def test_weight_of_rods_is_no_spring() -> None:
-    for name in PAIRS:
-        assert {Kind.ARMATURE, Kind.LINKS} <= set(fitted_pair(name).kinds)
-        assert Kind.SPRINGS not in fitted_pair(name).kinds
-        assert not any(joint.stiffness for joint in fitted_pair(name).mechanism.joints)
+@pytest.mark.usefixtures("fits")
+@pytest.mark.parametrize("name", PAIRS)
+def test_weight_of_rods_is_no_spring(name: str) -> None:
+    assert {Kind.ARMATURE, Kind.LINKS} <= set(fitted_pair(name).kinds)
+    assert Kind.SPRINGS not in fitted_pair(name).kinds
+    assert not any(joint.stiffness for joint in fitted_pair(name).mechanism.joints)
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -255,6 +265,7 @@ def test_links_stay_physical_and_help_on_motions_that_chose_nothing(name: str) -
     assert all(min(joint.armature, joint.damping) >= 0 for joint in constants.mechanism.joints)
 
 
+@pytest.mark.evidence("a fit to several motions", seconds=1)
 def test_an_armature_is_never_below_that_of_the_file() -> None:
     twin, box, _ = pair("knee")
     heavy = with_joints(twin.serial.mechanism, armature={"knee": 1.0})
@@ -273,12 +284,14 @@ def test_the_armature_at_a_pose_is_the_inertia_that_is_missing_there() -> None:
     assert armatures_at(twin, np.array([0.2])) == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.extended("test_an_armature_is_within_five_percent_of_the_best_for_the_motions_judged[knee]")
 def test_a_joint_that_turns_the_other_way_gets_the_same_constants(changed: Changed) -> None:
     turned = changed("knee_serial", ('axis="0 1 0" range="-0.5 0.7"', 'axis="0 -1 0" range="-0.7 0.5"'))
     plain, other = (fitted(twin_of("knee", serial), {Kind.ARMATURE}) for serial in ("knee_serial", turned))
     assert other.mechanism.joints[0].armature == pytest.approx(plain.mechanism.joints[0].armature, rel=1e-12)
 
 
+@pytest.mark.extended("test_an_armature_is_within_five_percent_of_the_best_for_the_motions_judged[knee]")
 def test_equal_legs_get_equal_armatures_and_are_not_coupled(tmp_path: Path) -> None:
     """Two of the knees in one file, and one leg alone."""
     twins = []

@@ -63,6 +63,7 @@ def test_machines_get_what_the_tables_hold(files: Path) -> None:
         assert (files / robot["badge"]).exists()
 
 
+@pytest.mark.evidence("pages of the catalogue", seconds=1)
 def test_the_command_on_the_page_of_a_robot_is_accepted(tmp_path: Path) -> None:
     write_atlas(tmp_path)
     write_site(read_collections([tmp_path / "docs" / "atlas", DOCS / "catalogue"]), tmp_path, "0.1.0")

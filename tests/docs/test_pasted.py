@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -33,6 +33,8 @@ SHORTER = {
     "study readings": "--source mujoco/as_is",
 }
 """Options that make a command short, by its first words."""
+MAIN = ("check 3prr", "judge", "gate")
+"""First words of the commands of README.md that are not extended."""
 PAGELESS = """#!{python}
 import sys
 from loopcheck.validation import cli
@@ -121,22 +123,51 @@ def test_every_document_is_read() -> None:
     assert all(f"loopcheck {name}" in every for name in SHORTER)
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(
+            path,
+            marks=pytest.mark.extended(
+                "test_the_main_commands_of_the_readme_succeed",
+                "tests/test_documents.py::test_a_documented_command_is_accepted",
+            ),
+            id=path.stem,
+        )
+        for path in DOCUMENTS
+    ],
+)
 def test_the_commands_of_a_document_succeed_in_order(
     path: Path, tmp_path: Path, pytestconfig: pytest.Config, record_property: Callable[[str, object], None]
 ) -> None:
-    clone, is_full = _clone(tmp_path / "clone"), pytestconfig.getoption("--all-commands")
-    search = os.pathsep.join(map(str, (_bin(tmp_path / "bin"), Path(sys.executable).parent, os.environ["PATH"])))
+    is_full, wanted = pytestconfig.getoption("--all-commands"), []
     for command in commands(path):
         if reason := _reason(command):
             record_property(command, f"skipped: {reason}")
-            continue
-        shown = command if is_full else _shorter(command)
+        else:
+            wanted.append(command if is_full else _shorter(command))
+    _want_success(wanted, tmp_path, record_property)
+
+
+@pytest.mark.evidence("the main commands of README.md, each in a process of its own", seconds=8)
+def test_the_main_commands_of_the_readme_succeed(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    of_readme = [*commands(ROOT / "README.md")]
+    wanted = [next(command for command in of_readme if f"loopcheck {name}" in command) for name in MAIN]
+    _want_success(map(_shorter, wanted), tmp_path, record_property)
+
+
+def _want_success(wanted: Iterable[str], tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+    """Run commands in a clone; each has an answer, no text on stderr, and suggests commands that exist."""
+    clone = _clone(tmp_path / "clone")
+    search = os.pathsep.join(map(str, (_bin(tmp_path / "bin"), Path(sys.executable).parent, os.environ["PATH"])))
+    for shown in wanted:
         environment = {**os.environ, "PATH": search, UV_RUN: "1"}
         ended = subprocess.run(
             ["bash", "-c", shown], cwd=clone, env=environment, capture_output=True, text=True, check=False
         )
-        record_property(command, f"exit status {ended.returncode}")
+        record_property(shown, f"exit status {ended.returncode}")
         assert (ended.returncode in ANSWERS, ended.stderr) == (True, ""), f"{shown}\n{ended.stdout}"
         for suggested in re.findall(r"^Next: (.*)$", ended.stdout, re.MULTILINE):
             assert suggested.startswith("uv run loopcheck "), suggested

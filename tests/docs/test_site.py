@@ -92,6 +92,14 @@ def test_a_link_that_leads_nowhere_is_named(tmp_path: Path) -> None:
 
 
 @in_a_browser
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(PHONE, marks=pytest.mark.evidence("pages of the site in a browser", seconds=4)),
+        pytest.param(DESK, marks=pytest.mark.extended("test_every_page_fits_its_screen[390]")),
+    ],
+    indirect=True,
+)
 def test_every_page_fits_its_screen(page: Page, site: Path) -> None:
     assert page.viewport_size is not None
     for name in PAGES:
@@ -104,6 +112,7 @@ def test_every_page_fits_its_screen(page: Page, site: Path) -> None:
             assert picture.get_attribute("alt"), name
 
 
+@pytest.mark.extended("test_every_page_fits_its_screen")
 @in_a_browser
 def test_the_table_of_robots_is_searched_sorted_and_filtered(page: Page, site: Path) -> None:
     page.goto((site / "docs" / "pages" / "atlas.html").as_uri())
@@ -121,6 +130,7 @@ def test_the_table_of_robots_is_searched_sorted_and_filtered(page: Page, site: P
     assert page.url.endswith("/robots/hand.html")
 
 
+@pytest.mark.extended("test_every_page_fits_its_screen")
 @in_a_browser
 def test_what_foreign_tables_hold_is_text(page: Page, site: Path) -> None:
     for name, place in (("robots/hand", "dd"), ("robots/leg", "tr.note"), ("engines/mujoco", "td.note")):
@@ -133,6 +143,7 @@ def test_what_foreign_tables_hold_is_text(page: Page, site: Path) -> None:
         assert page.locator("h1").count() == 1
 
 
+@pytest.mark.extended("test_every_page_fits_its_screen")
 @in_a_browser
 def test_text_can_be_read_in_light_and_dark(page: Page, site: Path) -> None:
     for scheme in ("light", "dark"):
@@ -145,6 +156,7 @@ def test_text_can_be_read_in_light_and_dark(page: Page, site: Path) -> None:
         assert len(set(marks)) == 4  # agree, disagree, not comparable, informational
 
 
+@pytest.mark.extended("test_every_page_fits_its_screen")
 @in_a_browser
 def test_without_script_the_table_is_whole(chromium: Browser, site: Path) -> None:
     page = chromium.new_page(java_script_enabled=False)

@@ -9,6 +9,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "how_to" / "optimize_a_trajectory.md
 TO_DIFFERENCES = r"finite differences (\S+)"
 
 
+@pytest.mark.evidence("the program of a page", seconds=1.5)
 def test_the_program_prints_what_the_page_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -31,6 +31,10 @@ def test_an_edit_that_does_not_fit_is_refused(tmp_path: Path) -> None:
         take(edit, tmp_path / "gripper")
 
 
+@pytest.mark.extended(
+    "test_every_command_shows_its_exit_status",
+    "tests/docs/test_pasted.py::test_the_main_commands_of_the_readme_succeed",
+)
 def test_the_tutorial_ends_as_shown(tmp_path: Path) -> None:
     folder = tmp_path / "gripper"
     shutil.copytree(FILES, folder)

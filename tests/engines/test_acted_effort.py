@@ -117,7 +117,14 @@ def test_the_joint_force_of_a_free_slide_is_its_change_of_momentum(integrator: s
         assert not acted.off_transmission.any() or abs(acted.off_transmission).max() < 1e-10
 
 
-@pytest.mark.parametrize("integrator", [name for name in INTEGRATORS if name != "RK4"])
+@pytest.mark.parametrize(
+    "integrator",
+    [
+        pytest.param(name, marks=pytest.mark.evidence("400 steps, with contacts and clamped forces", seconds=1))
+        for name in INTEGRATORS
+        if name != "RK4"
+    ],
+)
 def test_the_joint_force_balances_all_other_forces_of_a_loop(integrator: str) -> None:
     model = loop(integrator)
     contacts, clamped, differs = 0, 0, 0.0

@@ -4,10 +4,12 @@ Nothing here names an engine, but where one is known to be wrong; what an engine
 """
 
 import inspect
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib.metadata import requires
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +28,8 @@ from loopcheck.robots.motion import Drive, Motion
 from loopcheck.robots.robot import Case, MotionSpec
 from loopcheck.validation.comparison import sources
 from loopcheck.validation.comparison.tolerances import registered
-from tests.conftest import CaseMaker, want_engine
+from tests.conftest import ZOO, CaseMaker, want_engine
+from tests.cpu_time import extended_but
 from tests.engines.mechanisms import OWN, PARALLEL_CRANKS, TWO_CRANKS, Moving, Own, reference, want_right
 from tests.engines.refusals import REFUSALS
 from tests.errors import relative_error
@@ -50,6 +53,33 @@ FORWARD = pytest.mark.parametrize("history", SIMULATING, indirect=True)
 EXACT = pytest.mark.parametrize("name", [*JUDGED, "analytic/lagrange"])
 WRONG = {("mujoco/forward", "geared_pair"): 1e-3}
 """Least error of what is known to be wrong [-]: no term with the second derivative of a joint equality's polynomial."""
+
+
+LONG = {
+    ("mujoco/forward", "floating_rotors"),
+    ("pybullet/forward", "tendon_hand"),
+    ("exudyn/forward", "six_legs"),
+    ("simbody/forward", "six_legs"),
+}
+"""Simulations of more than a second of CPU time, besides those of `spinning_rod`."""
+
+
+def _in_the_zoo() -> Iterator[Any]:
+    """Sources on mechanisms of the zoo: of the simulations, a third with all routes and all mechanisms."""
+    kinds = {
+        True: pytest.mark.evidence("undriven dofs are simulated", seconds=1.5),
+        False: pytest.mark.extended("test_the_zoo_agrees"),
+    }
+    for name in [*JUDGED, "analytic/lagrange"]:
+        for i, mechanism in enumerate(ZOO):
+            is_long = (name, mechanism) in LONG or mechanism == "spinning_rod"
+            is_extended = (
+                name in SIMULATING
+                and (name, mechanism) not in REFUSALS
+                and (is_long or (SIMULATING.index(name) + i) % 3)
+            )
+            marks = [kinds[(name, mechanism) == ("mujoco/forward", "spinning_rod")]] if is_extended else []
+            yield pytest.param(name, mechanism, marks=marks)
 
 
 def loaded(name: str, request: pytest.FixtureRequest) -> Source:
@@ -161,14 +191,16 @@ def test_a_simulation_that_blows_up_is_an_error(
         loaded(name, request).compute_efforts(prr, replace(prr_motion, law=nowhere))
 
 
-@EXACT
-def test_the_zoo_agrees(name: str, zoo_case: Case, zoo_motion: Motion, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(("name", "zoo_name"), [*_in_the_zoo()], scope="session")
+def test_the_zoo_agrees(
+    name: str, zoo_name: str, zoo_case: Case, zoo_motion: Motion, request: pytest.FixtureRequest
+) -> None:
     """Welds, curves, tendons, balls, free joints, undriven dofs, redundant rows, a finger far below a lift."""
-    source, mechanism = loaded(name, request), zoo_case.robot.name
-    if refusal := REFUSALS.get((name, mechanism)):
+    source = loaded(name, request)
+    if refusal := REFUSALS.get((name, zoo_name)):
         with pytest.raises(NotRepresentableError, match=refusal):
             source.compute_efforts(zoo_case, zoo_motion)
-    elif least := WRONG.get((name, mechanism)):
+    elif least := WRONG.get((name, zoo_name)):
         effort = source.compute_efforts(zoo_case, zoo_motion).effort
         assert relative_error(effort, reference(zoo_case, zoo_motion)) > least
     else:
@@ -230,7 +262,10 @@ def test_redundant_motors_are_left_off(name: str, own: Own, request: pytest.Fixt
     assert relative_error(on_the_dof, reference(one, motion)) < (registered()[name].relative_error or 0)
 
 
-@pytest.mark.parametrize("name", SIMULATING)
+@pytest.mark.parametrize(
+    "name",
+    extended_but(set(SIMULATING) - {"drake/forward"}, SIMULATING, "test_a_motor_that_passes_a_dead_centre_is_left_off"),
+)
 def test_a_motor_that_passes_a_dead_centre_is_left_off(
     name: str, tmp_path: Path, model_case: CaseMaker, request: pytest.FixtureRequest
 ) -> None:

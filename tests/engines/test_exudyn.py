@@ -80,6 +80,7 @@ def test_mass_matrix_and_forces_are_those_of_the_joints(own: Own) -> None:
         np.testing.assert_allclose(terms.J[k].T @ multipliers, left, atol=1e-12 * np.abs(tau).max())
 
 
+@pytest.mark.evidence("two simulations", seconds=1.5)
 def test_a_slide_on_a_moving_body_has_a_rotor(own: Own) -> None:
     """Heavier than the robot, so that it dominates the effort; a hinge has a rotor too, and a body before it."""
     text = TO_WORLD.replace('<joint name="slide"', '<joint name="slide" armature="20"')
@@ -91,6 +92,7 @@ def test_a_slide_on_a_moving_body_has_a_rotor(own: Own) -> None:
     want_agreement(run(case, motion), wanted, registered()["exudyn/forward"])
 
 
+@pytest.mark.evidence("a process of its own", seconds=1)
 def test_exudyn_prints_nothing_and_leaves_no_file(tmp_path: Path) -> None:
     """In a process of its own, as Exudyn prints below Python, also when a simulation fails."""
     script = (

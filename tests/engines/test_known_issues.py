@@ -141,7 +141,21 @@ def measures(
     }
 
 
-@pytest.mark.parametrize("issue", known_issues(), ids=lambda issue: issue.key)
+COMPILED = ("mjx", "newton", "genesis", "mujoco_warp")
+"""Engines that compile for seconds."""
+
+
+@pytest.mark.parametrize(
+    "issue",
+    [
+        pytest.param(
+            issue,
+            marks=[pytest.mark.extended("test_a_known_issue_reproduces")] if issue.engine in COMPILED else [],
+            id=issue.key,
+        )
+        for issue in known_issues()
+    ],
+)
 def test_a_known_issue_reproduces(
     issue: Issue, measures: Mapping[str, Callable[[], float]], request: pytest.FixtureRequest, record_property: Any
 ) -> None:

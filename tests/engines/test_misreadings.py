@@ -42,7 +42,7 @@ class Ran(Source):
 
 
 @pytest.mark.parametrize("name", ROUTES)
-@pytest.mark.parametrize("robot", ["four_bar", "3prr"])
+@pytest.mark.parametrize("robot", extended_but(["four_bar"], ["four_bar", "3prr"], SEEN))
 def test_a_number_that_is_not_the_effort_is_seen_and_named(name: str, robot: str) -> None:
     if not engines.installed(name.split("/")[0]):
         pytest.skip(f"{name}: its engine is not installed")

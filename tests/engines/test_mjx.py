@@ -1,4 +1,4 @@
-"""MJX's routes in both precisions. To compile takes seconds a robot and precision: few robots, and results are kept."""
+"""MJX's routes in both precisions. To compile takes seconds a robot and precision: few robots, shared results."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,6 +27,7 @@ from tests.engines.mechanisms import ROUND_OFF, error_over_own_peaks
 from tests.engines.test_drift_and_tracking import SHIFT, opening
 from tests.errors import relative_error
 
+COMPILED = pytest.mark.extended("test_agrees_on_3prr[kkt]")
 mjx = pytest.importorskip("mujoco.mjx")
 jax = pytest.importorskip("jax")
 
@@ -48,7 +49,13 @@ def error(route: str) -> float:
     return relative_error(on_prr(route).effort, prr()[2])
 
 
-@pytest.mark.parametrize("route", ["kkt", "kkt_single", "forward"])
+@pytest.mark.parametrize(
+    "route",
+    [
+        pytest.param("kkt", marks=pytest.mark.evidence("a route of MJX, which JAX compiles", seconds=5)),
+        *(pytest.param(route, marks=COMPILED) for route in ("kkt_single", "forward")),
+    ],
+)
 def test_agrees_on_3prr(route: str) -> None:
     limit, history = registered()[f"mjx/{route}"], on_prr(route)
     assert error(route) < (limit.relative_error or 0)
@@ -56,6 +63,7 @@ def test_agrees_on_3prr(route: str) -> None:
     assert limit.tracking_error is None or (history.tracking_error or Deviation()).largest < limit.tracking_error
 
 
+@COMPILED
 @pytest.mark.parametrize("route", ["kkt", "kkt_single", "forward", "forward_single"])
 def test_keeps_the_contract_of_all_routes(route: str) -> None:
     case, motion, _ = prr()
@@ -65,17 +73,20 @@ def test_keeps_the_contract_of_all_routes(route: str) -> None:
         test_contract.test_a_forward_route_shows_its_convergence(on_prr(route))
 
 
+@COMPILED
 def test_single_precision_is_single() -> None:
     """Its unit round-off, 6e-8, is the least that can be left."""
     assert 6e-8 < error("kkt_single") < 1e-5
     assert 1e-4 < error("forward_single") < 5e-2
 
 
+@COMPILED
 def test_a_precision_is_not_left_switched_on() -> None:
     on_prr("kkt"), on_prr("forward_single")
     assert jax.numpy.zeros(1).dtype == np.float32
 
 
+@COMPILED
 def test_forward_is_of_fourth_order() -> None:
     """Seen in the changes from step to step alone, and at compliances that keep round-off below them."""
     from loopcheck.engines.mjx.routes.forward import MjxForward, Settings
@@ -87,6 +98,7 @@ def test_forward_is_of_fourth_order() -> None:
     assert np.log2(first / second) == pytest.approx(4, abs=0.3)
 
 
+@COMPILED
 def test_a_displaced_start_is_reported() -> None:
     """Displacement of a slider of the second leg, and the resulting gap of its loop, by forward kinematics."""
     case, motion, _ = prr()
@@ -98,6 +110,7 @@ def test_a_displaced_start_is_reported() -> None:
     assert history.closure_drift == pytest.approx(opening(case.mechanism, spoilt[0]), rel=1e-6)
 
 
+@COMPILED
 def test_the_audit_names_what_mjx_leaves_out() -> None:
     """J̇v in the reference accelerations of the loops, without other terms."""
     case, motion, _ = prr()
@@ -110,6 +123,7 @@ def test_the_audit_names_what_mjx_leaves_out() -> None:
     assert not blocking_reasons(rows)
 
 
+@COMPILED
 @pytest.mark.parametrize("name", ["lift_and_finger", "spinning_rod", "geared_pair"])
 def test_matrices_give_the_efforts_over_own_peaks(name: str, model_case: CaseMaker) -> None:
     """Scales far apart, unactuated dofs, and a polynomial with curvature that MJX's solver leaves out."""
@@ -118,6 +132,7 @@ def test_matrices_give_the_efforts_over_own_peaks(name: str, model_case: CaseMak
     assert error_over_own_peaks("mjx/kkt", case, motion) < ROUND_OFF
 
 
+@COMPILED
 def test_a_rate_of_the_jacobian_dropped_in_the_reference_is_seen(without_rate: None) -> None:
     case, _, _ = prr()
     motion = prescribe(case)
@@ -125,6 +140,7 @@ def test_a_rate_of_the_jacobian_dropped_in_the_reference_is_seen(without_rate: N
     assert error_over_own_peaks("mjx/kkt_single", case, motion) > 0.05
 
 
+@COMPILED
 def test_ball_joints(model_case: CaseMaker) -> None:
     """Free rotations, with differences of convention; a simulation meets all of them."""
     case = model_case(MODELS / "ball_and_universal.xml", configuration="vertical", amplitude=0.1, duration=0.5)
@@ -179,6 +195,7 @@ def test_it_is_no_vote_beside_mujoco() -> None:
     assert engines.versions()["mjx"]
 
 
+@COMPILED
 def test_the_own_setting_of_the_ladder_is_that_of_the_route() -> None:
     from loopcheck.engines.mjx.refinements import ladders
 
@@ -196,6 +213,7 @@ def four_bar() -> tuple[Case, Motion]:
     return case, prescribe(case)
 
 
+@COMPILED
 def test_as_it_is_it_errs_as_mujoco_would_without_the_velocity_term() -> None:
     """The same file, controller and step in another program, with a single known difference."""
     mujoco = pytest.importorskip("mujoco")
@@ -246,6 +264,7 @@ PINNED = """
 """A loop with a row without rates, as loops in a plane have it."""
 
 
+@COMPILED
 def test_a_step_leaves_in_the_data_what_mjx_has() -> None:
     """The arrays that are read alone, against MJX's own step and the whole of its data."""
     mujoco = pytest.importorskip("mujoco")

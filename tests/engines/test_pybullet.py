@@ -27,6 +27,7 @@ from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, Robot, load, make_case, representative_case
 from loopcheck.validation.comparison.tolerances import registered
 from tests.conftest import MODELS, CaseMaker
+from tests.cpu_time import extended_but
 from tests.engines.mechanisms import PLAIN_FOUR_BAR, SPATIAL, Own, reference, want_agreement, want_right
 from tests.errors import relative_error
 
@@ -93,7 +94,7 @@ def test_loops_drawn_together_by_a_fifth_stay_wider_open() -> None:
     assert loose.length > 2 * right.length
 
 
-@pytest.mark.parametrize("route", ["kkt", "forward"])
+@pytest.mark.parametrize("route", extended_but(["kkt"], ["kkt", "forward"], "test_a_joint_held_at_a_constant_is_held"))
 def test_a_joint_held_at_a_constant_is_held(own: Own, route: str) -> None:
     joint = '<joint name="held" axis="0 0 1" pos="0 0.05 0" ref="0.2"/>'
     lock = '<joint name="lock" joint1="held" polycoef="0.05 0 0 0 0"/>'
@@ -234,6 +235,7 @@ def test_rotors_of_free_and_ball_joints_are_those_of_mujoco(own: Own) -> None:
     np.testing.assert_allclose(pybullet.audit(mechanism, q[0]).armature, armature, atol=1e-13)
 
 
+@pytest.mark.evidence("a simulation", seconds=1)
 def test_rotors_of_free_and_ball_joints_are_carried(own: Own) -> None:
     """In a short part of the motion: its steps are fine, because undriven dofs move."""
     case = rotors(own)

@@ -56,6 +56,7 @@ def with_entities(text: str) -> str:
     return f'<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY file SYSTEM "file:///etc/passwd">{bomb}]>{text}'
 
 
+@pytest.mark.evidence("a process of its own, which may crash", seconds=1)
 def test_mutants_are_read_or_refused_in_one_line(tmp_path: Path) -> None:
     rng = np.random.default_rng(SEED)
     texts = [path.read_text(encoding="utf-8") for path in sorted(MODELS.glob("*.xml"))]
@@ -117,14 +118,22 @@ def test_hostile_text_is_one_line(tmp_path: Path, text: str | bytes, message: st
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (with_asset('<model name="m" file="model.xml"/>'), "(SIG"),
+        pytest.param(
+            with_asset('<model name="m" file="model.xml"/>'),
+            "(SIG",
+            marks=pytest.mark.evidence("starts a server of processes", seconds=1),
+        ),
         (MODEL.replace('name="j"', 'name="j" class="%s%n%s%n"'), "(SIG|rejected the file"),
         (MODEL.replace("<worldbody>", '<size nuser_body="2000000000"/><worldbody>'), "a size or a count is too large"),
         (
             with_asset('<hfield name="h" nrow="2000000000" ncol="2000000000" size="1 1 1 1"/>'),
             "a size or a count is too large",
         ),
-        (MODEL.replace(BODY, f'<replicate count="1000000000">{BODY}</replicate>'), "exceeded the time limit"),
+        pytest.param(
+            MODEL.replace(BODY, f'<replicate count="1000000000">{BODY}</replicate>'),
+            "exceeded the time limit",
+            marks=pytest.mark.evidence("the compiler counts until its limit of time", seconds=1.5),
+        ),
         (with_asset('<texture name="t" type="2d" file="pipe" content_type="image/png"/>'), "exceeded the time limit"),
     ],
     ids=["model in itself", "format string", "size", "height field", "count", "pipe"],

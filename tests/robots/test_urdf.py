@@ -258,6 +258,7 @@ def test_settings_are_not_written_into_a_urdf(tmp_path: Path) -> None:
         patched(ModelFile(path=path), Patch(option={"timestep": "0.001"}, equalities={}), 1)
 
 
+@pytest.mark.evidence("a new robot, with its drawing", seconds=1)
 def test_a_new_robot_gets_the_loop_file_too(tmp_path: Path) -> None:
     folder = add_robot("linkage", write_urdf(tmp_path, *GEPETTO), catalogue=tmp_path / "robots")
     assert len(load_folder(folder).mechanism().closures) == 1
