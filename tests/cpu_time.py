@@ -51,8 +51,9 @@ class Row(NamedTuple):
 
 
 def mark_of(item: pytest.Item) -> pytest.Mark | None:
-    """Mark with the kind of a test; a mark on the test itself has precedence over one on its module."""
-    return next((mark for mark in item.iter_markers() if mark.name in KINDS), None)
+    """Mark with the kind of a test: of its parameters, before that of the function, before that of the module."""
+    marks = [*reversed(item.own_markers), *item.iter_markers()]
+    return next((mark for mark in marks if mark.name in KINDS), None)
 
 
 def kind_of(item: pytest.Item) -> str:

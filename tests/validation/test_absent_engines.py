@@ -28,7 +28,7 @@ def test_what_is_not_there_is_no_source_unless_asked_for() -> None:
     assert not {"mjx", "mujoco"} & {*sources.absent_engines()}
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_what_is_not_there_is_no_source_unless_asked_for")
 def test_one_line_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     exact = ("analytic/noc", "analytic/lagrange", "mujoco/kkt")
     monkeypatch.setattr(sources, "absent_engines", lambda: ("dart", "pinocchio"))
@@ -39,7 +39,7 @@ def test_one_line_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert exit_status(results) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_what_is_not_there_is_no_source_unless_asked_for")
 def test_what_is_named_is_asked_for() -> None:
     results = run(
         cases_of(("slider_crank",), configurations=("vertical",)), source_names=("analytic/lagrange",), workers=ALONE

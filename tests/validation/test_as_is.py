@@ -98,13 +98,11 @@ def run(case: Case, motion: Motion, *edits: Edit, width: float = 1.0) -> AsIs:
     return result
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("edits", [(), (stiffened,), (with_servos,), (with_servos, stiffened)])
 def test_a_loop_of_the_users_own_shows_the_same(edits: tuple[Edit, ...], four_bar: tuple[Case, Motion]) -> None:
     assert_same_in_a_loop_of_the_users_own(*four_bar, edits)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["3prr", "2t1r"])
 def test_and_so_it_does_of_robots_of_the_papers(name: str) -> None:
     """Drives coupled by their masses, and errors of the 2t1r with a ratio of ten."""
@@ -157,7 +155,6 @@ def test_hard_loops_leave_less(four_bar: tuple[Case, Motion]) -> None:
     np.testing.assert_array_less(2 * hard.start_peak, soft.start_peak)
 
 
-@pytest.mark.slow
 def test_a_start_is_not_what_errors_are_divided_by() -> None:
     """That of 2t1r pushes three times as hard as all that acts later on."""
     case = representative_case(load("2t1r"))
@@ -299,7 +296,6 @@ def test_a_transient_that_is_not_separable_gives_both_figures(four_bar: tuple[Ca
     assert float(figures[1]) / float(figures[2]) == pytest.approx(20, rel=0.1)
 
 
-@pytest.mark.slow
 def test_steps_that_pybullet_does_not_solve_are_no_transient() -> None:
     """Its iterations end early in some steps of the 3-PRR lying flat: no window of any length."""
     pytest.importorskip("pybullet")
@@ -340,7 +336,6 @@ def test_a_small_error_beside_a_large_one_is_waited_for() -> None:
 FRICTION = 3.0
 
 
-@pytest.mark.slow
 def test_a_few_samples_see_a_start_as_long_as_all_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """The two runs are held against each other step by step: a line between samples far apart is no run."""
     case = case_of(load("3prr").folder / "3prr.xml")
@@ -460,7 +455,7 @@ def test_a_robot_that_does_not_follow_reads_so(four_bar: tuple[Case, Motion]) ->
     assert re.match(r"not followed: .*; its log cannot be judged: .* got a gap of", reason)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_a_loop_of_the_users_own_shows_the_same")
 def test_the_log_of_a_run_says_the_same_again(four_bar: tuple[Case, Motion], tmp_path: Path) -> None:
     """On its own motion, and on the random motion beside it, which has a mode, a reference and a motion of its own."""
     case, motion = four_bar
@@ -538,7 +533,6 @@ def test_a_log_of_loops_that_are_open_by_a_millimetre_keeps_its_dofs() -> None:
     assert len(closed_log(case.mechanism, log, log.q[0]).drives) == 3
 
 
-@pytest.mark.slow
 def test_pybullet_is_stepped_as_it_comes(model_case: CaseMaker) -> None:
     """A spatial loop with a ball joint and a log in the coordinates of the model."""
     pytest.importorskip("pybullet")
@@ -564,7 +558,7 @@ def test_many_steps_are_judged_in_parts_as_at_once(
     np.testing.assert_allclose(series.relative(parts), series.relative(series.residual), atol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_a_loop_of_the_users_own_shows_the_same")
 def test_the_error_of_redundant_drives_is_stated_for_each_choice_of_held_drives() -> None:
     case = case_of("2pur2rpu")
     outcome = evaluate(case, prescribe(case), "mujoco/as_is")

@@ -107,7 +107,7 @@ def test_a_copy_does_not_stand_for_what_it_has_copied() -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_a_copy_does_not_stand_for_what_it_has_copied", "test_a_copy_is_known_by_its_numbers")
 def test_none_stops_another_copies_count_once_and_two_runs_are_equal(
     loopcheck: Command, tmp_path: Path, tables_only: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,7 +143,7 @@ def test_none_stops_another_copies_count_once_and_two_runs_are_equal(
     pd.testing.assert_frame_equal(summary.drop(columns=times), other.drop(columns=times), check_exact=True)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("tests/validation/test_cluster.py::test_a_task_whose_process_dies_takes_nothing_along")
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_cluster_gives_what_one_machine_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two threads of a worker share the process that computes."""
@@ -211,7 +211,6 @@ def test_a_file_that_cannot_have_other_settings_is_a_reason_before_any_run(tmp_p
     assert "must be separate XML elements" in tuned_cost(case_of(path), cpu_limit=1e-3).reason
 
 
-@pytest.mark.slow
 def test_a_tuning_without_time_names_the_best_settings_so_far() -> None:
     cost = tuned_cost(representative_case(load("four_bar")), cpu_limit=1e-3)
     assert np.isnan(cost.ratio)

@@ -46,6 +46,7 @@ def test_files_lie_as_in_the_repository_and_are_fetched_once(remotes: tuple[Path
     assert (path.parent.parent / "parts/part.xml").read_text() == TEXTS["parts/part.xml"]
 
 
+@pytest.mark.extended("test_a_model_of_menagerie_is_a_target_and_fetched_once")
 def test_a_public_model_is_a_target(
     remotes: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loopcheck: Command
 ) -> None:

@@ -66,7 +66,6 @@ FAULTS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_zoo_passes(engine: str, zoo_case: Case, zoo_motion: Motion) -> None:
     """Except for known errors, which are named."""
@@ -82,7 +81,6 @@ def test_a_motion_that_was_made_does_not_rest_where_it_is_audited() -> None:
     assert wrong(rows) == [("instantaneous", "closure acceleration in its solver", "cam")]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_loops_that_the_model_closes_only_so_far_are_as_open_in_every_engine(
     engine: str, tmp_path: Path, model_case: CaseMaker
@@ -96,7 +94,6 @@ def test_loops_that_the_model_closes_only_so_far_are_as_open_in_every_engine(
     assert wanted > 4e-8
 
 
-@pytest.mark.slow
 def test_a_spatial_robot_with_a_wrench_passes() -> None:
     case = make_case(load("6spu"), variant="default", mode="home", configuration="vertical")
     motion = prescribe(case, dt=0.1)
@@ -396,7 +393,6 @@ def test_loops_that_accelerate_otherwise_are_not_compared(
     assert causes(table_of(prr, prr_motion, engine)) == ["closure acceleration"]
 
 
-@pytest.mark.slow
 def test_what_is_lost_is_not_compared(prr: Case, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch) -> None:
     outcomes = [evaluate(prr, prr_motion, name) for name in ("analytic/noc", "mujoco/kkt", "mujoco/as_is")]
     request = Request(dt=None, tolerances=registered())

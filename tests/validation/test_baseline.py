@@ -146,7 +146,7 @@ def test_a_bad_baseline_is_refused_in_a_line(text: str, tmp_path: Path, loopchec
     assert err.startswith(f"loopcheck: {path}: ")
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_the_gate_beside_its_baseline")
 @pytest.mark.usefixtures("tables_only")
 def test_a_check_beside_its_baseline(loopcheck: Command, tmp_path: Path) -> None:
     """A limit that no engine reaches gives old disagreements; a heavier rod changes the model."""

@@ -42,7 +42,6 @@ def test_chain_has_its_loops_and_the_batch_agrees_on_it() -> None:
     assert relative_error(traced.effort, plain.effort) < 1e-12
 
 
-@pytest.mark.slow
 def test_a_robot_without_gravity_that_is_not_traced_is_measured_in_the_plain_version(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -30,7 +30,7 @@ def test_the_initial_state_closes_the_loops(name: str) -> None:
     assert np.abs(closure_jacobian_at(start.mechanism, start.q[None])[0] @ start.qd).max() < 1e-12
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_andrews_squeezer_is_the_one_of_the_benchmark")
 def test_andrews_squeezer_meets_the_published_digits(loopcheck: Command, tmp_path: Path) -> None:
     status, out, _ = loopcheck("study", "free-motion", "andrews", "--jobs", "1", "--out", tmp_path)
     assert status == 0
@@ -61,7 +61,7 @@ def test_andrews_squeezer_is_the_one_of_the_benchmark() -> None:
     np.testing.assert_allclose(model.Phi[0][np.ix_(in_plane, order)], g_q, atol=1e-16)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_forty_four_bars_accelerate_as_a_pendulum")
 def test_two_four_bars_follow_the_smooth_branch_through_their_singularities() -> None:
     """Against the reduced equation, before and after the crossings at 0.7144, 1.2282 and 2.6568 s."""
     start, t = start_of(load_benchmark("n_four_bar_2")), np.array([0.0, 0.7, 1.0, 1.5, 3.0])
@@ -72,7 +72,6 @@ def test_two_four_bars_follow_the_smooth_branch_through_their_singularities() ->
     np.testing.assert_allclose(q, q[:, :1] * [1, -1, 1, -1, 1], atol=1e-7)  # the couplers stay level: no other branch
 
 
-@pytest.mark.slow
 def test_a_motion_that_ends_in_a_singularity_is_refused() -> None:
     start, t = start_of(load_benchmark("n_four_bar_2")), np.array([0.0, 0.71441])
     with pytest.raises(SingularityError, match=r"meets a singularity near t = 0\.71") as caught:
@@ -89,7 +88,6 @@ def test_published_positions_are_those_of_the_reduced_equation(name: str, sites:
         np.testing.assert_allclose(velocity, [-rate * np.sin(theta), rate * np.cos(theta), 0], atol=1e-10)
 
 
-@pytest.mark.slow
 def test_forty_four_bars_accelerate_as_a_pendulum() -> None:
     start = start_of(load_benchmark("n_four_bar_40"))
     q, qd = np.full((1, 81), -0.5), np.full((1, 81), -1.0)
@@ -103,7 +101,6 @@ def test_forty_four_bars_accelerate_as_a_pendulum() -> None:
     np.testing.assert_allclose(by_multipliers, wanted, atol=1e-10)
 
 
-@pytest.mark.slow
 def test_the_generic_four_bar_falls_as_its_energy_says() -> None:
     """Its crank's equation from energies alone: θ' follows from E(θ, θ') = E0, whatever the constraint forces."""
     start, t = start_of(load_benchmark("four_bar")), np.linspace(0, 0.4, 5)
@@ -120,7 +117,7 @@ def test_the_generic_four_bar_falls_as_its_energy_says() -> None:
     np.testing.assert_allclose(qd[:, 0], wanted[1], atol=1e-7)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_the_slider_crank_starts_as_published")
 def test_the_slider_is_where_the_crank_puts_it() -> None:
     start, t = start_of(load_benchmark("slider_crank")), np.linspace(0, 0.5, 6)
     q, qd = _simulated(start, t)
@@ -140,7 +137,6 @@ def test_the_slider_crank_starts_as_published() -> None:
     assert start.qd[1] == pytest.approx(0.24, abs=1e-12)
 
 
-@pytest.mark.slow
 def test_bricard_keeps_its_energy_with_redundant_closures() -> None:
     start = start_of(load_benchmark("bricard"))
     assert np.linalg.matrix_rank(lagrange_model(start.mechanism, start.q[None], start.qd[None]).Phi[0]) == 4

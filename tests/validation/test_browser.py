@@ -13,10 +13,11 @@ from loopcheck.validation.comparison.targets import cases_of
 from loopcheck.validation.execution.workers import Workers
 from loopcheck.validation.studies.check.study import run
 from tests.conftest import MODELS
+from tests.cpu_time import extended_but
 from tests.validation.conftest import write_report
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")]
+pytestmark = [pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")]
 CONTRAST = """() => {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const rgba = (colour) => {
@@ -98,7 +99,7 @@ def _listen(context: BrowserContext) -> list[str]:
     return complaints
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_the_first_screen_answers")
 def test_every_link_leads_to_something_that_is_seen(page: Page) -> None:
     links = page.locator("a[href]")
     targets = {str(links.nth(k).get_attribute("href")) for k in range(links.count())}
@@ -109,8 +110,9 @@ def test_every_link_leads_to_something_that_is_seen(page: Page) -> None:
         expect(page.locator(target)).to_be_in_viewport()
 
 
+@pytest.mark.evidence("one page in a browser", seconds=1.5)
 @pytest.mark.parametrize(("width", "height"), [(1300, 900), (390, 844)])
-@pytest.mark.parametrize("script", [True, False])
+@pytest.mark.parametrize("script", extended_but([True], [True, False], "test_the_first_screen_answers"))
 def test_the_first_screen_answers(chromium: Browser, report: str, width: int, height: int, script: bool) -> None:
     """Headline and first picture are whole on a small screen, all pictures on a large one; no sideways scrolling."""
     page = chromium.new_page(viewport={"width": width, "height": height}, java_script_enabled=script)
@@ -125,6 +127,7 @@ def test_the_first_screen_answers(chromium: Browser, report: str, width: int, he
     page.close()
 
 
+@pytest.mark.extended("test_the_first_screen_answers")
 def test_pictures_of_the_answer_can_be_read_on_a_telephone(chromium: Browser, report: str) -> None:
     """Their letters of 9 pt, 12 px in the picture's own size, are at least 9 px high, and the picture is not cut."""
     page = chromium.new_page(viewport={"width": 390, "height": 844})
@@ -135,6 +138,7 @@ def test_pictures_of_the_answer_can_be_read_on_a_telephone(chromium: Browser, re
     page.close()
 
 
+@pytest.mark.extended("test_the_first_screen_answers")
 def test_what_is_too_wide_shows_where_it_goes_on(chromium: Browser, report: str) -> None:
     page = chromium.new_page(viewport={"width": 390, "height": 844})
     page.goto(report)
@@ -150,6 +154,7 @@ def test_what_is_too_wide_shows_where_it_goes_on(chromium: Browser, report: str)
     page.close()
 
 
+@pytest.mark.extended("test_the_first_screen_answers")
 def test_contents_stand_at_the_side_or_are_folded(chromium: Browser, report: str) -> None:
     page = chromium.new_page(viewport={"width": 1300, "height": 900})
     page.goto(report)
@@ -163,6 +168,7 @@ def test_contents_stand_at_the_side_or_are_folded(chromium: Browser, report: str
     page.close()
 
 
+@pytest.mark.extended("test_the_first_screen_answers")
 def test_a_figure_becomes_a_chart_and_back_by_keyboard(page: Page) -> None:
     figure = page.locator("figure:has(> script.chart)").first
     button, still, chart = (
@@ -189,6 +195,7 @@ def test_a_figure_becomes_a_chart_and_back_by_keyboard(page: Page) -> None:
     expect(still).to_be_visible()
 
 
+@pytest.mark.extended("test_the_first_screen_answers")
 def test_a_chart_zooms_and_tells_numbers(page: Page) -> None:
     figure = page.locator("figure:has(> script.chart)").first
     figure.locator("> button").click()
@@ -211,6 +218,7 @@ def test_a_chart_zooms_and_tells_numbers(page: Page) -> None:
     page.wait_for_function(f"before => ({seen})(document.querySelector('.js-plotly-plot')) < 0.5 * before", arg=before)
 
 
+@pytest.mark.extended("test_the_first_screen_answers")
 def test_the_robot_moves_when_asked_to(page: Page) -> None:
     movie = page.locator("figure.movie").first
     button, slider, time = movie.get_by_role("button"), movie.get_by_label("time"), movie.locator("output")
@@ -231,6 +239,7 @@ def test_the_robot_moves_when_asked_to(page: Page) -> None:
     assert movie.evaluate(pose) != first
 
 
+@pytest.mark.extended("test_the_first_screen_answers")
 def test_paper_shows_the_still_figures_and_what_is_folded(page: Page) -> None:
     page.locator("figure:has(> script.chart) > button").first.click()
     expect(page.locator(".js-plotly-plot")).to_be_visible()
@@ -243,6 +252,7 @@ def test_paper_shows_the_still_figures_and_what_is_folded(page: Page) -> None:
         expect(table).to_be_visible()
 
 
+@pytest.mark.extended("test_the_first_screen_answers")
 def test_without_script_figures_and_tables_are_there(chromium: Browser, report: str) -> None:
     page = chromium.new_page(java_script_enabled=False)
     page.goto(report)
@@ -255,7 +265,7 @@ def test_without_script_figures_and_tables_are_there(chromium: Browser, report: 
     page.close()
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_the_first_screen_answers")
 def test_all_text_can_be_read_in_light_and_dark(page: Page) -> None:
     page.locator("figure:has(> script.chart) > button").first.click()
     expect(page.locator(".js-plotly-plot")).to_be_visible()

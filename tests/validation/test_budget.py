@@ -82,7 +82,6 @@ def test_what_the_order_decides_is_shown_as_one(together: float, is_one: bool) -
     assert rows.loc[rows["part"] != "all", "share"].sum() == pytest.approx(1)
 
 
-@pytest.mark.slow
 def test_the_rest_of_a_real_error_is_small_and_every_setting_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     set_finer(monkeypatch, 8)
     rows = Tune.tables[BUDGET].frame(budget(representative_case(load("four_bar")), "mujoco/as_is")).set_index("part")
@@ -103,7 +102,7 @@ def test_the_rest_of_a_real_error_is_small_and_every_setting_is_tried(monkeypatc
     assert np.isnan(shares[PRECISION])
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_parts_add_up_to_the_error")
 def test_the_last_digits_of_single_precision_are_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their size is known: noise of a known deviation in all runs except the unmodified run."""
     sigma, rng = 0.3, np.random.default_rng(0)
@@ -127,7 +126,7 @@ def test_the_last_digits_of_single_precision_are_a_part(monkeypatch: pytest.Monk
     assert np.median(moves[moves > 0]) > 1e-8  # by digits of single precision
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_parts_add_up_to_the_error")
 def test_friction_is_a_part_where_there_is_some(
     model_case: CaseMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,7 +145,6 @@ def test_friction_is_a_part_where_there_is_some(
     assert UNMODELLED not in log.readings
 
 
-@pytest.mark.slow
 def test_parts_of_an_error_below_its_floor_tell_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     set_finer(monkeypatch, 2)
     monkeypatch.setattr("loopcheck.analytic.logs.residual.MARGIN", 1e6)
@@ -154,7 +152,6 @@ def test_parts_of_an_error_below_its_floor_tell_nothing(monkeypatch: pytest.Monk
     assert rows["note"].to_dict()[FLOOR] == BELOW
 
 
-@pytest.mark.slow
 def test_a_robot_that_cannot_be_judged_has_no_budget() -> None:
     """The stiff mechanism of Andrews' squeezer runs away in PyBullet's own steps."""
     pytest.importorskip("pybullet")
@@ -162,7 +159,7 @@ def test_a_robot_that_cannot_be_judged_has_no_budget() -> None:
     assert "not followed" in row["note"]
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_the_error_of_the_route_of_the_engine_is_split")
 def test_the_terminal_names_the_setting_that_removes_each_part(loopcheck: Command, tmp_path: Path) -> None:
     """Alone and with a search; the table, the page and the terminal have the same figures."""
     for options, shown in (((), False), (("--accuracy", "50%"), True)):

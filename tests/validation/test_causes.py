@@ -16,6 +16,7 @@ from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.log import Instantaneous, Log
 from loopcheck.robots.motion import Motion
 from tests import planar_four_bar
+from tests.cpu_time import extended_but
 from tests.logs import PARALLELOGRAM
 
 MODEL = Path(__file__).parents[2] / "robots/four_bar/four_bar.xml"
@@ -148,6 +149,7 @@ def test_a_reported_force_that_did_not_act_is_named(integrator: str, gain: float
     assert ("log loopcheck.acted_effort" in str(judged)) == (integrator != "Euler")
 
 
+@pytest.mark.extended("test_a_conversion_that_makes_the_log_agree_is_named_alone")
 def test_a_conversion_that_is_not_enough_is_not_named(right: Log) -> None:
     """Newton millimetres, and ten percent too much: each alone leaves more than the accuracy."""
     said = note(replace(right, effort=1.1e3 * right.effort))
@@ -261,6 +263,7 @@ def test_the_search_ends_after_as_many_trials_on_every_machine(
     assert "agrees with" not in said
 
 
+@pytest.mark.evidence("false alarms of the search over all shipped logs", seconds=1.5)
 def test_right_logs_are_not_suspected() -> None:
     """Below their own noise, too, where nothing agrees."""
     for seed in range(5):
@@ -271,8 +274,12 @@ def test_right_logs_are_not_suspected() -> None:
             assert "partial" not in str(judged)
 
 
+@pytest.mark.evidence("the whole search of causes at rest", seconds=1.5)
 @pytest.mark.parametrize("configuration", ["vertical", "horizontal"])
-@pytest.mark.parametrize("is_jittered", [False, True])
+@pytest.mark.parametrize(
+    "is_jittered",
+    extended_but([False], [False, True], "test_a_wrong_log_of_a_robot_at_rest_is_judged_without_warnings"),
+)
 def test_a_wrong_log_of_a_robot_at_rest_is_judged_without_warnings(configuration: str, is_jittered: bool) -> None:
     """Every warning is an error here; terms without effect at rest are not named."""
     t = 0.01 * np.arange(60)

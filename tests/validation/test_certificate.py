@@ -270,7 +270,9 @@ def test_unchecked_entries_are_named_as_such() -> None:
     assert not {"loopcheck", "original", "inertial", "held_out"} & content.keys()
 
 
-@pytest.mark.slow
+@pytest.mark.extended(
+    "test_no_figure_of_a_claim_can_be_falsified", "test_a_motion_beside_the_certificate_is_part_of_it"
+)
 @pytest.mark.usefixtures("tables_only")
 def test_claims_cannot_be_left_out_and_the_motion_cannot_change(loopcheck: Command, tmp_path: Path) -> None:
     folder, motion = tmp_path / "tuned", motion_file(tmp_path / "m.csv", 3.0)
@@ -304,6 +306,7 @@ def test_claims_cannot_be_left_out_and_the_motion_cannot_change(loopcheck: Comma
     assert (status, f"setting {next(iter(whole['settings']))}" in out) == (1, True)
 
 
+@pytest.mark.extended("test_a_claim_that_is_found_again_holds")
 def test_a_slower_controller_that_dry_friction_holds_back_has_no_claim(
     loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,13 +20,14 @@ from loopcheck.validation.comparison.results import read
 from loopcheck.validation.comparison.targets import cases_of
 from loopcheck.validation.execution.folders import IMPORT_FOLDER
 from tests.conftest import MODELS, ZOO
+from tests.cpu_time import extended_but
 from tests.validation.conftest import Command, in_this_process
 
 EXACT = ("--source", "analytic/lagrange", "--source", "mujoco/kkt", "--jobs", "1")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ZOO)
+@pytest.mark.evidence("a file of the user's own from its motion to its page", seconds=2)
+@pytest.mark.parametrize("name", extended_but(["four_bar"], ZOO, "test_a_file_is_checked_with_a_motion_of_its_own"))
 def test_a_file_is_checked_with_a_motion_of_its_own(
     loopcheck: Command, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,7 +62,7 @@ print(sorted(set(results.summary["verdict"])))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.evidence("a program of the user in a process of its own", seconds=2)
 def test_a_script_needs_no_guard_to_check_a_file(tmp_path: Path) -> None:
     """Processes that run it again, as Python's own do, would each begin to check the file, and die over it."""
     (tmp_path / "script.py").write_text(SCRIPT.replace("MODEL", repr(str(MODELS / "four_bar.xml"))), encoding="utf-8")
@@ -71,7 +72,6 @@ def test_a_script_needs_no_guard_to_check_a_file(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "['agree', 'reference']\n"), done.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("tables_only")
 def test_a_file_is_found_from_where_the_user_stands(
     loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -89,7 +89,6 @@ def test_the_motion_stays_inside_the_limits(tmp_path: Path) -> None:
     assert np.ptp(crank) > np.radians(2)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("tables_only")
 def test_two_motors_on_one_dof_share_the_effort(loopcheck: Command, tmp_path: Path) -> None:
     text = (MODELS / "four_bar.xml").read_text(encoding="utf-8")
@@ -98,7 +97,6 @@ def test_two_motors_on_one_dof_share_the_effort(loopcheck: Command, tmp_path: Pa
     assert loopcheck("check", tmp_path / "both.xml", *EXACT, "--out", tmp_path / "out")[0] == 0
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("tables_only")
 def test_named_joints_are_actuated_instead(loopcheck: Command, tmp_path: Path) -> None:
     model = MODELS / "four_bar.xml"
@@ -121,7 +119,6 @@ def test_a_tilted_gravity_is_given_and_turned() -> None:
     np.testing.assert_array_equal(turned.mechanism.gravity, [0.4, -9.7, 1.0])
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("tables_only")
 def test_a_recorded_motion_gives_the_efforts_of_the_law_it_samples(
     loopcheck: Command, tmp_path: Path, prr: Case, prr_motion: Motion
@@ -138,7 +135,6 @@ def test_a_recorded_motion_gives_the_efforts_of_the_law_it_samples(
     _assert_same_efforts(read(tmp_path / "out").efforts, prr, prr_motion)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("digits", [17, 9])
 @pytest.mark.usefixtures("tables_only")
 def test_a_logged_state_is_taken_as_given(loopcheck: Command, tmp_path: Path, digits: int) -> None:
@@ -152,7 +148,7 @@ def test_a_logged_state_is_taken_as_given(loopcheck: Command, tmp_path: Path, di
     assert (logged == read(tmp_path / "out").motion["q"].to_numpy().reshape(7, -1).T).all()
 
 
-@pytest.mark.slow
+@pytest.mark.extended("tests/analytic/test_recorded.py::test_between_the_samples_a_cubic_is_met")
 @pytest.mark.usefixtures("tables_only")
 def test_a_log_that_gravity_would_not_make_is_not_simulated(loopcheck: Command, tmp_path: Path) -> None:
     """Undriven dofs follow the log in its own configuration; in the other they would move differently."""
@@ -171,7 +167,6 @@ def test_a_log_that_gravity_would_not_make_is_not_simulated(loopcheck: Command, 
     assert set(results.free_motion["configuration"]) == {"given", "turned"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [

@@ -30,7 +30,7 @@ def own_robot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "robots" / "mine"
 
 
-@pytest.mark.slow
+@pytest.mark.evidence("the main command, as a user types it", seconds=3)
 def test_run_writes_tables_and_report(loopcheck: Command, tmp_path: Path) -> None:
     chosen = ("--source", "analytic/lagrange", "--source", "mujoco/kkt", "--source", "mujoco/as_is")
     status, out, err = loopcheck("check", "3prr", *FAST, *chosen, "--out", tmp_path / "new" / "results")
@@ -51,7 +51,6 @@ def test_run_writes_tables_and_report(loopcheck: Command, tmp_path: Path) -> Non
     assert set(record["tolerances"]["routes"]) == set(summary["source"])
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("tables_only")
 def test_numbers_survive_the_tables(loopcheck: Command, tmp_path: Path) -> None:
     """Seventeen digits: values are read back bit for bit."""
@@ -62,7 +61,7 @@ def test_numbers_survive_the_tables(loopcheck: Command, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.extended("tests/validation/test_first_page.py::test_what_a_killed_command_leaves_makes_its_page_again")
 def test_report_is_rebuilt_from_the_tables_alone(loopcheck: Command, tmp_path: Path) -> None:
     loopcheck("check", "3prr", *FAST, "--source", "mujoco/kkt", "--out", tmp_path)
     before = {name: (tmp_path / name).read_bytes() for name in ("report.html", "report.md")}
@@ -72,7 +71,7 @@ def test_report_is_rebuilt_from_the_tables_alone(loopcheck: Command, tmp_path: P
     assert {name: (tmp_path / name).read_bytes() for name in before} == before
 
 
-@pytest.mark.slow
+@pytest.mark.extended("tests/validation/test_lanes.py::test_workers_go_on_while_nobody_takes_results")
 @pytest.mark.usefixtures("tables_only")
 def test_the_number_of_workers_does_not_matter(loopcheck: Command, tmp_path: Path) -> None:
     of_one_mode = ("--mode", "plus", "--variant", "default", "--dt", "0.05")
@@ -83,7 +82,7 @@ def test_the_number_of_workers_does_not_matter(loopcheck: Command, tmp_path: Pat
     pd.testing.assert_frame_equal(one.efforts, two.efforts, check_exact=True)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("tests/validation/test_tolerances.py::test_a_tolerance_belongs_to_a_source")
 def test_a_limit_of_the_users_own_judges_and_is_recorded(loopcheck: Command, tmp_path: Path) -> None:
     """Beyond a limit is exit status 1; an informational row is judged once it has a limit."""
     limits = {"mujoco/kkt": 0.5, "mujoco/as_is": 1e-4}
@@ -120,7 +119,7 @@ def own_folder(tmp_path: Path) -> Path:
     return folder.parent
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_a_bad_folder_of_a_robot_is_one_line")
 def test_robots_of_the_users_own(
     loopcheck: Command, own_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,7 +150,6 @@ def test_a_bad_folder_of_a_robot_is_one_line(loopcheck: Command, own_folder: Pat
     )
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("tables_only")
 def test_what_the_paper_does_not_model_is_not_comparable(loopcheck: Command, tmp_path: Path, own_robot: Path) -> None:
     model = own_robot / "3prr.xml"
@@ -164,7 +162,6 @@ def test_what_the_paper_does_not_model_is_not_comparable(loopcheck: Command, tmp
     assert "armature" in line
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("tables_only")
 def test_nothing_judged_is_no_pass(loopcheck: Command, tmp_path: Path) -> None:
     assert loopcheck("check", "3prr", *FAST, "--source", "mujoco/inverse", "--out", tmp_path)[0] == 3
@@ -252,7 +249,6 @@ def test_a_missing_model_is_one_line(loopcheck: Command, own_robot: Path, tmp_pa
     _is_refused(loopcheck("check", "mine", "--out", tmp_path / "out"), "3prr.xml: must be an existing model file")
 
 
-@pytest.mark.slow
 def test_a_singular_motion_is_one_line(loopcheck: Command, own_robot: Path, tmp_path: Path) -> None:
     toml = own_robot / "robot.toml"
     law = 'motion = { law = "sine", parameters = { amplitude = 0.05, duration = 1.0 } }'
@@ -308,7 +304,6 @@ def test_questions_are_the_first_screen(loopcheck: Command) -> None:
         assert f"{question}\n    loopcheck {command}\n" in out
 
 
-@pytest.mark.slow
 def test_the_installed_command_answers() -> None:
     """The entry point in a process of its own: help, and bad input without a traceback."""
     command = [sys.executable, "-m", "loopcheck"]
@@ -365,7 +360,7 @@ def test_every_command_ends_by_one_rule(verdicts: list[str], record: dict[str, l
     assert exit_status(verdicts, {"not_run": [], "internal_errors": [], **record}) == status
 
 
-@pytest.mark.slow
+@pytest.mark.extended("tests/validation/test_isolation.py::test_a_folder_is_for_one_command_at_a_time")
 def test_a_folder_is_for_one_study(loopcheck: Command, tmp_path: Path) -> None:
     loopcheck("check", "3prr", *FAST, "--source", "mujoco/kkt", "--out", tmp_path)
     _is_refused(
@@ -376,7 +371,7 @@ def test_a_folder_is_for_one_study(loopcheck: Command, tmp_path: Path) -> None:
     _is_refused(loopcheck("report", tmp_path), "'study' must name a study, got '../run'")
 
 
-@pytest.mark.slow
+@pytest.mark.extended("tests/validation/test_gate_tools.py::test_a_tree_is_called_a_tree")
 def test_every_command_calls_a_tree_a_tree(loopcheck: Command, tmp_path: Path) -> None:
     arm = """<mujoco><worldbody><body name="rod"><joint name="hinge" axis="0 1 0" damping="1"/>
     <inertial pos="1 0 0" mass="1" diaginertia=".1 .1 .1"/></body></worldbody>

@@ -12,7 +12,6 @@ from loopcheck.validation.execution.workers import WorkerFailure
 from loopcheck.validation.studies.atlas.fetching import want_remote
 
 
-@pytest.mark.slow
 def test_a_task_that_takes_too_long_is_stopped_and_the_next_is_computed() -> None:
     start = time.monotonic()
     assert computed(Task(time.sleep, (60,)), 3.0) == WorkerFailure("timeout after 3 s")

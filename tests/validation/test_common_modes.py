@@ -67,7 +67,6 @@ def test_the_files_of_the_zoo_say_what_the_model_does(zoo_case: Case, zoo_motion
     assert not doubts(rows)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("robot", ["3prr", "6spu"])
 def test_the_files_notice_every_fault_of_their_numbers(robot: str) -> None:
     mode = "plus" if robot == "3prr" else "home"
@@ -85,7 +84,6 @@ def test_every_number_of_the_files_has_a_fault() -> None:
     assert {fault.key for fault in COMMON_FAULTS if fault.what in FROM_FILES} == set(QUANTITIES)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "source", ["analytic/lagrange", "analytic/paper", "mujoco/kkt", "mujoco/forward", "pinocchio/kkt", "pybullet/kkt"]
 )
@@ -102,7 +100,6 @@ def test_a_route_notices_what_it_does_not_share(prepared: PreparedCase, source: 
             assert row["result"] in ("killed", "refused"), row
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("robot", "source", "result"),
     [
@@ -125,7 +122,6 @@ def test_a_velocity_term_that_both_sides_lack_is_noticed(robot: str, source: str
         assert "the fault changes the efforts by" in row["note"]
 
 
-@pytest.mark.slow
 def test_a_base_point_that_is_misread_opens_the_loops_of_mujoco() -> None:
     """Its Jacobian does not depend on the point: the gap that the engine sees is all there is to notice."""
     case = make_case(load("6spu"), variant="default", mode="home", configuration="vertical")
@@ -136,14 +132,12 @@ def test_a_base_point_that_is_misread_opens_the_loops_of_mujoco() -> None:
     assert row["note"].startswith("closure drift must be at most 3.09e-06 m, got 0.0001 m")
 
 
-@pytest.mark.slow
 def test_the_rank_of_the_drives_is_for_the_power_balance(prepared: PreparedCase) -> None:
     row = results_of(prepared, "mujoco/kkt")["model: rank"]
     assert row["result"] == "refused"
     assert "the reference cannot be trusted: power imbalance" in row["note"]
 
 
-@pytest.mark.slow
 def test_the_model_file_is_a_judge_of_numbers_alone(prepared: PreparedCase) -> None:
     rows = results_of(prepared, FILE)
     assert {key for key, row in rows.items() if row["result"] == "killed"} == set(QUANTITIES) - {"model: wrench"}
@@ -163,7 +157,7 @@ def test_what_nobody_notices_survives(prepared: PreparedCase) -> None:
     assert [row["result"] for row in rows_of_faults(prepared, "analytic/lagrange", undeclared)] == ["survived"]
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_every_number_of_the_files_has_a_fault")
 def test_a_gear_of_a_motor_that_is_left_off_is_for_the_files() -> None:
     """MuJoCo takes gears from its own file; but of redundant motors it drives only independent motors, without q1."""
     gear = [FAULTS["model: gear"]]

@@ -105,7 +105,6 @@ def test_kinds_part_the_parameters() -> None:
     assert not changed["geometry"] & changed["inertia"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", REGULAR)
 def test_plant_against_the_reference(mode: str) -> None:
     """A perturbed MJCF goes round the circle: the efforts of analytic/noc give the plant the wanted accelerations."""
@@ -143,7 +142,6 @@ def test_plant_steps_with_fourth_order() -> None:
     assert order == pytest.approx(4, abs=0.3)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("controller", CONTROLLERS)
 @pytest.mark.parametrize("mode", ["pmp", "ppm"])
 def test_on_the_nominal_robot_the_torque_is_that_of_inverse_dynamics(controller: str, mode: str) -> None:
@@ -155,7 +153,7 @@ def test_on_the_nominal_robot_the_torque_is_that_of_inverse_dynamics(controller:
         np.testing.assert_allclose(tau, wanted[k], atol=1e-11)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_on_the_nominal_robot_the_torque_is_that_of_inverse_dynamics")
 @pytest.mark.parametrize("controller", CONTROLLERS)
 def test_on_the_nominal_robot_the_error_is_that_of_holding_the_torque(controller: str) -> None:
     """It falls with the time between two control actions."""
@@ -198,7 +196,7 @@ class Idle(Controller):
         return np.zeros((len(q), 3))
 
 
-@pytest.mark.slow
+@pytest.mark.extended("tests/validation/test_isolation.py::test_engines_that_go_wrong_take_nothing_along")
 def test_a_lost_run_is_counted_and_does_no_harm() -> None:
     """Links half as long cannot reach; the robot beside it runs as if it were alone."""
     short = replace(_nominal(), L=_nominal().L * 0.5, l=_nominal().l * 0.5)
@@ -224,7 +222,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.slow
 def test_extended_ctc_wins_by_geometry_and_not_by_inertia(folder: Path) -> None:
     """Task-space control on the same sensors does about as well, so the sensors make the difference."""
     runs = pd.read_csv(folder / "ctc_runs.csv")
@@ -240,7 +237,7 @@ def test_extended_ctc_wins_by_geometry_and_not_by_inertia(folder: Path) -> None:
     assert ISE["all", "task space"] < ISE["all", "classical"] / 1.5
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_templates_are_seeded_and_do_not_depend_on_their_number")
 def test_a_larger_study_computes_what_a_smaller_one_has_not(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "ctc")
     again, _ = run_study(SMALL, tmp_path / "ctc", workers=Workers(jobs=1))
@@ -252,7 +249,7 @@ def test_a_larger_study_computes_what_a_smaller_one_has_not(folder: Path, tmp_pa
     pd.testing.assert_frame_equal(runs.reset_index(drop=True), before)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("tests/validation/test_isolation.py::test_engines_that_go_wrong_take_nothing_along")
 def test_runs_that_crash_take_no_others_along(tmp_path: Path) -> None:
     """They are reported, and tried again by the same command."""
     small = replace(SMALL, kinds=("all",))
@@ -278,7 +275,7 @@ def _without_extended(settings: ControlSettings, batch: RunGroup) -> pd.DataFram
     return run_batch(settings, batch)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("tests/validation/test_journal.py::test_a_result_is_known_by_function_arguments_and_files")
 def test_other_settings_are_computed_anew(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "ctc")
     other = replace(SMALL, settings=replace(SMALL.settings, peak_time=0.2), kinds=("all",))
@@ -291,7 +288,7 @@ def test_unknown_names_are_refused(tmp_path: Path) -> None:
         run_study(replace(SMALL, modes=("pmm",)), tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_the_indices_are_the_integrals_that_they_are_called")
 def test_the_report_says_what_the_tables_say(folder: Path, tmp_path: Path) -> None:
     text = (folder / "control.md").read_text(encoding="utf-8")
     assert "18 runs, 0 diverged." in text
@@ -330,7 +327,7 @@ def test_engines_rebuild_the_robot(engine: str, request: pytest.FixtureRequest) 
         assert np.abs(plant.pose() - exact.pose()).max() < 2e-3
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_extended_ctc_wins_by_geometry_and_not_by_inertia")
 def test_wrong_lengths_can_carry_classical_control_through_a_singularity() -> None:
     """In mode ppm two percent suffice: the motors keep to their angles, and the true determinant changes its sign."""
     robot = perturb(_nominal(), make_templates(10, np.random.default_rng(0))[9], 0.02, "all")

@@ -84,6 +84,7 @@ def test_a_locked_linkage_cannot_be_tuned(loopcheck: Command, tmp_path: Path) ->
     assert "the loops lock the mechanism: of" in err
 
 
+@pytest.mark.extended("tests/validation/test_gate.py::test_open_start_poses_are_listed_up_to_three")
 def test_a_loop_that_is_open_in_the_start_pose_is_reported(tmp_path: Path) -> None:
     """The ground is 0.1 m longer than the pose of the keyframe needs, and then as long as the coupler: 1.1 m."""
     text = (load("four_bar").folder / "four_bar.xml").read_text()
@@ -100,7 +101,7 @@ def test_a_loop_that_is_open_in_the_start_pose_is_reported(tmp_path: Path) -> No
     assert words in judge(tmp_path / "linkage.xml", log).notes["crank"]
 
 
-@pytest.mark.slow
+@pytest.mark.extended("tests/validation/test_gate.py::test_open_start_poses_are_listed_up_to_three")
 def test_tune_reports_an_open_start_pose(loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Tune, "_tuned", lambda *_: {"verdict": "agree", "answer": "not searched"})
     text = (load("four_bar").folder / "four_bar.xml").read_text()
@@ -144,14 +145,13 @@ def test_what_is_locked_beside_a_robot_that_moves_is_named(tmp_path: Path) -> No
         run(cases_of([tmp_path / "two.xml"]), source_names=EXACT[:1], workers=ALONE)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_a_linkage_without_play_is_locked")
 def test_a_linkage_at_its_change_point_moves(tmp_path: Path) -> None:
     (tmp_path / "linkage.xml").write_text(linkage((0.2, 0.5, -0.2, 0.5)))
     results = run(cases_of([tmp_path / "linkage.xml"]), source_names=EXACT[:2], workers=ALONE)
     assert exit_status(results) == 0
 
 
-@pytest.mark.slow
 def test_a_tip_that_comes_to_rest_at_once_is_followed(tmp_path: Path) -> None:
     """A damper on next to no inertia slows it within a hundredth of a nanosecond; explicit steps would take hours."""
     inertial = '<inertial pos="0 0 0" mass="1e-12" diaginertia="1e-12 1e-12 1e-12"/>'
@@ -172,7 +172,7 @@ def test_a_single_hinge_is_a_robot(tmp_path: Path) -> None:
     assert all("is not installed" in note for note in _notes(results) if "not" in note)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_a_linkage_without_play_is_locked", "test_what_is_locked_beside_a_robot_that_moves_is_named")
 @pytest.mark.filterwarnings("default::RuntimeWarning")  # a worker process makes no errors of them either
 @given(text=mechanisms() | st.builds(linkage, st.tuples(*[st.sampled_from((-0.5, -0.2, 0.0, 0.2, 0.3, 0.5))] * 4)))
 def test_no_verdict_on_a_readable_model_is_an_error_of_our_own(

@@ -31,7 +31,7 @@ def effort(motion: Path) -> float:
     return max(float(np.abs(Noc().compute_efforts(case, prescribe(case)).effort).max()) for case in cases)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_what_is_needed_is_that_of_the_tighter_side")
 @pytest.mark.parametrize(
     ("limit", "change"),
     [

@@ -97,7 +97,7 @@ def test_only_what_comes_as_source_alone_is_built(
     assert [install[k + 1] for k, word in enumerate(install) if word == "--no-binary"] == built
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_it_gets_what_our_workers_need_and_no_other_engine")
 def test_workers_need_no_package_that_is_left_out() -> None:
     modules = [
         "loopcheck.validation.execution.remote_worker",

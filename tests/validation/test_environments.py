@@ -84,7 +84,7 @@ def python(environment: Environment) -> Path:
     return environment.interpreter
 
 
-@pytest.mark.slow
+@pytest.mark.evidence("a Python of its own is started", seconds=1.5)
 def test_a_call_is_computed_in_the_environment_with_our_own_code(python: Path) -> None:
     assert call(python, sysconfig.get_path, SCRIPTS, LIMIT) == str(python.parent)
     assert call(python, load, ("3prr",), LIMIT) == load("3prr")
@@ -135,7 +135,6 @@ def test_a_large_result_arrives(python: Path) -> None:
     assert (array == 0.5).all()
 
 
-@pytest.mark.slow
 def test_what_takes_too_long_is_killed_with_all_that_it_started(python: Path) -> None:
     marker = f"{1e6 + os.getpid()}"
     call(python, abs, (-1,), LIMIT)
@@ -151,7 +150,6 @@ def test_what_takes_too_long_is_killed_with_all_that_it_started(python: Path) ->
     assert call(python, abs, (-1,), LIMIT) == 1
 
 
-@pytest.mark.slow
 def test_a_hang_ends_with_a_killed_parent(python: Path) -> None:
     """Also in C code that never checks for the parent."""
     program = (
@@ -180,7 +178,7 @@ def test_a_python_that_cannot_be_started_is_a_reason(tmp_path: Path) -> None:
         call(tmp_path / "bin/python", abs, (-1,), LIMIT)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_a_call_is_computed_in_the_environment_with_our_own_code")
 def test_packages_beside_our_own_are_not_taken_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In our installation, environments of other Pythons lie beside ours."""
     python = make_environment(tmp_path, "mujoco").interpreter
@@ -194,7 +192,7 @@ def test_packages_beside_our_own_are_not_taken_along(tmp_path: Path, monkeypatch
         end(python)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_studies_ask_an_engine_there")
 def test_tasks_of_an_engine_run_where_the_engine_is(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine importable here runs here; a crash or a hang there has no effect on others."""
     tasks = [
@@ -215,7 +213,7 @@ def test_tasks_of_an_engine_run_where_the_engine_is(environment: Environment, mo
     assert all(isinstance(failure, WorkerFailure) for failure in failures)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_a_call_is_computed_in_the_environment_with_our_own_code")
 def test_an_engine_gives_the_same_efforts_there(python: Path, prr: Case, prr_motion: Motion) -> None:
     motion = prr_motion.assemble(prr_motion.t[:20])
     there = call(python, evaluate, (prr, motion, "mujoco/kkt"), LIMIT).history
@@ -223,7 +221,6 @@ def test_an_engine_gives_the_same_efforts_there(python: Path, prr: Case, prr_mot
     assert there.effort.tobytes() == here.effort.tobytes()
 
 
-@pytest.mark.slow
 def test_studies_ask_an_engine_there(environment: Environment, prr: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a tuning nor a sweep imports the engine here."""
     variation = Variation(target="four_bar", sources=("mujoco/kkt",), motions=("pose",))

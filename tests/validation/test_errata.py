@@ -25,7 +25,7 @@ def costs() -> pd.DataFrame:
         return computed(Errata(cases=cases_of([load(ROBOT)])), Path(), pool).tables["errata"]
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_every_erratum_has_a_row_in_every_case")
 def test_the_command_writes_them(loopcheck: Command, tmp_path: Path, costs: pd.DataFrame) -> None:
     with in_this_process():
         status, out, _ = loopcheck("study", "errata", ROBOT, "--jobs", "1", "--out", tmp_path)
@@ -35,7 +35,6 @@ def test_the_command_writes_them(loopcheck: Command, tmp_path: Path, costs: pd.D
     pd.testing.assert_frame_equal(read_tables(tmp_path, Errata.tables)["errata"], costs)
 
 
-@pytest.mark.slow
 def test_the_readme_says_what_is_measured(costs: pd.DataFrame) -> None:
     """To two digits, in both modes and both configurations; the files of the other robots are made likewise."""
     text = (load(ROBOT).folder / "README.md").read_text(encoding="utf-8")
@@ -51,7 +50,6 @@ def test_the_readme_says_what_is_measured(costs: pd.DataFrame) -> None:
             assert [float(cell) for cell in cells if float(cell.split()[0])] == errors
 
 
-@pytest.mark.slow
 def test_every_erratum_has_a_row_in_every_case(costs: pd.DataFrame) -> None:
     keys = {erratum.key for erratum in paper_model("kordjazi2011").ERRATA}
     for _, of_case in costs.groupby(["mode", "configuration"]):
@@ -59,7 +57,6 @@ def test_every_erratum_has_a_row_in_every_case(costs: pd.DataFrame) -> None:
     assert costs.groupby(["mode", "configuration"]).ngroups == 4
 
 
-@pytest.mark.slow
 def test_the_corrected_model_agrees_and_the_printed_ones_do_not(costs: pd.DataFrame) -> None:
     worst = costs.groupby("erratum")["relative_error"].max()
     assert worst["as corrected"] < 1e-11

@@ -13,7 +13,6 @@ from tests.analytic.test_undriven import SPRUNG
 from tests.conftest import MODELS, CaseMaker
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "source", "is_said"),
     [
@@ -31,6 +30,7 @@ def test_where_nothing_drives_a_simulation_says_whose_state_it_starts_from(
     assert (START in outcome.history.settings.values()) == (START in outcome.note) == is_said
 
 
+@pytest.mark.extended("tests/validation/test_as_is.py::test_a_robot_that_does_not_follow_reads_so")
 def test_a_controller_follows_a_motion_beside_a_spring_that_swings_faster_than_its_samples_show(
     tmp_path: Path, model_case: CaseMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from loopcheck.robots.log_files import write_log
 from loopcheck.validation.comparison.targets import case_of
+from tests.cpu_time import extended_but
 from tests.logs import exact_log
 from tests.sdf_models import write_sdf
 from tests.urdf_models import DIALECTS, write_urdf
@@ -24,11 +25,11 @@ COMMANDS = {
 FORMATS = ("URDF", "SDF", "USD")
 RUNS = [
     *((command, name) for command in ("gate", "list") for name in FORMATS),
-    ("check", "SDF"),
-    ("judge", "USD"),
-    ("serial", "SDF"),
-    ("serial", "USD"),
-    ("sweep", "URDF"),
+    *extended_but(
+        [],
+        [("check", "SDF"), ("judge", "USD"), ("serial", "SDF"), ("serial", "USD"), ("sweep", "URDF")],
+        "test_commands_take_every_format",
+    ),
 ]
 """Commands with a format; slow commands have fewer formats, as all commands read a model by the same function."""
 
@@ -62,6 +63,7 @@ def test_commands_take_every_format(command: str, name: str, loopcheck: Command,
     assert status == 0, output
 
 
+@pytest.mark.extended("test_commands_take_every_format")
 @pytest.mark.usefixtures("tables_only")
 def test_a_sweep_states_why_a_redundant_loop_has_no_motion(loopcheck: Command, tmp_path: Path) -> None:
     """A revolute loop of an SDF holds two points of its axis, which other lengths open."""
@@ -71,6 +73,7 @@ def test_a_sweep_states_why_a_redundant_loop_has_no_motion(loopcheck: Command, t
     assert "the loops cannot be closed" in output
 
 
+@pytest.mark.extended("test_commands_take_every_format")
 def test_a_new_folder_of_every_format_is_a_target(model: Path, loopcheck: Command, tmp_path: Path) -> None:
     status, _, err = loopcheck("new", "leg", model, "--out", tmp_path / "robots")
     assert status == 0, err

@@ -67,6 +67,7 @@ def test_models_of_the_repository_have_no_error() -> None:
         assert not [f for f in gate(str(path)).findings if f.severity == "error"], path
 
 
+@pytest.mark.evidence("all seeded faults of all codes", seconds=2.5)
 def test_seeded_faults_are_found_and_named(tmp_path: Path) -> None:
     """The 13 kinds of faults, twice; `python -m tests.validation.gate_faults` tries 200."""
     done = list(trials(2 * len(FAULTS), tmp_path, seed=1))
@@ -485,7 +486,6 @@ def test_every_code_has_a_section_in_the_documentation() -> None:
     assert [line[3:] for line in page.splitlines() if line.startswith("## ")] == list(RULES)
 
 
-@pytest.mark.slow
 def test_imports_of_the_gate() -> None:
     program = (
         "import sys; from loopcheck.validation.cli import cli; "

@@ -37,7 +37,6 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
 def test_the_plugin_makes_a_test_of_each_model(project: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--loopcheck", "models"]
     plugin = ["-p", "loopcheck.validation.gate.pytest_plugin"]  # an older installation lacks the entry point
@@ -98,7 +97,7 @@ def test_texts_in_commands_of_github_are_those_of_the_finding(code: str, kind: s
     assert (unquote(match[1]), unquote(match[2])) == (file, f"{message}. {finding.remedy}")
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_texts_in_commands_of_github_are_those_of_the_finding")
 def test_the_action_comments_on_a_pull_request(project: Path) -> None:
     """Its script with an event file and a command `gh` of the test: the table is its body, errors fail the step."""
     step: dict[str, Any] = next(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from loopcheck.validation.execution.invocation import UV, UV_RUN, as_called, called, pasted
+from tests.cpu_time import extended_but
 
 BIN = Path(sys.executable).parent
 HERE = os.pathsep.join((str(BIN), os.environ["PATH"]))
@@ -29,28 +30,30 @@ def _suggested(command: str, path: str, **environment: str) -> str:
     return last.removeprefix("Robots: ").partition(" list.")[0]
 
 
-@pytest.mark.slow
+@pytest.mark.evidence("a shell starts the command", seconds=1.5)
 @pytest.mark.parametrize(
     ("typed", "path"),
-    [
-        ("loopcheck", HERE),
-        ("python -m loopcheck", HERE),
-        (f"{shlex.quote(sys.executable)} -m loopcheck", ELSEWHERE),
-        (f"{BIN.name}/loopcheck", ELSEWHERE),
-    ],
+    extended_but(
+        [("loopcheck", HERE)],
+        [
+            ("loopcheck", HERE),
+            ("python -m loopcheck", HERE),
+            (f"{shlex.quote(sys.executable)} -m loopcheck", ELSEWHERE),
+            (f"{BIN.name}/loopcheck", ELSEWHERE),
+        ],
+        "test_a_suggested_command_begins_as_typed",
+    ),
 )
 def test_a_suggested_command_begins_as_typed(typed: str, path: str) -> None:
     assert _suggested(typed, path) == typed
     assert _suggested(f"{_suggested(typed, path)} list >{os.devnull} && {typed}", path) == typed  # and it can be pasted
 
 
-@pytest.mark.slow
 def test_below_uv_run_a_command_begins_with_it() -> None:
     """uv sets the variable for the process of `uv run`, whose script it puts in front of PATH."""
     assert _suggested("loopcheck", HERE, **{UV: "uv", UV_RUN: "1"}) == "uv run loopcheck"
 
 
-@pytest.mark.slow
 def test_a_command_of_uvx_is_named_by_its_path() -> None:
     """Its folder is in PATH for the command alone, not for the shell of the user."""
     assert _suggested("loopcheck", HERE, **{UV: "uv"}) == str(BIN / "loopcheck")

@@ -107,7 +107,6 @@ def going_wrong(house: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_engines_that_go_wrong_take_nothing_along(going_wrong: Path) -> None:
     results = read(going_wrong / "out")
     summary = results.summary
@@ -126,12 +125,11 @@ def test_engines_that_go_wrong_take_nothing_along(going_wrong: Path) -> None:
     assert set(audited.drop("effort, as_is")) == {"agree"}
 
 
-@pytest.mark.slow
 def test_nothing_an_engine_drops_lands_in_the_users_folder(going_wrong: Path) -> None:
     assert {path.name for path in going_wrong.iterdir()} == {"out"}
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_engines_that_go_wrong_take_nothing_along")
 def test_cases_of_a_sweep_that_crash_or_hang_are_lost_alone(house: Path, tmp_path: Path) -> None:
     """The route aborts where the first mass is more than 0.8 % too large, and hangs where it is as much too small."""
     for seed in count():
@@ -152,7 +150,7 @@ def test_cases_of_a_sweep_that_crash_or_hang_are_lost_alone(house: Path, tmp_pat
     assert (rows.loc[~lost, "relative_error"] == wanted.loc[~lost, "relative_error"]).all()
 
 
-@pytest.mark.slow
+@pytest.mark.extended("tests/validation/test_journal.py::test_failures_are_not_kept_and_results_are")
 def test_what_died_is_tried_again(
     house: Path, going_wrong: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,7 +174,7 @@ def test_a_folder_is_for_one_command_at_a_time(loopcheck: Command, tmp_path: Pat
     assert not (tmp_path / LOCK).exists()
 
 
-@pytest.mark.slow
+@pytest.mark.extended("tests/validation/test_recovery.py::test_a_disk_that_is_full_is_one_line_and_leaves_nothing_torn")
 def test_a_disk_that_is_full_is_one_line_and_harms_nothing(house: Path, tmp_path: Path) -> None:
     """A limit on the size of files stands for the disk: what is written beyond it fails as on a full one."""
     chosen = ("check", *FAST, *_sources("analytic/lagrange", "mujoco/kkt"), "--out", tmp_path)
@@ -190,7 +188,7 @@ def test_a_disk_that_is_full_is_one_line_and_harms_nothing(house: Path, tmp_path
     assert {name: (tmp_path / name).read_bytes() for name in before} == before
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_nothing_an_engine_drops_lands_in_the_users_folder")
 def test_rooms_of_the_users_own_are_not_taken_for_ours(tmp_path: Path) -> None:
     for room in ("robots", "analytic", "engines", "validation"):
         (tmp_path / room).mkdir()

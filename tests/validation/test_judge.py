@@ -136,7 +136,6 @@ def test_below_the_floor_there_is_no_verdict_and_it_says_what_would_do(case: Cas
     assert said(finer, 1.25e-6)[0] == "agree"
 
 
-@pytest.mark.slow
 def test_undeclared_efforts_are_never_said_to_disagree_if_another_time_explains_them(case: Case, exact: Log) -> None:
     every = planar_four_bar.held_log(1e-3, 1001, hertz=1.0)
     assert every.qd is not None
@@ -216,7 +215,6 @@ def test_shipped_logs_are_what_their_truth_makes(case: Case) -> None:
         assert (kept.name, kept.joints, kept.effort_time) == (name, log.joints, log.effort_time)
 
 
-@pytest.mark.slow
 def test_shipped_logs_are_judged_as_their_truth_is(case: Case) -> None:
     logs = {name: read_log(planar_four_bar.LOGS / f"{name}.csv", case.mechanism) for name in ("clean", "noisy")}
     assert said(judge_log(case, logs["clean"]), 1e-4)[0] == "agree"
@@ -307,7 +305,6 @@ def test_tables_as_adams_writes_them_are_judged(mass: float, verdict: str, tmp_p
     assert said(found.judged, 1e-4)[0] == verdict
 
 
-@pytest.mark.slow
 def test_bad_input_is_refused(tmp_path: Path, exact: Log) -> None:
     path = tmp_path / "run.csv"
     write_log(exact, path)
@@ -348,6 +345,7 @@ def test_a_spike_disagrees_though_the_mean_is_small(case: Case, exact: Log) -> N
     assert said(judged, 0.03)[0] == "disagree"
 
 
+@pytest.mark.extended("test_what_is_suspected_is_said")
 @pytest.mark.parametrize(
     ("change", "defect"),
     [
@@ -422,7 +420,7 @@ def test_options_of_the_command_reach_the_judge(case: Case, exact: Log, tmp_path
         assert rows.loc["log/run", "peak_error"] == pytest.approx(residual.largest[0] / np.abs(residual.needed).max())
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_below_the_floor_there_is_no_verdict_and_it_says_what_would_do")
 def test_the_suggested_accuracy_of_an_undecided_log_agrees(loopcheck: Command, tmp_path: Path) -> None:
     options = ("--configuration", "vertical", "--jobs", "1", "--accuracy", "3%", "--out", tmp_path)
     status, out, _ = loopcheck("judge", MODEL, planar_four_bar.LOGS / "friction.csv", *options)

@@ -225,7 +225,7 @@ def test_a_run_of_what_was_expected_alone_passes(tmp_path: Path) -> None:
     assert (root.attrib["errors"], root.attrib["failures"]) == ("0", "0")
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_a_case_has_every_figure")
 def test_a_run_writes_its_figures(loopcheck: Command, tmp_path: Path) -> None:
     chosen = ("--source", "mujoco/kkt", "--source", "mujoco/as_is", "--jobs", "1", "--out", tmp_path / "out")
     files = ("--junit", tmp_path / "lc.xml", "--tolerance", "mujoco/as_is=0.0001")
@@ -254,7 +254,7 @@ def test_a_file_that_cannot_be_written_is_one_line(loopcheck: Command, tmp_path:
         write_junit(EMPTY, tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_the_file_passes_when_the_run_does")
 def test_the_suite_keeps_its_figures_also_of_robots_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)  # those of this run
     own = tmp_path / "my_robots" / "linkage"

@@ -127,7 +127,6 @@ def prepared(prr: Case, prr_motion: Motion) -> PreparedCase:
     return replace(prepared, motion=short, reference=prepared.reference[: len(short.t)])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("order", "name"), [(4, "Runge-Kutta, two compliances"), (1, "mj_step Euler")])
 def test_mujoco_has_the_order_of_its_integrator(prepared: PreparedCase, order: int, name: str) -> None:
     of_name = _summary(simulate_levels(prepared, _first_levels(prepared.motion, "mujoco/forward", name, 4)))
@@ -200,7 +199,6 @@ def test_ladders_are_told_apart_and_ever_finer(prr_motion: Motion, dt: float) ->
         np.testing.assert_allclose(counts, np.round(counts), rtol=1e-12, err_msg=ladder.name)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("route", ["exudyn/forward", "mujoco/forward", "pinocchio/forward", "pybullet/forward"])
 def test_the_own_setting_is_that_of_the_route(route: str, prr: Case, prr_motion: Motion) -> None:
     if not engines.installed(route.split("/")[0]):
@@ -264,7 +262,7 @@ def few(prepared: PreparedCase) -> Iterator[None]:
         yield
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_advice_is_the_cheapest_that_meets_the_target_in_every_case")
 def test_what_is_advised_is_what_a_user_types_and_reaches_its_target(monkeypatch: pytest.MonkeyPatch) -> None:
     """The settings that the table names, tried again by themselves."""
     monkeypatch.setattr(tuned, "TARGETS", (1e-2,))
@@ -282,7 +280,7 @@ def test_what_is_advised_is_what_a_user_types_and_reaches_its_target(monkeypatch
     assert set(settings) <= {"timestep", "integrator", "solver", "iterations", "tolerance", "solref", "solimp"}
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_the_command_writes_a_page_and_tables")
 @pytest.mark.usefixtures("few")
 def test_a_study_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Interrupted, it writes its results so far; the same study computes the rest, and then finds all done."""

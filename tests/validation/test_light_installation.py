@@ -43,7 +43,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_charts_are_left_out")
 def test_a_report_is_made_and_made_again(tmp_path: Path) -> None:
     """Also from the tables of an installation with the extras."""
     made, full = tmp_path / "made", tmp_path / "full"
@@ -74,7 +74,7 @@ def test_a_report_is_made_and_made_again(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(read(made).efforts, results.efforts, check_exact=True)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_a_parquet_file_is_refused_with_the_remedy")
 def test_a_data_set_is_csv_with_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = Sweep(variation=Variation(target="3prr", sources=("mujoco/kkt",)), cases=12)
     found = {}

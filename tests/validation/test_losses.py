@@ -38,6 +38,7 @@ def arm(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.extended("test_gate_has_an_error_unless_the_loss_is_accepted")
 def test_check_ends_with_status_3_unless_the_loss_is_accepted(arm: Path, tmp_path: Path, loopcheck: Command) -> None:
     junit = tmp_path / "junit.xml"
     command = ("check", arm, "--source", "mujoco/kkt", "--out", tmp_path / "out", "--junit", junit)
@@ -65,6 +66,7 @@ def test_check_ends_with_status_3_unless_the_loss_is_accepted(arm: Path, tmp_pat
     assert "unknown element of --leave-out: 'drake:linear_bushing'. Did you mean 'drake:linear_bushing_rpy'?" in err
 
 
+@pytest.mark.extended("test_gate_has_an_error_unless_the_loss_is_accepted")
 def test_a_report_made_again_names_the_losses(arm: Path, tmp_path: Path, loopcheck: Command) -> None:
     loopcheck("check", arm, "--source", "mujoco/kkt", "--out", tmp_path / "out")
     status, out, _ = loopcheck("report", tmp_path / "out")
@@ -91,6 +93,7 @@ def test_gate_names_losses_of_a_file_that_does_not_compile(arm: Path, loopcheck:
     assert "LC105 error: 'drake:linear_bushing_rpy'" in out
 
 
+@pytest.mark.extended("test_files_with_an_unread_loop_are_not_the_same")
 def test_judge_does_not_agree_with_a_robot_that_is_not_read(arm: Path, tmp_path: Path, loopcheck: Command) -> None:
     log = tmp_path / "log.csv"
     a, b = 0.3, 0.2
@@ -108,6 +111,7 @@ def test_judge_does_not_agree_with_a_robot_that_is_not_read(arm: Path, tmp_path:
     assert LOSS in out.replace("\n", " ")
 
 
+@pytest.mark.extended("test_files_with_an_unread_loop_are_not_the_same")
 def test_serial_names_the_losses_of_both_models(arm: Path, tmp_path: Path, loopcheck: Command) -> None:
     other = tmp_path / "serial.urdf"
     other.write_text(URDF.replace("linear_bushing_rpy", "distance_constraint"), encoding="utf-8")

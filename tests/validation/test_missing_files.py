@@ -90,7 +90,6 @@ def test_all_that_is_missing_is_said(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.slow
 def test_the_report_names_what_is_left_out(tmp_path: Path) -> None:
     cases = cases_of([_write(tmp_path / "model.xml")])
     results = run(cases, source_names=("mujoco/kkt",), dt=0.1, workers=Workers(jobs=1))
@@ -104,7 +103,6 @@ BOX_AND_MESH = '<geom size="0.1 0.1 0.2" type="box"/><geom class="eye"/>'
 """Inertia from geoms: of both, or of the box alone if the group of the mesh is out of range."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [

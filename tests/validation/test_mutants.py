@@ -60,7 +60,6 @@ def status_of(table: pd.DataFrame) -> int:
     return exit_status((VERDICTS[came] for came in table["result"]), record)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("source", EXACT)
 def test_an_exact_route_notices_every_fault_it_can_have(prepared: PreparedCase, source: str) -> None:
     found = rows(prepared, source)
@@ -70,7 +69,6 @@ def test_an_exact_route_notices_every_fault_it_can_have(prepared: PreparedCase, 
     assert all(row["effect"] > row["tolerance"] for key, row in found.items() if key not in without)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("source", EXACT)
 def test_the_error_of_a_route_is_the_effect_on_the_reference(prepared: PreparedCase, source: str) -> None:
     """Two codes, given the same wrong robot, are wrong alike: the fault did reach the engine."""
@@ -79,7 +77,6 @@ def test_the_error_of_a_route_is_the_effect_on_the_reference(prepared: PreparedC
         assert row["relative_error"] == pytest.approx(row["effect"], rel=1e-6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "mutant", "result"),
     [
@@ -257,7 +254,7 @@ def test_what_is_judged_has_a_tolerance(prr: Case) -> None:
     assert {"analytic/lagrange", "analytic/paper", "mujoco/kkt", "mujoco/forward"} <= set(compared_sources(prr))
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_every_robot_has_a_place_for_every_fault_of_its_model")
 def test_mutants_writes_table_and_page(loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # in this process, which gives out the work
     monkeypatch.setattr(study, "compared_sources", lambda case: ["mujoco/kkt"])

@@ -22,7 +22,6 @@ EXACT = [name for name in ROUTES if not name.endswith("/forward")]
 GROSS = ("gravity flipped", "one step late", "actuators swapped", "one sign")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fault", GROSS)
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_wrong_engine_disagrees(fault: str, route: str, prr: Case, prr_motion: Motion) -> None:

@@ -29,7 +29,7 @@ def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "robots"
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_a_refused_model_leaves_nothing")
 def test_a_new_robot_is_listed_run_and_tested(
     loopcheck: Command, catalogue: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -55,7 +55,6 @@ def test_a_new_robot_is_listed_run_and_tested(
     assert "test_agrees_with_the_reference[mine-default-home-vertical-mujoco/forward]" in found
 
 
-@pytest.mark.slow
 def test_parts_are_copied_and_meshes_only_where_they_matter(
     loopcheck: Command, tmp_path: Path, catalogue: Path
 ) -> None:
@@ -89,7 +88,6 @@ def test_parts_are_copied_and_meshes_only_where_they_matter(
             np.testing.assert_array_equal(body.inertia, other.inertia)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [

@@ -66,7 +66,7 @@ def test_a_text_names_one_source_an_engine_or_a_pattern() -> None:
         sources.groups(["mojoco"])
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_a_named_source_counts")
 @pytest.mark.usefixtures("tables_only")
 def test_a_default_engine_without_the_element_does_not_fail_the_check(
     loopcheck: Command, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch

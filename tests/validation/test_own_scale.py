@@ -25,8 +25,11 @@ from loopcheck.validation.comparison.evaluate import Outcome, evaluate
 from loopcheck.validation.comparison.targets import cases_of
 from loopcheck.validation.comparison.tolerances import registered
 from tests.conftest import MODELS
+from tests.cpu_time import extended_but
 
 JUDGED = [name for name, limit in registered().items() if limit.relative_error and name != "analytic/paper"]
+QUICK = [name for name in JUDGED if not name.startswith("mjx")]
+"""Those that compile nothing."""
 FINGER = 1
 
 
@@ -73,8 +76,9 @@ def test_a_wrong_finger_beside_a_lift_disagrees(source: str, factor: float) -> N
     assert list(rows_of(source, effort, "lift_and_finger")["verdict"]) == ["agree", "disagree"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("source", JUDGED)
+@pytest.mark.parametrize(
+    "source", extended_but(QUICK, JUDGED, "test_every_route_gets_the_finger_beside_the_lift_right")
+)
 def test_every_route_gets_the_finger_beside_the_lift_right(source: str) -> None:
     engine = source.split("/")[0]
     if engine != "analytic" and not engines.installed(engine):
@@ -97,8 +101,14 @@ def test_a_peak_is_that_of_its_actuator() -> None:
     assert (rows["scale"] < 2.5 * rows["peak"]).all()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("model", ["four_bar", "lift_and_finger", "counterbalanced_beam", "tendon_hand", "six_legs"])
+@pytest.mark.parametrize(
+    "model",
+    extended_but(
+        ["four_bar", "lift_and_finger", "counterbalanced_beam", "tendon_hand"],
+        ["four_bar", "lift_and_finger", "counterbalanced_beam", "tendon_hand", "six_legs"],
+        "test_terms_sum_to_the_effort_and_a_wrong_one_is_noticed",
+    ),
+)
 def test_terms_sum_to_the_effort_and_a_wrong_one_is_noticed(model: str) -> None:
     """The signed terms of the scale are a second derivation of each effort, however small beside the others."""
     outcome = reference(model)
@@ -135,9 +145,15 @@ def slow(motion: Motion, factor: float) -> Motion:
     return replace(motion, t=motion.t / factor, qd=factor * motion.qd, qdd=factor**2 * motion.qdd)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("model", ["four_bar", "lift_and_finger", "counterbalanced_beam"])
-@pytest.mark.parametrize("source", [name for name in JUDGED if name.endswith(("kkt", "lagrange"))])
+@pytest.mark.parametrize(
+    "source",
+    extended_but(
+        QUICK,
+        [name for name in JUDGED if name.endswith(("kkt", "lagrange"))],
+        "test_a_held_pose_has_efforts_and_no_balance",
+    ),
+)
 def test_a_held_pose_has_efforts_and_no_balance(model: str, source: str) -> None:
     engine = source.split("/")[0]
     if engine != "analytic" and not engines.installed(engine):

@@ -83,7 +83,6 @@ def want_pictures(page: str, expected: Sequence[str]) -> None:
         assert re.fullmatch(pattern, text), text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("command", ["check", "report"])
 def test_a_page_has_few_pictures(pages: Mapping[str, str], folder: Path, command: str) -> None:
     """Answer, sources, the robot in motion, and the efforts of the worst case of each configuration."""
@@ -95,7 +94,6 @@ def test_a_page_has_few_pictures(pages: Mapping[str, str], folder: Path, command
     assert {tuple(shlex.split(line)) for line in lines} == {(*called(), "report", str(folder), "--all-figures")}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("command", ["check --all-figures", "report --all-figures"])
 def test_all_pictures_are_drawn_on_request(pages: Mapping[str, str], command: str) -> None:
     page = pages[command]
@@ -115,12 +113,10 @@ def test_all_pictures_are_drawn_on_request(pages: Mapping[str, str], command: st
     assert not LINE.findall(page)
 
 
-@pytest.mark.slow
 def test_a_report_is_the_page_of_the_check(pages: Mapping[str, str]) -> None:
     assert pages["report --all-figures"] == pages["check --all-figures"]
 
 
-@pytest.mark.slow
 def test_every_case_keeps_its_table(pages: Mapping[str, str]) -> None:
     for page in pages.values():
         assert page.count("<summary>Errors of each actuator") == 4

@@ -24,7 +24,6 @@ def text_of(item: RenderableType) -> str:
     return str(console.file.getvalue())  # type: ignore[attr-defined]
 
 
-@pytest.mark.slow
 def test_the_answer_is_there_before_the_page(tmp_path: Path) -> None:
     said: list[tuple[bool, bool, str]] = []
 
@@ -56,7 +55,6 @@ def test_where_no_terminal_is_a_line_says_how_far_it_is() -> None:
     assert first.startswith("loopcheck: motions: 1 of 7 after 0.0 min")
 
 
-@pytest.mark.slow
 def test_a_short_study_says_nothing_on_stderr(loopcheck: Command, tmp_path: Path) -> None:
     chosen = ("--source", "mujoco/kkt", "--dt", "0.1", "--out", tmp_path)
     assert loopcheck("check", MODELS / "four_bar.xml", *chosen)[2] == ""

@@ -76,7 +76,6 @@ def residual(case: Case, log: Log) -> Residual:
 FAULTS = (EFFORT, TWICE, LATE, GEARED, OTHER_SIDE, REACTION)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("every", [1, 10])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_reading_is_told_wherever_it_matters(fault: str, every: int, case: Case, log: Log) -> None:

@@ -36,6 +36,7 @@ def test_the_effort_of_mujoco_is_the_change_of_momentum(integrator: str, drive: 
         assert rows["reported"]["difference"] > 0.02
 
 
+@pytest.mark.extended("test_the_effort_of_mujoco_is_the_change_of_momentum")
 @pytest.mark.parametrize("drive", [drive for drive in DRIVES if "limited" in drive])
 def test_less_than_the_force_limit_acts_in_mjx(drive: str, tmp_path: Path) -> None:
     pytest.importorskip("mujoco.mjx")
@@ -55,6 +56,7 @@ def test_a_motor_of_pybullet_is_no_reading_of_torque_control(tmp_path: Path) -> 
     assert rows["commanded"]["drive"] == OWN
 
 
+@pytest.mark.extended("test_the_effort_of_mujoco_is_the_change_of_momentum")
 @DISCRETE
 def test_the_page_has_a_row_for_each_simulation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

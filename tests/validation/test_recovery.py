@@ -60,6 +60,8 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "study versions": (*FAST, "--engine", f"mujoco=={this_one('mujoco').version}", "--source", "mujoco/kkt"),
 }
 """A study that takes seconds, of each command."""
+SECONDS = {"check": 5.0, "judge": 2.5, "tune": 7.0, "serial": 11.0}
+"""CPU time of the commands that are evidence [s]."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -87,8 +89,18 @@ def test_every_study_is_tried_here() -> None:
     assert studies | {f"study {name}" for name in Studies.modules} | {"tune --explain"} == set(COMMANDS)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name,
+            marks=pytest.mark.evidence("killed and resumed", seconds=SECONDS[name])
+            if name in SECONDS
+            else pytest.mark.extended("test_all_commands_behave_alike", "test_every_study_is_tried_here"),
+        )
+        for name in COMMANDS
+    ],
+)
 def test_all_commands_behave_alike(
     name: str,
     loopcheck: Command,
@@ -126,7 +138,6 @@ def test_all_commands_behave_alike(
         assert loopcheck("report", tmp_path / "whole")[0] == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(set(COMMANDS) - {"study versions"}))
 def test_an_error_of_our_own_is_70_after_all_is_written(
     name: str, loopcheck: Command, tmp_path: Path, small_studies: pytest.MonkeyPatch
@@ -216,7 +227,6 @@ def test_a_disk_that_is_full_is_one_line_and_leaves_nothing_torn(loopcheck: Comm
     assert not {path.name for path in _files(tmp_path)} & {"run.json", "sweep.html", "sweep_quantiles.csv"}
 
 
-@pytest.mark.slow
 def test_calls_that_end_their_process_at_once_are_told_by_a_busy_one() -> None:
     """Also with exit status 0, and with hardly any time to read the number of the call."""
     done = Event()

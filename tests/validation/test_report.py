@@ -198,7 +198,7 @@ def markdown(folder: Path) -> str:
     return (folder / "report.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_a_figure_whose_worker_dies_is_lost_alone")
 def test_several_workers_write_the_same_bytes(results: Results, folder: Path, tmp_path: Path) -> None:
     write_report(results, tmp_path, Workers(jobs=2), all_figures=True)
     for name in ("report.html", "report.md"):
@@ -392,7 +392,7 @@ def test_the_answer_leads_to_the_case_that_is_drawn(tmp_path: Path) -> None:
     assert "No efforts." in page.text
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_errors_are_relative_to_the_scale_and_limits_to_the_reference")
 def test_the_efforts_on_the_task_are_those_of_the_actuators(tmp_path: Path) -> None:
     """Power in is power out, for every source, from the tables of a run alone."""
     cases = cases_of(("2t1r",), configurations=("horizontal",))
@@ -440,7 +440,7 @@ def test_grid_convergence_index(page: Page) -> None:
     assert index == ["–", "–", "1.25e-04"]
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_both_files_state_the_same_counts")
 def test_same_tables_same_bytes(results: Results, folder: Path, tmp_path: Path) -> None:
     result_tables.write(results, tmp_path)
     write_report(result_tables.read(tmp_path), tmp_path, all_figures=True)
@@ -512,7 +512,7 @@ def test_a_bare_run_has_a_report(bare: Results, tmp_path: Path) -> None:
         assert "agree with the reference" not in page.text
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_exact_zeros_are_drawn_at_the_floor")
 def test_strange_efforts_have_a_report(results: Results, tmp_path: Path) -> None:
     efforts = results.efforts.replace({"actuator": {"m1": "_$a$--<b>", "m2": "m₂"}})
     efforts.loc[efforts.index[30], "effort"] = np.inf
@@ -525,7 +525,6 @@ def test_strange_efforts_have_a_report(results: Results, tmp_path: Path) -> None
     write_report(at_rest, tmp_path, all_figures=True)
 
 
-@pytest.mark.slow
 def test_folder_that_cannot_be_written_is_named(results: Results, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="file"):
@@ -589,7 +588,6 @@ def test_bodies_are_drawn_by_their_hull() -> None:
     assert schematic.corners(np.full((2, 2), np.nan)).shape == (0, 2)
 
 
-@pytest.mark.slow
 def test_motion_of_the_actuated_joints_is_drawn_once_for_modes_that_move_alike(
     results: Results, tmp_path: Path
 ) -> None:

@@ -29,10 +29,13 @@ from loopcheck.validation.studies.check.study import run
 from loopcheck.validation.studies.mutants.detection import prepare, rows_of_faults
 from loopcheck.validation.studies.mutants.faults import by_key
 from tests.conftest import MODELS, CaseMaker
+from tests.cpu_time import extended_but
 from tests.validation.conftest import in_this_process
 
 SIMULATING = [name for name in engines.names() if name.endswith(("/forward", "/forward_single"))]
 NOT_ON_REQUEST = [name for name in SIMULATING if not engines.on_request(name)]
+LONG = ("pybullet/forward", "drake/forward")
+"""Routes that simulate for seconds."""
 CHANGED = ("mass 1 %", "gravity turned", "joint damping", "one step late", "one sign")
 """Faults with an effect above the tolerance of a simulating route."""
 
@@ -72,7 +75,6 @@ def route_of(name: str) -> Refinable:
     return route
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_all_of_a_motion_moves_by_two_units_in_the_last_place(prr_motion: Motion, seed: int) -> None:
     other = moved(prr_motion, np.random.default_rng(seed))
@@ -99,7 +101,7 @@ def test_what_is_moved_is_drawn_by_the_seed_that_is_recorded(prr_motion: Motion)
     np.testing.assert_array_equal(variant.motion.q, moved(prr_motion, np.random.default_rng(0)).q)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_truncation_is_told_from_a_fault")
 @pytest.mark.parametrize("name", NOT_ON_REQUEST)
 def test_variants_of_a_route_step_and_solve_finer(name: str, crank: tuple[Case, Motion]) -> None:
     """Half the step, and at the finest of them a smaller error: extrapolated, it may be solver noise already."""
@@ -155,7 +157,6 @@ def test_an_exact_route_resolves_round_off(prr: Case, prr_motion: Motion) -> Non
     assert 0 < measure_resolution(prr, prr_motion, sources.REFERENCE, exact.history).power_balance < 1e-14
 
 
-@pytest.mark.slow
 def test_a_limit_below_the_resolution_leaves_nothing_to_compare(prr: Case) -> None:
     """In the run itself, with workers: the rows contain error, resolution and limit, and the seed is recorded."""
     results = run([prr], source_names=("mujoco/kkt",), own_limits={"mujoco/kkt": 1e-16})
@@ -170,7 +171,7 @@ def test_a_limit_below_the_resolution_leaves_nothing_to_compare(prr: Case) -> No
     assert results.run["seeds"] == {"resolution": 0}
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_an_error_is_judged_by_its_limit_and_by_what_is_resolved")
 def test_nothing_is_measured_where_nothing_is_beyond(
     crank: tuple[Case, Motion], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,8 +189,14 @@ def test_nothing_is_measured_where_nothing_is_beyond(
         assert run([case], source_names=("mujoco/kkt",)).run["seeds"] == {}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["mujoco/forward", "pybullet/forward", "pinocchio/forward", "exudyn/forward"])
+@pytest.mark.parametrize(
+    "name",
+    extended_but(
+        ["mujoco/forward", "pinocchio/forward", "exudyn/forward"],
+        ["mujoco/forward", "pybullet/forward", "pinocchio/forward", "exudyn/forward"],
+        "test_no_fault_is_excused",
+    ),
+)
 @pytest.mark.parametrize("fault", CHANGED)
 def test_no_fault_is_excused(
     name: str, fault: str, crank: tuple[Case, Motion], monkeypatch: pytest.MonkeyPatch
@@ -338,7 +345,6 @@ def test_variants_that_fail_are_told(
     assert all(line.startswith("no efforts with ") and note in line for line, note in zip(said, notes, strict=True))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NOT_ON_REQUEST)
 @pytest.mark.parametrize("configuration", ["horizontal", "vertical"])
 def test_a_small_actuator_is_resolved_beside_a_large_one(name: str, configuration: str, model_case: CaseMaker) -> None:
@@ -352,9 +358,13 @@ def test_a_small_actuator_is_resolved_beside_a_large_one(name: str, configuratio
     assert (error / peaks < 0.1 * (registered()[name].relative_error or 0)).all()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", [name for name, of in registered().items() if of.relative_error is not None and "mjx" not in name]
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.extended("test_noise_is_registered_from_all_robots")] * (name in LONG))
+        for name, of in registered().items()
+        if of.relative_error is not None and "mjx" not in name
+    ],
 )
 def test_noise_is_registered_from_all_robots(name: str, crank: tuple[Case, Motion]) -> None:
     """No noise exceeds the registered noise; all robots: `python -m loopcheck.validation.comparison.noise`."""
@@ -370,7 +380,7 @@ def test_noise_is_registered_from_all_robots(name: str, crank: tuple[Case, Motio
     assert not any(figure > noise for figure in figures)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_noise_is_registered_from_all_robots")
 def test_the_noise_of_a_robot_is_measured_by_its_command(tmp_path: Path) -> None:
     """In workers, which find the functions of the module by name."""
     table = tmp_path / "noise.csv"

@@ -345,7 +345,6 @@ def test_hinges_apart_are_no_ball(tmp_path: Path) -> None:
     assert same(tmp_path / "a.xml", tmp_path / "b.xml").only == (("s",), ("s0", "s1", "s2"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("out", ["x.urdf", "x.sdf", "x.usda", "x.xml"])
 @pytest.mark.parametrize("robot", ["four_bar", "slider_crank", "6spu", "2t1r"])
 def test_conversions_are_the_same_robot(tmp_path: Path, robot: str, out: str) -> None:

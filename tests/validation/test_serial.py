@@ -55,7 +55,6 @@ from tests.validation.conftest import Command, in_this_process
 LEGS = CATALOGUE / "legs"
 KNEE = (LEGS / "knee.xml", LEGS / "knee_serial.xml")
 ANKLE = (LEGS / "ankle.xml", LEGS / "ankle_serial.xml")
-pytestmark = pytest.mark.slow
 Comparison: TypeAlias = tuple[Path, Mapping[str, pd.DataFrame]]
 """Folder and tables."""
 
@@ -104,6 +103,7 @@ def rows_of(table: pd.DataFrame, **where: str) -> pd.DataFrame:
     return table
 
 
+@pytest.mark.extended("test_the_exported_file_needs_numpy_alone")
 @pytest.mark.parametrize("name", ["knee", "ankle"])
 def test_functions_repair_what_the_stand_in_loses(name: str, request: pytest.FixtureRequest) -> None:
     _, tables = request.getfixturevalue(name)
@@ -122,6 +122,7 @@ def test_functions_repair_what_the_stand_in_loses(name: str, request: pytest.Fix
     assert (diagonal["constant_rms"] < 0.15 * diagonal["plain_rms"] + 0.03).all()
 
 
+@pytest.mark.extended("tests/validation/test_serial_writing.py::test_mjcf_has_the_limits_and_the_error_that_it_is_said_to_have")
 def test_the_repaired_file_has_the_error_that_was_foretold(ankle: Comparison, tmp_path: Path) -> None:
     folder, before = ankle
     repaired = folder / "serial_repaired.xml"
@@ -142,6 +143,7 @@ def test_the_repaired_file_has_the_error_that_was_foretold(ankle: Comparison, tm
     assert old_masses == new_masses
 
 
+@pytest.mark.extended("tests/validation/test_serial_writing.py::test_each_format_is_asked_for_the_kinds_that_it_holds")
 def test_links_of_a_file_that_computes_their_inertia_stay(tmp_path: Path) -> None:
     """Angles in degrees too, in which the rest position of a spring is written."""
     text = KNEE[1].read_text(encoding="utf-8")
@@ -181,6 +183,7 @@ def test_links_of_a_file_that_computes_their_inertia_stay(tmp_path: Path) -> Non
         assert np.allclose(written.bodies[-1].center, other.bodies[-1].center) != has_links
 
 
+@pytest.mark.extended("test_dropping_the_mass_of_rods_is_seen")
 def test_errors_pose_by_pose_are_those_of_many_motions_there() -> None:
     twin = make_twin(*pair(ANKLE), {})
     samples = workspace(twin, np.array([[0.3, 0.2], [-0.4, -0.1]]))
@@ -345,6 +348,7 @@ def test_dropping_the_mass_of_rods_is_seen(tmp_path: Path) -> None:
     assert errors["light"] > 0.01
 
 
+@pytest.mark.extended("test_dropping_the_mass_of_rods_is_seen")
 def test_an_accuracy_is_judged(
     loopcheck: Command, tmp_path: Path, tables_only: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

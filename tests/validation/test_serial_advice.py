@@ -33,7 +33,6 @@ from loopcheck.validation.studies.serial import study
 from tests.validation.conftest import in_this_process
 from tests.validation.test_serial import no_functions
 
-pytestmark = pytest.mark.slow
 Run = Callable[..., "Printed"]
 G1 = "unitree_g1_ankle_left"
 DIFFERENTIAL = """<mujoco><compiler angle="radian"/><option gravity="0 0 -9.81"/><worldbody>
@@ -191,6 +190,7 @@ def best_error(printed: Printed, course: tuple[Array, Array, Array]) -> float:
 INNER = {G1: np.array([[-0.64, 0.38], [-0.19, 0.19]]), "robonex_knee_left": np.array([[-0.3, 0.3]])}
 
 
+@pytest.mark.extended("tests/analytic/test_transmission_constants.py::test_a_serial_model_without_loss_needs_no_armature", "test_the_stated_error_is_that_of_exactly_what_is_written")
 def test_armatures_as_printed_and_as_written_are_near_the_best(serial: Run) -> None:
     printed = serial(G1)
     settings = printed.settings
@@ -214,6 +214,7 @@ def test_armatures_as_printed_and_as_written_are_near_the_best(serial: Run) -> N
     assert own < 1.2 * best + 1e-3
 
 
+@pytest.mark.evidence("the written files, held against what acts", seconds=4)
 def test_the_stated_error_is_that_of_exactly_what_is_written(serial: Run) -> None:
     """On the stated motions; those that choose are others."""
     for name, file in ((G1, "stand_in.xml"), ("robonex_knee_left", "serial_repaired.xml")):
@@ -260,6 +261,7 @@ def test_there_is_one_limit_and_it_is_proven(serial: Run) -> None:
     assert asked[counts].max() < 25
 
 
+@pytest.mark.extended("test_the_stated_error_is_that_of_exactly_what_is_written")
 def test_a_mirrored_leg_gets_equal_settings(serial: Run, tmp_path: Path) -> None:
     text = (FOLDER / f"{G1}.toml").read_text(encoding="utf-8")
     vector = re.compile(r"^(anchor|axis|pin|end) = \[(.+), (.+), (.+)\]$", re.MULTILINE)
@@ -276,6 +278,7 @@ def test_a_mirrored_leg_gets_equal_settings(serial: Run, tmp_path: Path) -> None
     assert list(one["effort_limit_sim"]) == list(other["effort_limit_sim"])
 
 
+@pytest.mark.extended("test_constants_of_a_differential_are_exact")
 def test_equal_legs_near_a_singular_pose_get_equal_settings_that_are_never_worse(serial: Run, tmp_path: Path) -> None:
     legs = "".join(LEG.format(side=side, y=y) for side, y in (("R_", 0), ("L_", 0.13)))
     closures = "".join(f'<connect body1="{side}rod" body2="world" anchor="0 -.045 .113"/>' for side in ("R_", "L_"))
@@ -298,6 +301,7 @@ def test_equal_legs_near_a_singular_pose_get_equal_settings_that_are_never_worse
     assert (random["armature_rms"] < 0.5 * random["plain_rms"]).all()
 
 
+@pytest.mark.evidence("a whole run with known constants", seconds=4.5)
 def test_constants_of_a_differential_are_exact(serial: Run, tmp_path: Path) -> None:
     """Both rotors of .03125 kg m² turn with pitch by 2 and with roll by 3: armatures .25 and .5625, nothing else."""
     closed, other = tmp_path / "closed.xml", tmp_path / "other.xml"
@@ -314,6 +318,7 @@ def test_constants_of_a_differential_are_exact(serial: Run, tmp_path: Path) -> N
     assert printed.table()["constant_rms"].max() < 1e-7
 
 
+@pytest.mark.extended("test_the_stated_error_is_that_of_exactly_what_is_written")
 def test_a_source_without_rotors_gets_factors_and_no_file(serial: Run) -> None:
     printed = serial("agibot_x1_ankle_left")
     assert "states no rotor inertia; it is that of your rotor [kg m²] times 'per rotor'" in " ".join(
@@ -339,6 +344,7 @@ def test_a_source_without_rotors_gets_factors_and_no_file(serial: Run) -> None:
         assert error[0] < 0.5 * min(error[1:])
 
 
+@pytest.mark.extended("tests/validation/test_serial_writing.py::test_each_format_is_asked_for_the_kinds_that_it_holds")
 def test_links_are_written_for_each_format_that_has_them(serial: Run) -> None:
     """The knee of RoboNex has heavy rods: links in MJCF with armature, in URDF without."""
     printed = serial("robonex_knee_left")

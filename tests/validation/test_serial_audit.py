@@ -135,7 +135,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_a_table_is_audited_by_its_columns", "test_faults_are_found_without_a_closed_mechanism")
 @pytest.mark.parametrize("fault", ["right", *FAULTS])
 def test_faults_are_found_against_the_closed_mechanism(
     fault: str, written: Path, loopcheck: Command, tmp_path: Path
@@ -165,6 +165,7 @@ def test_faults_are_found_without_a_closed_mechanism(
         assert loopcheck("report", tmp_path)[0] == 0
 
 
+@pytest.mark.extended("test_a_table_is_audited_by_its_columns")
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_our_own_header_passes_as_a_library(loopcheck: Command, tmp_path: Path) -> None:
     status, text = both(loopcheck("serial", KNEE, "--out", tmp_path / "made", "--samples", "8"))

@@ -12,9 +12,8 @@ from tests.analytic.test_transmission import crank_angle
 from tests.validation.conftest import Command
 from tests.validation.test_serial import ANKLE, KNEE, case_of, compared, read, rows_of
 
-pytestmark = pytest.mark.slow
 
-
+@pytest.mark.extended("test_a_joint_that_carries_a_kept_one_follows")
 def test_a_stand_in_is_the_tree_that_carries_most(tmp_path: Path) -> None:
     """The knee's has shank and half of the rod at its joint, with an inertia computed by hand, and all masses."""
     path, notes, _ = write_stand_in(case_of(KNEE[0]), (), (), tmp_path)

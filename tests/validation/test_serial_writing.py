@@ -264,6 +264,7 @@ def test_a_file_that_is_worse_on_a_stated_motion_is_not_left_there(tmp_path: Pat
     assert (tmp_path / "plain.xml").exists()
 
 
+@pytest.mark.extended("test_each_format_is_asked_for_the_kinds_that_it_holds")
 def test_links_stay_where_the_file_computes_them_and_springs_where_it_computes_damping(tmp_path: Path) -> None:
     shank = '<inertial mass="2" pos="0 0 -0.18" diaginertia="0.02 0.02 0.004"/>'
     by_geoms = (
@@ -287,6 +288,7 @@ def test_links_stay_where_the_file_computes_them_and_springs_where_it_computes_d
     assert not (tmp_path / "serial_repaired.xml").exists()
 
 
+@pytest.mark.extended("test_mjcf_has_the_limits_and_the_error_that_it_is_said_to_have")
 def test_a_model_in_parts_and_one_of_the_same_name_stay_as_they_are(tmp_path: Path) -> None:
     repairs = knee_repairs(tmp_path, file="serial_repaired.xml")
     before = (tmp_path / "serial_repaired.xml").read_bytes()

@@ -302,7 +302,7 @@ def test_a_file_that_changes_during_a_command_is_refused(tmp_path: Path) -> None
     assert "m.csv: must not change during a command" in str(prescribe_or_error(case, None))
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_a_servo_gain_that_only_an_engine_reads_is_part_of_every_key")
 def test_an_edited_servo_is_tuned_again_in_the_same_folder(tmp_path: Path) -> None:
     """With kp = 200 the servo rings until the end, with 1e-6 it settles."""
     errors = []

@@ -20,7 +20,6 @@ except SystemExit as end:
 """.replace("HEAVY", repr(HEAVY))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -99,7 +99,6 @@ def test_effort_scales_and_wrenches_stay() -> None:
     assert len(found.wrenches) == len(mechanism.wrenches)
 
 
-@pytest.mark.slow
 def test_samples_closed_at_once_are_those_closed_one_after_the_other() -> None:
     """A random motion of a perturbed robot, against the continuation along time."""
     wide = Variation(target="3rrr", spread=2.0, motions=("random",))
@@ -216,7 +215,7 @@ def test_quantiles_of_a_histogram_are_those_of_its_errors() -> None:
     assert tally.count == 4001
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_each_parameter_is_multiplied_by_its_own_factor")
 @pytest.mark.usefixtures("here")
 def test_slopes_are_the_derivatives_of_the_efforts(tmp_path: Path) -> None:
     """Against central differences of the reference by hand, for the parameters with the largest effects."""
@@ -259,7 +258,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_chunks_are_the_same_for_more_cases")
 @pytest.mark.usefixtures("here")
 def test_a_larger_study_computes_what_a_smaller_one_has_not(whole: Path, tmp_path: Path) -> None:
     """Also into a data set that a disk has torn, or that has more parts than the study."""
@@ -274,7 +273,7 @@ def test_a_larger_study_computes_what_a_smaller_one_has_not(whole: Path, tmp_pat
     assert len(pd.read_parquet(tmp_path / PARTS)) == 40
 
 
-@pytest.mark.slow
+@pytest.mark.extended("tests/validation/test_cluster.py::test_a_task_whose_process_dies_takes_nothing_along")
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_cluster_that_loses_a_worker_loses_nothing(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -319,7 +318,7 @@ def test_chunks_are_the_same_for_more_cases() -> None:
     assert len(million) < 1200
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_quantiles_of_a_histogram_are_those_of_its_errors")
 def test_the_page_and_the_command(loopcheck: Command, tmp_path: Path) -> None:
     """The printed quantiles are those of the data set; a case alone gives the same error again."""
     options = ["--source", "mujoco/kkt", "--spread", "0.5"]

@@ -40,7 +40,6 @@ def test_numbers_stay_numbers(tmp_path: Path) -> None:
     assert cells(tmp_path / "t.csv") == [["-1.5", "-3", "'-1.5"], ["", "4", ""]]
 
 
-@pytest.mark.slow
 @given(st.lists(st.text(st.sampled_from("'=+-@\ta1"), min_size=1), min_size=1))
 def test_texts_are_read_back_as_they_were(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
     path = tmp_path_factory.getbasetemp() / "texts.csv"

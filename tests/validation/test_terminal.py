@@ -18,6 +18,7 @@ from rich.console import Console
 
 from loopcheck.validation.report.terminal import table
 from tests.conftest import MODELS
+from tests.cpu_time import extended_but
 
 ROBOTS = Path(__file__).parents[2] / "robots"
 FAST = ("check", "slider_crank", "--configuration", "vertical", "--dt", "0.05", "--source", "analytic/lagrange")
@@ -130,8 +131,8 @@ COMMANDS = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.evidence("a command in a terminal of two widths", seconds=5)
+@pytest.mark.parametrize("name", extended_but(["a study"], COMMANDS, "test_the_last_lines_stay_on_the_screen"))
 def test_the_last_lines_stay_on_the_screen(name: str, tmp_path: Path) -> None:
     arguments, status, page = COMMANDS[name]
     narrow = on_terminal([*arguments, "--out", tmp_path])
@@ -148,7 +149,7 @@ def test_the_last_lines_stay_on_the_screen(name: str, tmp_path: Path) -> None:
         assert one == other
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_the_last_lines_stay_on_the_screen")
 def test_a_fault_of_our_own_leaves_no_bar(tmp_path: Path) -> None:
     ended = on_terminal([*FAST, "--out", tmp_path], program=("-c", FAULTY), HOME=str(tmp_path))
     assert ended.status == 70
@@ -158,7 +159,6 @@ def test_a_fault_of_our_own_leaves_no_bar(tmp_path: Path) -> None:
     assert "TypeError" in " ".join(ended.lines)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("columns", [80, 120])
 def test_bad_input_is_on_the_screen(tmp_path: Path, columns: int) -> None:
     ended = on_terminal(["judge", tmp_path / "missing.xml", tmp_path / "log.csv"], columns=columns)
@@ -168,7 +168,7 @@ def test_bad_input_is_on_the_screen(tmp_path: Path, columns: int) -> None:
     want_intact(ended.lines)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_the_last_lines_stay_on_the_screen")
 @pytest.mark.parametrize("piped", ["stdout", "stderr"])
 def test_bars_are_on_the_stream_that_is_a_terminal(tmp_path: Path, piped: str) -> None:
     ended = on_terminal([*FAST, "--out", tmp_path], piped=piped, program=("-c", PAGELESS), NO_COLOR="1")
@@ -187,7 +187,7 @@ def test_bars_are_on_the_stream_that_is_a_terminal(tmp_path: Path, piped: str) -
         assert ended.piped == b""
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_the_last_lines_stay_on_the_screen")
 def test_a_terminal_that_cannot_move_its_cursor_gets_text_alone(tmp_path: Path) -> None:
     ended = on_terminal([*FAST, "--out", tmp_path], program=("-c", PAGELESS), TERM="dumb")
     assert ended.status == 0

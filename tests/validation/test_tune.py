@@ -232,7 +232,7 @@ def test_the_search_ends_where_an_error_falls_too_slowly() -> None:
     assert min(one.step for one in tried) > 1e-3
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_no_run_of_a_search_begins_that_would_exceed_its_time")
 def test_a_motion_that_motors_are_too_weak_for_is_seen_at_once(tmp_path: Path) -> None:
     """Named are the drive that stays behind and the motor; no step is searched."""
     model = tmp_path / "weak.xml"
@@ -370,7 +370,6 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_a_tuned_file_is_right_in_a_loop_of_ones_own(tuned: Path) -> None:
     """Other gains, another start, and the start left out: within the accuracy, unlike the original."""
     case = case_of(FOUR_BAR)
@@ -389,7 +388,7 @@ def test_a_tuned_file_is_right_in_a_loop_of_ones_own(tuned: Path) -> None:
     assert tuned_case(case, tuned / "tuned.xml").mechanism.model.path.name == "tuned.xml"
 
 
-@pytest.mark.slow
+@pytest.mark.evidence("a certificate made and verified by the commands", seconds=3.5)
 def test_a_certificate_holds_until_something_changes(
     tuned: Path, loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -422,7 +421,6 @@ def test_a_certificate_holds_until_something_changes(
     assert (status, "9.9.9" in out) == (1, True)
 
 
-@pytest.mark.slow
 def test_a_certificate_without_claims_is_none(tuned: Path, loopcheck: Command, tmp_path: Path) -> None:
     content = json.loads((tuned / "certificate.json").read_text()) | {"claims": []}
     (tmp_path / "empty.json").write_text(json.dumps(content))
@@ -431,7 +429,7 @@ def test_a_certificate_without_claims_is_none(tuned: Path, loopcheck: Command, t
     assert (status, "claims" in err) == (2, True)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_where_nothing_acts_nothing_is_reached")
 @pytest.mark.parametrize("broken", [{"error": np.nan}, {"floor": np.nan}, {"reason": "lost"}])
 def test_what_is_no_number_is_never_reached(
     broken: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -452,7 +450,7 @@ def test_what_is_no_number_is_never_reached(
     assert conclusion.verdicts == ["disagree"], result.record["answer"]
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_the_search_finds_what_trying_all_finds")
 @pytest.mark.parametrize(("missed", "lowered"), [(2e-2, 0.45e-2), (1.0, 0.4e-2)])
 def test_a_target_is_lowered_only_where_the_search_has_seen_the_motion(
     missed: float, lowered: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -646,7 +644,6 @@ def test_a_perturbed_run_is_judged_once_it_moves_as_the_usual_run(first: float, 
     assert judged_run._caught_up(perturbed, usual) == pytest.approx(wanted)
 
 
-@pytest.mark.slow
 def test_where_nothing_acts_nothing_is_reached(tmp_path: Path) -> None:
     """Bodies of next to no mass without gravity: no effort that could be right."""
     case = case_of(FOUR_BAR)
@@ -702,7 +699,7 @@ def test_a_model_is_compiled_once_for_all_runs_with_its_settings(monkeypatch: py
     assert len(compiled) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.extended("tests/validation/test_certificate.py::test_no_figure_of_a_claim_can_be_falsified")
 def test_a_figure_that_is_wrong_though_well_signed_is_found(tuned: Path, loopcheck: Command, tmp_path: Path) -> None:
     from loopcheck.validation.studies.tune.certificate import read_certificate
 
@@ -746,7 +743,7 @@ def test_bandwidths_are_a_range_without_a_gap(
     assert bandwidths(holds, 1.5, (1.5, 1.6)) is None or above is None
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_bandwidths_are_a_range_without_a_gap")
 def test_a_certificate_states_bandwidths_that_are_computed_again(
     tuned: Path, loopcheck: Command, tmp_path: Path
 ) -> None:
@@ -774,7 +771,7 @@ def test_a_certificate_states_bandwidths_that_are_computed_again(
     assert loopcheck(*verify)[0] == 1
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_a_certificate_holds_until_something_changes")
 def test_the_certificate_of_a_catalogue_robot_is_verified_by_the_printed_command(
     loopcheck: Command, tmp_path: Path
 ) -> None:
@@ -786,7 +783,7 @@ def test_the_certificate_of_a_catalogue_robot_is_verified_by_the_printed_command
     assert loopcheck(*shlex.split(command[1]), "--jobs", "1", "--out", tmp_path / "verified")[0] == 0
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_no_run_of_a_search_begins_that_would_exceed_its_time")
 def test_a_search_without_cpu_time_writes_the_best_settings_unproven(loopcheck: Command, tmp_path: Path) -> None:
     """The next command continues it and reaches the accuracy."""
     arguments = ("tune", FOUR_BAR, "--accuracy", "2e-4", "--jobs", "1", "--out", tmp_path / "out")
@@ -817,7 +814,7 @@ def test_a_users_own_parts_are_never_overwritten(tmp_path: Path) -> None:
     assert len([line for line in lines if line.startswith("+ ")]) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.extended("tests/validation/test_certificate.py::test_calls_of_a_script_must_be_those_of_the_settings")
 def test_pybullet_gets_a_script_that_is_run_as_given(loopcheck: Command, tmp_path: Path) -> None:
     """The script is part of the certified files."""
     pytest.importorskip("pybullet")
@@ -834,7 +831,7 @@ def test_pybullet_gets_a_script_that_is_run_as_given(loopcheck: Command, tmp_pat
     assert (status, "tuned_pybullet.py" in out) == (1, True)
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_the_search_ends_where_an_error_falls_too_slowly")
 def test_what_cannot_be_reached_says_what_stands_in_the_way(
     loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -848,7 +845,7 @@ def test_what_cannot_be_reached_says_what_stands_in_the_way(
     assert not (tmp_path / "out/tuned.xml").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_noslip_is_left_out_first_and_kept_on_demand")
 def test_kept_settings_do_not_change_and_a_refusal_names_the_next_command(loopcheck: Command, tmp_path: Path) -> None:
     keep = ("--keep-setting", "timestep,integrator", "--motion", motion_file(tmp_path / "m.csv", 3.0))
     status, out, _ = loopcheck("tune", FOUR_BAR, "--accuracy", "1e-7", *keep, "--out", tmp_path / "out", "--jobs", "1")

@@ -82,7 +82,6 @@ def _cell(table: pd.DataFrame, source: str, version: str) -> pd.Series:
     return table[(table["source"] == source) & (table["version"] == version)].iloc[0]
 
 
-@pytest.mark.slow
 def test_a_change_of_verdict_and_of_effort_is_named(found: VersionsResult, two: Old) -> None:
     before, after = (_cell(found.table, "mujoco/forward", version) for version in ("3.6.0", "4.0.0"))
     assert (before["verdict"], after["verdict"]) == ("disagree", "agree")
@@ -102,7 +101,6 @@ def test_a_change_of_verdict_and_of_effort_is_named(found: VersionsResult, two: 
     assert before["closure_drift"] > 1e-3 > after["closure_drift"]
 
 
-@pytest.mark.slow
 def test_what_stays_is_not_named(found: VersionsResult) -> None:
     for source in ("mujoco/kkt", sources.REFERENCE):
         rows = found.table[found.table["source"] == source]
@@ -110,7 +108,6 @@ def test_what_stays_is_not_named(found: VersionsResult) -> None:
         assert _cell(found.table, source, "4.0.0")["effort_change"] == 0.0
 
 
-@pytest.mark.slow
 def test_a_version_that_did_not_run_has_rows_that_say_so(found: VersionsResult) -> None:
     rows = found.table[found.table["version"] == "3.7.0"]
     assert list(rows["source"]) == [sources.REFERENCE, "mujoco/kkt", "mujoco/forward"]
@@ -119,7 +116,6 @@ def test_a_version_that_did_not_run_has_rows_that_say_so(found: VersionsResult) 
     assert found.ran == ("3.6.0", "4.0.0")
 
 
-@pytest.mark.slow
 def test_a_robot_that_the_compiler_reads_otherwise_is_named(prr: Case, tmp_path: Path) -> None:
     """The reference moves only if the model does, here by a millionth of all masses, in the robot's files as well."""
     folder = tmp_path / "3prr"
@@ -143,14 +139,13 @@ def test_a_robot_that_the_compiler_reads_otherwise_is_named(prr: Case, tmp_path:
     assert "MuJoCo's compiler reads 3prr differently: the reference itself changes by up to" in sentence
 
 
-@pytest.mark.slow
 def test_the_exit_status_is_that_of_the_worst_version(two: Old) -> None:
     for of, status in {("3.6.0", "4.0.0"): 1, ("3.7.0", "4.0.0"): 3, ("4.0.0",): 0, ("3.7.0",): 3}.items():
         table = versions_table({version: two[version] for version in of})
         assert exit_status(table["verdict"], {"not_run": [], "internal_errors": []}) == status
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_a_change_of_verdict_and_of_effort_is_named")
 def test_the_page_says_what_changes_and_is_rebuilt(found: VersionsResult, loopcheck: Command, tmp_path: Path) -> None:
     record = {"study": "versions", "loopcheck": "0", "start": "", "duration_s": 0.0, **found.run}
     write_tables(tmp_path, Versions.tables, {"versions": found.table}, record)
@@ -167,7 +162,7 @@ def test_the_page_says_what_changes_and_is_rebuilt(found: VersionsResult, loopch
     assert (tmp_path / "versions.html").read_bytes() == before
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_a_version_that_did_not_run_has_rows_that_say_so")
 def test_a_version_that_cannot_be_installed_leaves_the_others(
     loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -273,7 +268,7 @@ def test_bad_input_is_one_line(arguments: tuple[str, ...], complaint: str, loopc
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.extended("test_a_change_of_verdict_and_of_effort_is_named")
 def test_the_older_mujoco_itself_gives_what_the_ledger_says(tmp_path: Path) -> None:
     """An environment is made; skipped with the reason if it cannot be."""
     try:

@@ -63,6 +63,7 @@ def spent(seconds: float) -> float:
     return seconds
 
 
+@pytest.mark.extended("tests/validation/test_cluster.py::test_a_task_that_takes_too_long_is_stopped_and_the_next_is_computed")
 def test_a_limit_of_cpu_time_stops_work_but_not_waiting(tmp_path: Path) -> None:
     """On a loaded machine a task waits; a worker after one that was stopped has a limit of its own."""
     with worker_pool(Workers(jobs=1)) as pool:
@@ -111,6 +112,7 @@ __main__.main()
 """
 
 
+@pytest.mark.extended("test_ctrl_c_is_for_the_command_alone")
 def test_a_terminated_command_leaves_nothing_behind(tmp_path: Path) -> None:
     """Without a handler, Python complained of leaked semaphores, and results were lost."""
     command = subprocess.Popen(

@@ -160,6 +160,7 @@ def table(*points: tuple[float, float]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+@pytest.mark.extended("test_names_cover_neither_each_other_nor_points")
 def test_the_line_joins_what_nothing_is_better_than() -> None:
     points = [tuple(row) for row in np.random.default_rng(0).uniform(1, 9, (40, 2)).round(1).tolist()]
     best = envelope(table(*points))
@@ -217,7 +218,6 @@ def test_bad_input_is_one_line(arguments: tuple[str, str], says: str, loopcheck:
     assert says in " ".join(err.split())
 
 
-@pytest.mark.slow
 def test_errors_of_settings_are_those_of_the_file_as_it_is(case: Case) -> None:
     """The file's own settings give the run of `mujoco/as_is`, and a step of half the length half its lateness."""
     from loopcheck import engines
