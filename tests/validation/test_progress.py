@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from rich.console import Console, RenderableType
 
 from loopcheck.validation.comparison.targets import cases_of

@@ -122,7 +122,9 @@ def test_functions_repair_what_the_stand_in_loses(name: str, request: pytest.Fix
     assert (diagonal["constant_rms"] < 0.15 * diagonal["plain_rms"] + 0.03).all()
 
 
-@pytest.mark.extended("tests/validation/test_serial_writing.py::test_mjcf_has_the_limits_and_the_error_that_it_is_said_to_have")
+@pytest.mark.extended(
+    "tests/validation/test_serial_writing.py::test_mjcf_has_the_limits_and_the_error_that_it_is_said_to_have"
+)
 def test_the_repaired_file_has_the_error_that_was_foretold(ankle: Comparison, tmp_path: Path) -> None:
     folder, before = ankle
     repaired = folder / "serial_repaired.xml"

@@ -190,7 +190,10 @@ def best_error(printed: Printed, course: tuple[Array, Array, Array]) -> float:
 INNER = {G1: np.array([[-0.64, 0.38], [-0.19, 0.19]]), "robonex_knee_left": np.array([[-0.3, 0.3]])}
 
 
-@pytest.mark.extended("tests/analytic/test_transmission_constants.py::test_a_serial_model_without_loss_needs_no_armature", "test_the_stated_error_is_that_of_exactly_what_is_written")
+@pytest.mark.extended(
+    "tests/analytic/test_transmission_constants.py::test_a_serial_model_without_loss_needs_no_armature",
+    "test_the_stated_error_is_that_of_exactly_what_is_written",
+)
 def test_armatures_as_printed_and_as_written_are_near_the_best(serial: Run) -> None:
     printed = serial(G1)
     settings = printed.settings

@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from loopcheck.validation.execution.journal import Task, journal_in
 from loopcheck.validation.execution.workers import WorkerFailure, Workers, worker_pool
 from tests.validation.conftest import in_this_process
@@ -63,7 +65,9 @@ def spent(seconds: float) -> float:
     return seconds
 
 
-@pytest.mark.extended("tests/validation/test_cluster.py::test_a_task_that_takes_too_long_is_stopped_and_the_next_is_computed")
+@pytest.mark.extended(
+    "tests/validation/test_cluster.py::test_a_task_that_takes_too_long_is_stopped_and_the_next_is_computed"
+)
 def test_a_limit_of_cpu_time_stops_work_but_not_waiting(tmp_path: Path) -> None:
     """On a loaded machine a task waits; a worker after one that was stopped has a limit of its own."""
     with worker_pool(Workers(jobs=1)) as pool:
