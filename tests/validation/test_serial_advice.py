@@ -191,7 +191,7 @@ INNER = {G1: np.array([[-0.64, 0.38], [-0.19, 0.19]]), "robonex_knee_left": np.a
 
 
 @pytest.mark.extended(
-    "tests/analytic/test_transmission_constants.py::test_a_serial_model_without_loss_needs_no_armature",
+    "tests/analytic/test_transmission_constants.py::test_the_diagonal_is_that_of_a_bounded_least_squares_search",
     "test_the_stated_error_is_that_of_exactly_what_is_written",
 )
 def test_armatures_as_printed_and_as_written_are_near_the_best(serial: Run) -> None:
