@@ -6,9 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from loopcheck.analytic.batch import inverse_dynamics
-from loopcheck.analytic.batch.inverse import FEWEST
-from loopcheck.analytic.batch.trace import trace
 from loopcheck.analytic.dynamics.noc import needed_efforts
 from loopcheck.analytic.kinematics.redundancy import moving_part
 from loopcheck.analytic.kinematics.tree import retract
@@ -105,6 +102,8 @@ def efforts_of_states(mechanism: Mechanism, states: States) -> EffortSeries:
 
 def slopes(closed: ClosedLog, states: States) -> Slopes:
     """Derivatives of the residual efforts: exact, or by differences of few states or where they are not traced."""
+    from loopcheck.analytic.batch.inverse import FEWEST  # whose imports take longer than those of all other equations
+
     motion = None
     if len(states.q) >= FEWEST:
         with suppress(MechanismError, SingularityError, LoopClosureError):
@@ -122,6 +121,9 @@ def _by_equations(closed: ClosedLog, states: States) -> Array:
         SingularityError: If a state is near a singularity.
         LoopClosureError: If the loops of a state cannot be closed.
     """
+    from loopcheck.analytic.batch import inverse_dynamics
+    from loopcheck.analytic.batch.trace import trace
+
     mechanism, drives = closed.mechanism, closed.mechanism.drives
     if {drive.name for drive in closed.drives} != {drive.name for drive in drives}:
         raise MechanismError("the derivatives are along all drives of a robot")
