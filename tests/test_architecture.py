@@ -39,6 +39,8 @@ SHARED = {f"engines/{name}.py" for name in ("as_is", "equations", "forward", "in
 COMPILED_BY = ("linkage", "mjcf", "missing_files", "model_file", "spec_elements", "urdf")
 COMPILER = {("robots", f"{name}.py") for name in COMPILED_BY}
 """Files that call MuJoCo's compiler."""
+LATE = {"analytic/logs/evaluation.py": {f"loopcheck.analytic.batch{part}" for part in ("", ".inverse", ".trace")}}
+"""Imports inside functions of what takes longer to import than all that most commands need."""
 FILES = [path for room in ALLOWED for path in sorted((HOUSE / room).rglob("*.py"))]
 """A test goes through all of them: one for each file and rule would take the suite longer to list than to run."""
 
@@ -67,7 +69,7 @@ def test_our_modules_are_imported_at_the_top_of_a_file() -> None:
         is_command = path.name in ("command.py", "cli.py", "options.py") or path.parent.name == "commands"
         is_engine = path.parent.parent.name == "engines" and path.name == "__init__.py"
         if not (is_command or is_engine):
-            assert not [*_hidden_imports(path)], path
+            assert {*_hidden_imports(path)} <= LATE.get(path.relative_to(HOUSE).as_posix(), set()), path
 
 
 def test_no_folder_imports_itself_through_others() -> None:
