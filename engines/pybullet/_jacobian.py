@@ -4,7 +4,6 @@ from typing import assert_never
 
 import numpy as np
 
-from loopcheck.engines.extrapolation import slope_along
 from loopcheck.engines.pybullet._bullet import pybullet
 from loopcheck.engines.pybullet._world import World
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
@@ -17,9 +16,6 @@ from loopcheck.robots.mechanism import (
     RigidClosure,
     WeldClosure,
 )
-
-STEP = 4e-3
-"""Largest change of a joint between two points of a difference [rad or m]: truncation is below round-off."""
 
 
 def closure_jacobian(world: World, q: JointPositions) -> Array:
@@ -51,12 +47,43 @@ def _relative(world: World, closure: RigidClosure, q: Array) -> tuple[Array, Arr
 
 
 def closure_bias(world: World, q: JointPositions, qd: JointVelocities) -> Array:
-    """J̇ q̇ in the rows of `closure_jacobian`: PyBullet has no rate of a Jacobian, so J q̇ is differenced along q̇.
+    """J̇ q̇ in the rows of `closure_jacobian`.
+
+    PyBullet has no rate of a Jacobian. It follows from the Jacobian itself: see `_point_bias`.
 
     Returns:
         Accelerations [m/s² or rad/s²], shape (nc,).
     """
-    return slope_along(lambda move: closure_jacobian(world, q + move) @ qd, qd, STEP)
+    rows = [np.zeros(0)]
+    for closure in world.mechanism.closures:
+        match closure:
+            case CoordinateClosure():
+                rows.append(_coordinate_bias(world.mechanism, closure, q, qd))
+            case ConnectClosure():
+                rows.append(_relative_bias(world, closure, q, qd)[0])
+            case WeldClosure():
+                rows += _relative_bias(world, closure, q, qd)
+            case _:
+                assert_never(closure)
+    return np.concatenate(rows)
+
+
+def _relative_bias(world: World, closure: RigidClosure, q: Array, qd: Array) -> tuple[Array, Array]:
+    """Acceleration and angular acceleration of the first end relative to the second without q̈, each of shape (3,)."""
+    a1, e1 = _point_bias(world, closure.body1, closure.point1, q, qd)
+    a2, e2 = _point_bias(world, closure.body2, closure.point2, q, qd)
+    return a1 - a2, e1 - e2
+
+
+def _point_bias(world: World, body: int, point: Array, q: Array, qd: Array) -> tuple[Array, Array]:
+    """Acceleration of a point of a body, and angular acceleration of the body, without q̈, each of shape (3,).
+
+    A joint turns the columns of all joints behind it, and moves the point with the columns of all joints before it:
+    ∂Jᵢ/∂q_k = w_k × Jᵢ for k ≤ i, and wᵢ × J_k for k > i, with w the angular part. Joints count from the base on.
+    """
+    linear, angular = (part * qd for part in point_jacobian(world, body, point, q))
+    behind = np.cumsum(angular, axis=1)  # angular velocity of the link behind each joint
+    return (np.cross(2 * behind - angular, linear, axis=0).sum(1), np.cross(behind, angular, axis=0).sum(1))
 
 
 def point_jacobian(world: World, body: int, point: Array, q: JointPositions) -> tuple[Array, Array]:
@@ -101,6 +128,14 @@ def offset(mechanism: Mechanism, coordinate: Coordinate, q: JointPositions) -> f
         coordinate: A joint or a tendon's length.
     """
     return float(mechanism.values_of((coordinate,), (q - mechanism.rest_position)[None])[0, 0])
+
+
+def _coordinate_bias(mechanism: Mechanism, closure: CoordinateClosure, q: Array, qd: Array) -> Array:
+    """Minus the curvature of the polynomial times the square of the leader's rate, shape (1,)."""
+    if closure.leader is None:
+        return np.zeros(1)
+    curvature = np.polynomial.Polynomial(closure.coefficients).deriv(2)(offset(mechanism, closure.leader, q))
+    return np.asarray(-curvature * (mechanism.rates_of((closure.leader,)) @ qd) ** 2)
 
 
 def _coordinate_row(mechanism: Mechanism, closure: CoordinateClosure, q: Array) -> Array:

@@ -1,7 +1,7 @@
 """PyBullet's routes against the reference on all sorts of mechanisms, and its Jacobians against its own poses."""
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,9 @@ from loopcheck import engines
 from loopcheck.analytic.kinematics.closures import closure_residual
 from loopcheck.analytic.kinematics.tree import poses, retract
 from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.extrapolation import slope_along
 from loopcheck.engines.pybullet import _as_is
-from loopcheck.engines.pybullet._jacobian import closure_bias
+from loopcheck.engines.pybullet._jacobian import closure_bias, closure_jacobian
 from loopcheck.engines.pybullet._world import World, opened
 from loopcheck.engines.pybullet.simulation import PybulletRobot
 from loopcheck.robots.arrays import Array
@@ -28,7 +29,7 @@ from loopcheck.robots.robot import Case, Robot, load, make_case, representative_
 from loopcheck.validation.comparison.tolerances import registered
 from tests.conftest import MODELS, CaseMaker
 from tests.cpu_time import extended_but
-from tests.engines.mechanisms import PLAIN_FOUR_BAR, SPATIAL, Own, reference, want_agreement, want_right
+from tests.engines.mechanisms import PLAIN_FOUR_BAR, SPATIAL, TO_WORLD, Own, reference, want_agreement, want_right
 from tests.errors import relative_error
 
 
@@ -103,6 +104,25 @@ def test_a_joint_held_at_a_constant_is_held(own: Own, route: str) -> None:
     motion = prescribe(case)
     assert motion.q[:, 3] == pytest.approx(0.25)
     want_agreement(run(route, case, motion), reference(case, motion), registered()[f"pybullet/{route}"])
+
+
+def test_the_rate_of_the_jacobian_is_that_of_differences(own: Own) -> None:
+    """Of PyBullet's own Jacobian along the velocity, in poses with open loops: point, weld, curve and constant."""
+    closures = (
+        '<weld name="held" body1="b" body2="c"/><joint name="curve" joint1="c" joint2="slide" polycoef="0.1 2 3 -4 0"/>'
+        '<joint name="constant" joint1="a" polycoef="0.1 0 0 0 0"/></equality>'
+    )
+    case, rng = own("curved", TO_WORLD.replace("</equality>", closures)), np.random.default_rng(0)
+    with opened(case.mechanism) as world:
+        for q, qd in rng.uniform(-1, 1, (3, 2, case.mechanism.nv)):
+            differences = slope_along(partial(moved_rates, world, q, qd), qd, 4e-3)
+            bias = closure_bias(world, q, qd)
+            np.testing.assert_allclose(bias, differences, rtol=0, atol=1e-11 * np.abs(bias).max())
+            assert (bias[:-1] != 0).all()
+
+
+def moved_rates(world: World, q: Array, qd: Array, move: Array) -> Array:
+    return closure_jacobian(world, q + move) @ qd
 
 
 @pytest.mark.parametrize("rate", [0.0, 1e-323, 1e-170])
