@@ -4,23 +4,31 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from loopcheck.engines.equations import carried_note
-from loopcheck.engines.extrapolation import unsettled, without_step
+from loopcheck.engines.extrapolation import relative_change, unsettled, without_step
 from loopcheck.robots.arrays import Array, JointPositions
-from loopcheck.robots.efforts import Deviation, EffortHistory, Rung, deviation_of
+from loopcheck.robots.efforts import Deviation, EffortHistory, Limits, Rung, deviation_of
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import Coordinate, Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
+from loopcheck.robots.size import size_in_motion
 
 LONGEST = 0.05
 """Longest time that is divided into equal steps [s]: a sample of the motion, or an equal part of a longer sample."""
 FINER = 2
 """Divisor of the steps for robots with unactuated motions, which may vibrate on springs [-]."""
+SPARE = 60.0
+"""Ratio of the limit of the error to the estimated error above which finer steps are omitted [-].
+
+It exceeds the least ratio of a tolerance to its noise, 50.
+"""
+ON_COURSE = 10.0
+"""Ratio of the limits of drift and tracking error to their values above which finer steps are omitted [-]."""
 EXTRAPOLATED = "first-order steps, extrapolated to zero step size; drift and tracking error at the finest step"
 """Note of a route with steps of first order."""
 
@@ -185,12 +193,75 @@ class Steps:
         )
 
 
-def surviving_rungs(rung: Callable[[float], Rung], steps: Sequence[float]) -> tuple[list[Rung], list[str]]:
+def remainder(ladder: Sequence[Rung], order: int) -> float:
+    """Estimated error of the finest step over the peak of the efforts [-]; infinite for a single step.
+
+    Args:
+        ladder: Simulations at several steps, coarsest first.
+        order: Order of the error in the step.
+    """
+    if len(ladder) < 2:
+        return inf
+    before, last = ladder[-2:]
+    return relative_change(before.effort, last.effort) / ((before.dt / last.dt) ** order - 1)
+
+
+Enough: TypeAlias = Callable[[Sequence[Rung]], bool]
+"""Whether a verdict needs no finer steps than those of some simulations, coarsest first."""
+
+
+def enough_steps(
+    limits: Limits | None, mechanism: Mechanism, motion: Motion, left: Callable[[Sequence[Rung]], float]
+) -> Enough:
+    """The rule that omits finer steps: estimated error, drift and tracking error must all be far below their limits.
+
+    Args:
+        limits: Limits of the verdict; None to omit no step.
+        left: Estimated error of some simulations, over the peak of the efforts [-].
+    """
+    size = size_in_motion(mechanism, motion)
+
+    def enough(ladder: Sequence[Rung]) -> bool:
+        return (
+            limits is not None
+            and left(ladder) < limits.relative_error / SPARE
+            and ladder[-1].closure_drift.over(size) < limits.closure_drift / ON_COURSE
+            and ladder[-1].tracking_error.over(size) < limits.tracking_error / ON_COURSE
+        )
+
+    return enough
+
+
+def until(enough: Enough, rungs: Iterable[Rung]) -> list[Rung]:
+    """The first of some simulations, coarsest first, that a verdict needs; all of them if it needs finer steps."""
+    ladder: list[Rung] = []
+    for rung in rungs:
+        ladder.append(rung)
+        if enough(ladder):
+            break
+    return ladder
+
+
+def omission(limits: Limits | None) -> Mapping[str, str]:
+    """The rule of `enough_steps` as a setting, in words; empty without limits."""
+    if limits is None:
+        return {}
+    rule = (
+        f"finer steps, if the estimated error is below 1/{SPARE:g} of its limit {limits.relative_error:g}, and closure "
+        f"drift and tracking error are below 1/{ON_COURSE:g} of their limits"
+    )
+    return {"omitted steps": rule}
+
+
+def surviving_rungs(
+    rung: Callable[[float], Rung], steps: Sequence[float], enough: Enough = lambda ladder: False
+) -> tuple[list[Rung], list[str]]:
     """The simulations, and a note on the steps at which they diverged.
 
     Args:
         rung: Simulates with a step [s].
         steps: Steps, coarsest first [s].
+        enough: Result of `enough_steps`; by default all steps are taken.
 
     Raises:
         EngineError: If the simulation with the finest step fails.
@@ -203,6 +274,9 @@ def surviving_rungs(rung: Callable[[float], Rung], steps: Sequence[float]) -> tu
             if dt == steps[-1]:
                 raise
             diverged.append(f"{1e3 * dt:g}")
+            continue
+        if enough(ladder):
+            break
     return ladder, [f"the simulation diverged at steps of {', '.join(diverged)} ms"] if diverged else []
 
 

@@ -173,5 +173,26 @@ class Refinable(Source, Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Largest values with which a simulation agrees with the reference."""
+
+    relative_error: float
+    """Effort error over the scale of its actuator, which is at least its peak [-]."""
+    closure_drift: float
+    """Opening of the loops [-]: lengths over the size of the robot, or rad."""
+    tracking_error: float
+    """Distance of a drive from its motion [-]: lengths over the size of the robot, or rad."""
+
+
+@runtime_checkable
+class Stepped(Source, Protocol):
+    """A source that simulates with several steps, and can omit the finest of them."""
+
+    def within(self, limits: Limits) -> Source:
+        """The same without finer steps than a verdict by these limits needs."""
+        ...
+
+
 Fault: TypeAlias = Callable[[float], Source]
 """A route that suffers from a fault, given the largest effort that the case needs [N or N m]."""

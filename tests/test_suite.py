@@ -20,6 +20,7 @@ from loopcheck.validation.comparison.audit import ExpectedTerms, audit, blocking
 from loopcheck.validation.comparison.compare import Evidence, summarize_resolved
 from loopcheck.validation.comparison.evaluate import Outcome, evaluate, motion_key, prescribe_or_error
 from loopcheck.validation.comparison.targets import robot_of
+from loopcheck.validation.comparison.tolerances import registered
 from loopcheck.validation.comparison.verdicts import FILE, NOT_SUPPORTED
 
 Key: TypeAlias = tuple[str, str, str, str]
@@ -230,7 +231,7 @@ def _prescribed(key: Key) -> Motion | HarnessError:
 def _outcome(key: Key, source: str) -> Outcome:
     motion = _motion(key)
     assert isinstance(motion, Motion)
-    return evaluate(_case(key), motion, source)
+    return evaluate(_case(key), motion, source, registered()[source].limits)
 
 
 @cache

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,27 @@ def test_extrapolation_takes_away_the_square_of_the_step(prr: Case, prr_motion: 
     assert left[0] < finest[0] / 50
     assert left[1] < finest[1] / 500
     assert np.log2(left[0] / left[1]) > 3.5
+
+
+@pytest.mark.parametrize("parts", [(2, 4), (4, 8)])
+def test_the_estimated_error_of_two_steps_bounds_their_error(
+    parts: Sequence[int], prr: Case, prr_motion: Motion
+) -> None:
+    """From the two steps alone, it is up to ten times the error that the reference shows."""
+    from loopcheck.engines.exudyn.routes.forward import _left
+
+    motion = prr_motion.assemble(prr_motion.t[:41])
+    history = at_steps(prr, motion, parts)
+    error = relative_error(history.effort, reference(prr, motion))
+    assert error < _left(prr_motion.dt, history.ladder) < 10 * error
+    assert _left(prr_motion.dt, history.ladder[:1]) == inf
+
+
+def test_the_error_of_two_steps_is_unknown_for_two_samples(prr: Case, prr_motion: Motion) -> None:
+    from loopcheck.engines.exudyn.routes.forward import _left
+
+    history = at_steps(prr, prr_motion.assemble(prr_motion.t[:2]), (2, 4))
+    assert _left(prr_motion.dt, history.ladder) == inf
 
 
 def test_a_start_without_accelerations_is_never_forgotten(prr: Case, prr_motion: Motion) -> None:

@@ -16,7 +16,7 @@ from loopcheck.analytic.motion.laws import RECORDED
 from loopcheck.analytic.motion.prescribe import depends_on_gravity, prescribe
 from loopcheck.analytic.motion.random_motion import random_motion
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.efforts import EffortHistory
+from loopcheck.robots.efforts import EffortHistory, Limits, Stepped
 from loopcheck.robots.errors import EngineError, EngineNotInstalledError, HarnessError, NotRepresentableError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
@@ -81,8 +81,12 @@ class Outcome:
         return self.projected or self.history
 
 
-def evaluate(case: Case, motion: Motion, source: str) -> Outcome:
-    """Compute the efforts of a source; an outcome with the reason replaces any failure."""
+def evaluate(case: Case, motion: Motion, source: str, limits: Limits | None = None) -> Outcome:
+    """Compute the efforts of a source; an outcome with the reason replaces any failure.
+
+    Args:
+        limits: Limits of the verdict: a simulation omits finer steps than it needs. By default it takes all steps.
+    """
     if motion.unforced > UNFORCED and sources.simulates(source):
         note = (
             "the logged motion must satisfy the equations of the unactuated dofs in this configuration, but their "
@@ -92,14 +96,17 @@ def evaluate(case: Case, motion: Motion, source: str) -> Outcome:
     if motion.contradiction and sources.simulates(source):
         note = f"the log contradicts itself; no simulation can follow it: {motion.contradiction}"
         return Outcome(case=case, source=source, history=None, failure="not comparable", note=note)
-    outcome = outcome_of(case, motion, source, partial(_efforts_of, source, case, motion))
+    outcome = outcome_of(case, motion, source, partial(_efforts_of, source, case, motion, limits))
     return _with_origin_of_start(outcome, motion) if sources.simulates(source) else outcome
 
 
-def _efforts_of(source: str, case: Case, motion: Motion) -> EffortHistory:
+def _efforts_of(source: str, case: Case, motion: Motion, limits: Limits | None) -> EffortHistory:
     """Efforts of a source at the samples of a motion; a controller gets more samples."""
     driven = finely_sampled(case.mechanism, motion) if sources.is_as_is(source) else motion
-    history = sources.load(source).compute_efforts(case, driven)
+    loaded = sources.load(source)
+    if limits is not None and isinstance(loaded, Stepped):
+        loaded = loaded.within(limits)
+    history = loaded.compute_efforts(case, driven)
     if driven is motion:
         return history
     every = (len(driven.t) - 1) // (len(motion.t) - 1)

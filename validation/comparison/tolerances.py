@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
 
+from loopcheck.robots.efforts import Limits
 from loopcheck.robots.errors import NotFoundError, ToleranceError
 from loopcheck.robots.model_file import file_hash
 from loopcheck.validation.comparison.limits import MARGINS
@@ -44,6 +45,12 @@ class Tolerance(BaseModel):
     def margin(self) -> float | None:
         """Tolerance over noise [-]."""
         return None if self.relative_error is None or self.noise is None else self.relative_error / self.noise
+
+    @property
+    def limits(self) -> Limits | None:
+        """Limits of a simulation; None for other sources, and for simulations without a verdict."""
+        numbers = self.model_dump(include={"relative_error", "closure_drift", "tracking_error"})
+        return None if None in numbers.values() else Limits(**numbers)
 
     @property
     def has_fair_margin(self) -> bool:

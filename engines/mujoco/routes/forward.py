@@ -32,7 +32,7 @@ import numpy as np
 from loopcheck.engines import forward
 from loopcheck.engines.equations import held_drives
 from loopcheck.engines.extrapolation import relative_change, value_at_zero
-from loopcheck.engines.forward import forward_history, surviving_rungs
+from loopcheck.engines.forward import enough_steps, forward_history, omission, remainder, surviving_rungs
 from loopcheck.engines.mujoco._clock import frozen_targets, moving_targets, push
 from loopcheck.engines.mujoco._compliance import LINEAR, Choice, Run, Simulated, choose, each_once
 from loopcheck.engines.mujoco._stepping import stepping
@@ -48,7 +48,7 @@ from loopcheck.engines.mujoco.model import (
     widest_of,
 )
 from loopcheck.robots.arrays import AnyArray, Array
-from loopcheck.robots.efforts import Deviation, EffortHistory, Refinable, Rung, deviation_of
+from loopcheck.robots.efforts import Deviation, EffortHistory, Limits, Refinable, Rung, Stepped, deviation_of
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import CoordinateClosure, Mechanism
 from loopcheck.robots.motion import Drive, Motion
@@ -110,14 +110,14 @@ OWN = Settings(adapts=True, settled=1e-7)
 """Settings of the route."""
 
 
-class MujocoForward(Refinable):
+class MujocoForward(Refinable, Stepped):
     """Efforts from a simulation of the closed loop, extrapolated to rigid constraints."""
 
     name = "mujoco/forward"
 
-    def __init__(self, settings: Settings = OWN) -> None:
-        """With the settings of the route, or with others."""
-        self.settings = settings
+    def __init__(self, settings: Settings = OWN, limits: Limits | None = None) -> None:
+        """With the settings of the route or others, and limits of a verdict, which may omit steps."""
+        self.settings, self.limits = settings, limits
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `loopcheck.robots.efforts.Source.compute_efforts`."""
@@ -129,17 +129,22 @@ class MujocoForward(Refinable):
         tried = steps if self.settings.adapts else ()
         choice = choose(self.settings.compliances, simulated, tried, size_in_motion(case.mechanism, motion))
         rung = partial(_rung, simulated, compliances=choice.compliances)
-        ladder, diverged = surviving_rungs(rung, steps)
+        enough = enough_steps(self.limits, case.mechanism, motion, _left)
+        ladder, diverged = surviving_rungs(rung, steps, enough)
         ladder += _finer(rung, ladder, self.settings.settled, least=min(2, len(steps)))
         if diverged:
             _want_converged(ladder)
-        steps = [*steps, *(finer.dt for finer in ladder if finer.dt < steps[-1])]
+        taken = (dt for dt in steps if dt >= ladder[-1].dt)
+        steps = [*taken, *(finer.dt for finer in ladder if finer.dt < steps[-1])]
         return forward_history(
             self.name,
             case.mechanism,
             motion,
             ladder,
-            settings=in_words(replace(self.settings, steps=tuple(steps), compliances=choice.compliances)),
+            settings={
+                **in_words(replace(self.settings, steps=tuple(steps), compliances=choice.compliances)),
+                **omission(self.limits),
+            },
             note="; ".join(
                 (
                     *_of_curves(case.mechanism),
@@ -148,6 +153,10 @@ class MujocoForward(Refinable):
                 )
             ),
         )
+
+    def within(self, limits: Limits) -> Self:
+        """See `loopcheck.robots.efforts.Stepped.within`."""
+        return type(self)(self.settings, limits)
 
     def tightened(self) -> Self:
         """See `loopcheck.robots.efforts.Refinable.tightened`; the tolerance is zero."""
@@ -254,8 +263,7 @@ def _want_converged(ladder: Sequence[Rung]) -> None:
 
 def _left(ladder: Sequence[Rung]) -> float:
     """Remaining error of the finest step by theory, over the peak of the efforts [-]."""
-    before, last = ladder[-2:]
-    return relative_change(before.effort, last.effort) / ((before.dt / last.dt) ** ORDER - 1)
+    return remainder(ladder, ORDER)
 
 
 def in_words(settings: Settings) -> dict[str, str]:

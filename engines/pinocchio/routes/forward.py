@@ -19,12 +19,20 @@ from typing import Self
 import numpy as np
 
 from loopcheck.engines.equations import carried_note, held_drives
-from loopcheck.engines.forward import Readings, forward_history, own_steps, surviving_rungs
+from loopcheck.engines.forward import (
+    Readings,
+    enough_steps,
+    forward_history,
+    omission,
+    own_steps,
+    remainder,
+    surviving_rungs,
+)
 from loopcheck.engines.pinocchio._equations import equations
 from loopcheck.engines.pinocchio._simulation import RUNGE_KUTTA, Simulation, Solver, least_mobility, want_rigid
 from loopcheck.engines.pinocchio._tree import guarded
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.efforts import Deviation, EffortHistory, Refinable, Rung
+from loopcheck.robots.efforts import Deviation, EffortHistory, Limits, Refinable, Rung, Stepped
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
@@ -35,6 +43,8 @@ FINEST = 2.5e-3
 FINEST_FREE = FINEST / 16
 """The same for robots with unactuated motions, which may vibrate on springs."""
 RUNGS = 3
+ORDER = 4
+"""Of the Runge-Kutta method."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,15 +64,15 @@ OWN = Settings(adapts=True)
 """Settings of the route."""
 
 
-class PinocchioForward(Refinable):
+class PinocchioForward(Refinable, Stepped):
     """Efforts from a simulation of the closed loop with Pinocchio's rigid constraints."""
 
     name = "pinocchio/forward"
     simulation: Callable[..., Simulation] = Simulation
 
-    def __init__(self, settings: Settings = OWN) -> None:
-        """With the settings of the route, or with others."""
-        self.settings = settings
+    def __init__(self, settings: Settings = OWN, limits: Limits | None = None) -> None:
+        """With the settings of the route or others, and limits of a verdict, which may omit steps."""
+        self.settings, self.limits = settings, limits
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `loopcheck.robots.efforts.Source.compute_efforts`."""
@@ -73,15 +83,21 @@ class PinocchioForward(Refinable):
             finest = (FINEST_FREE if undriven else FINEST) / self.settings.division
             steps = self.settings.steps or tuple(own_steps(motion.dt, finest=finest, rungs=RUNGS))
             with np.errstate(over="ignore", invalid="ignore"):
-                ladder, diverged = surviving_rungs(partial(self._rung, mechanism, motion, drives), steps)
+                enough = enough_steps(self.limits, mechanism, motion, partial(remainder, order=ORDER))
+                ladder, diverged = surviving_rungs(partial(self._rung, mechanism, motion, drives), steps, enough)
+        steps = tuple(dt for dt in steps if dt >= ladder[-1].dt)
         return forward_history(
             self.name,
             mechanism,
             motion,
             ladder,
-            settings=in_words(replace(self.settings, steps=steps)),
+            settings={**in_words(replace(self.settings, steps=steps)), **omission(self.limits)},
             note="; ".join([*carried_note(mechanism, drives), *diverged]),
         )
+
+    def within(self, limits: Limits) -> Self:
+        """See `loopcheck.robots.efforts.Stepped.within`."""
+        return type(self)(self.settings, limits)
 
     def tightened(self) -> Self:
         """See `loopcheck.robots.efforts.Refinable.tightened`; the tolerance is zero."""

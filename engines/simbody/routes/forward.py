@@ -8,18 +8,19 @@ move independently.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
 
 from loopcheck.engines.equations import carried_note, held_drives
-from loopcheck.engines.forward import Readings, forward_history, own_steps
+from loopcheck.engines.forward import Readings, enough_steps, forward_history, omission, own_steps, remainder, until
 from loopcheck.engines.simbody._equations import constraint_matrix, equations, opening
 from loopcheck.engines.simbody._model import BALL_OR_FREE, Model, added_inertia, build, rotation
 from loopcheck.engines.simbody._opensim import angles, guarded, opensim
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.efforts import Deviation, EffortHistory, Refinable, Rung
+from loopcheck.robots.efforts import Deviation, EffortHistory, Limits, Refinable, Rung, Stepped
 from loopcheck.robots.errors import EngineError, NotRepresentableError
 from loopcheck.robots.mechanism import Coordinate, Mechanism
 from loopcheck.robots.motion import Motion
@@ -39,6 +40,8 @@ FINEST = 2.5e-3
 FINEST_FREE = FINEST / 4
 """The same for robots with unactuated motions, which may vibrate on springs."""
 RUNGS = 3
+ORDER = 4
+"""Of the Runge-Kutta-Merson method."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,14 +62,14 @@ OWN = Settings()
 """Settings of the route."""
 
 
-class SimbodyForward(Refinable):
+class SimbodyForward(Refinable, Stepped):
     """Efforts from a simulation of the closed loop with Simbody's constraints, its drives among them."""
 
     name = "simbody/forward"
 
-    def __init__(self, settings: Settings = OWN) -> None:
-        """With the settings of the route, or with others."""
-        self.settings = settings
+    def __init__(self, settings: Settings = OWN, limits: Limits | None = None) -> None:
+        """With the settings of the route or others, and limits of a verdict, which may omit steps."""
+        self.settings, self.limits = settings, limits
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `loopcheck.robots.efforts.Source.compute_efforts`."""
@@ -76,15 +79,20 @@ class SimbodyForward(Refinable):
             drives, undriven = held_drives(equations(mechanism), motion)
         finest = (FINEST_FREE if undriven else FINEST) / settings.division
         steps = settings.steps or tuple(own_steps(motion.dt, finest=finest, rungs=RUNGS))
-        ladder = [_simulated(mechanism, motion, drives, settings, dt) for dt in steps]
+        enough = enough_steps(self.limits, mechanism, motion, partial(remainder, order=ORDER))
+        ladder = until(enough, (_simulated(mechanism, motion, drives, settings, dt) for dt in steps))
         return forward_history(
             self.name,
             mechanism,
             motion,
             ladder,
-            settings=in_words(replace(settings, steps=steps)),
+            settings={**in_words(replace(settings, steps=steps[: len(ladder)])), **omission(self.limits)},
             note="; ".join(carried_note(mechanism, drives)),
         )
+
+    def within(self, limits: Limits) -> Self:
+        """See `loopcheck.robots.efforts.Stepped.within`."""
+        return type(self)(self.settings, limits)
 
     def tightened(self) -> Self:
         """See `loopcheck.robots.efforts.Refinable.tightened`."""

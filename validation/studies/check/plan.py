@@ -6,6 +6,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple, TypeAlias
 
+from loopcheck.robots.efforts import Limits
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
@@ -71,7 +72,10 @@ class Plan:
         self._tasks: list[Task] = []
         self._results: dict[Entry, Any] = {}
         self._missing: set[Entry] = set()
-        efforts = {(case.key, source): _evaluation(case, motions[case.key], source) for case, source in self._pairs}
+        efforts = {
+            (case.key, source): _evaluation(case, motions[case.key], source, request.limits_of(source))
+            for case, source in self._pairs
+        }
         exact = {entry: task for entry, task in efforts.items() if not sources.simulates(entry[1])} | self._audits
         self._exact = frozenset(exact)
         self._add(_in_order(exact))
@@ -204,7 +208,7 @@ def _in_order(entries: Mapping[Entry, Any]) -> Mapping[Entry, Any]:
     return {key: entries[key] for key in sorted(entries, key=place)}
 
 
-def _evaluation(case: Case, motion: Motion | Failure, source: str) -> Task | Outcome:
+def _evaluation(case: Case, motion: Motion | Failure, source: str, limits: Limits | None = None) -> Task | Outcome:
     """The task of computing a source, or its outcome without a motion."""
 
     def without(verdict: str, note: str) -> Outcome:
@@ -214,7 +218,7 @@ def _evaluation(case: Case, motion: Motion | Failure, source: str) -> Task | Out
         return without(*verdict_and_note(motion))
     return Task(
         evaluate,
-        (case, motion, source),
+        (case, motion, source, limits),
         partial(without, "not run"),
         is_kept=lambda outcome: outcome.failure != "not run",
         engine=sources.engine_of(source),

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from loopcheck import engines
 from loopcheck.analytic.papers import paper_model
+from loopcheck.robots.efforts import Limits
 from loopcheck.robots.model_file import file_hash
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, WrenchSpec
@@ -45,6 +46,11 @@ class Request:
     """Whether a report is written."""
     publish: "Callable[[RunOutput], None]" = lambda output: None
     """Takes the first results, when those of all that does not simulate are there; the others read `not run`."""
+
+    def limits_of(self, source: str) -> Limits | None:
+        """Limits with which a simulation may omit steps; None for a source that the user has named: it takes all."""
+        is_named = frozenset({source}) in self.requested
+        return None if is_named or source not in self.tolerances else self.tolerances[source].limits
 
 
 class RunOutput(NamedTuple):

@@ -187,7 +187,9 @@ def convergence(results: Results) -> Section:
     text = (
         "Each step size is a separate run. The judged efforts may be extrapolated from several step sizes. The "
         "grid-convergence index, 1.25 change / (r^p - 1) with the ratio r of two steps and the observed order p, "
-        "estimates the error of a step without a reference. It is omitted for orders below 0.5. The study refinement "
+        "estimates the error of a step without a reference. It is omitted for orders below 0.5. Finer steps are "
+        "omitted if the estimated error, drift and tracking error are far below their limits (see the settings); two "
+        "steps have no order and no index. A source named with --source takes all steps. The study refinement "
         "measures the settings that reach 1 %, 0.1 % or 1e-6 in a simulation."
     )
     blocks: Sequence[Block] = [text, *parts] if parts else ["No source has results for several step sizes."]
