@@ -15,7 +15,7 @@ import pytest
 import loopcheck
 from loopcheck import engines
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.robots.efforts import EffortHistory
+from loopcheck.robots.efforts import Deviation, EffortHistory, Rung
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, make_case
 from loopcheck.validation.comparison.tolerances import registered
@@ -74,6 +74,24 @@ def test_the_estimated_error_of_two_steps_bounds_their_error(
     error = relative_error(history.effort, reference(prr, motion))
     assert error < _left(prr_motion.dt, history.ladder) < 10 * error
     assert _left(prr_motion.dt, history.ladder[:1]) == inf
+
+
+def test_the_estimated_error_is_a_quarter_of_the_second_derivative_of_the_first_term() -> None:
+    """Of errors h² sin(3t) beside efforts of 10; the extrapolation leaves a term times the squares of both steps."""
+    from loopcheck.engines.exudyn.routes.forward import _left
+
+    t = np.arange(0, 2, 0.01)
+    ladder = [
+        Rung(
+            dt=dt,
+            effort=(10 + dt**2 * np.sin(3 * t))[:, None],
+            closure_drift=Deviation(),
+            tracking_error=Deviation(),
+            wall_time=0.0,
+        )
+        for dt in (0.5, 0.01, 0.005)
+    ]
+    assert _left(0.01, ladder) == pytest.approx(9 / 4 * 0.01**2 * 0.005**2 / 10, rel=1e-3)
 
 
 def test_the_error_of_two_steps_is_unknown_for_two_samples(prr: Case, prr_motion: Motion) -> None:
