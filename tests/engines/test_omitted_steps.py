@@ -19,8 +19,8 @@ from loopcheck.validation.comparison import sources
 from loopcheck.validation.comparison.compare import summarize
 from loopcheck.validation.comparison.evaluate import evaluate
 from loopcheck.validation.comparison.tolerances import registered
-from loopcheck.validation.studies.check.record import Request
 from loopcheck.validation.studies.check.plan import _evaluation
+from loopcheck.validation.studies.check.record import Request
 
 LIMITS = Limits(relative_error=6e-5, closure_drift=1e-3, tracking_error=1e-2)
 LOOSE, TIGHT = (Limits(relative_error=x, closure_drift=inf, tracking_error=inf) for x in (inf, 1e-30))

@@ -26,6 +26,7 @@ from loopcheck.validation.report.blocks import Block, Section
 from loopcheck.validation.report.pages import completed
 from loopcheck.validation.studies.check.closing import closing_lines
 from loopcheck.validation.studies.check.sections.audit import first_divergence
+from loopcheck.validation.studies.check.sections.cases import _ladder_table, looks_of_sources
 from loopcheck.validation.studies.check.study import run
 from loopcheck.validation.studies.preload import PRELOAD
 from tests.validation.conftest import exit_status, write_report
@@ -442,6 +443,16 @@ def test_grid_convergence_index(page: Page) -> None:
     ]
     index = [rung["grid-convergence index [-]"] for rung in rungs if rung["source"] == "a/forward"]
     assert index == ["–", "–", "1.25e-04"]
+
+
+def test_two_steps_have_no_order_and_no_grid_convergence_index(results: Results) -> None:
+    two = results.ladder.iloc[:2]
+    columns, rows = _ladder_table(two)
+    shown = [dict(zip(columns, (cell.text for cell in row), strict=True)) for row in rows]
+    assert [(row["order [-]"], row["grid-convergence index [-]"]) for row in shown] == [("–", "–")] * 2
+    assert [row["change [-]"] for row in shown] == ["–", "0.0012"]
+    drawn = [figures.ladder_figure({"case": rungs}, looks_of_sources(results)) for rungs in (two, results.ladder)]
+    assert ["order 2" in str(svg) for svg in drawn] == [False, True]
 
 
 @pytest.mark.extended("test_both_files_state_the_same_counts")
