@@ -6,6 +6,7 @@ import os
 import sys
 import tomllib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["LOOPCHECK_ENGINES"] = os.devnull  # environments of the user are none of the tests'
     os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
     os.environ["LOKY_MAX_CPU_COUNT"] = "1"  # default of `--jobs`: the other cores run other tests
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(user_folder("jax")))  # its keys have the version of JAX
+    with suppress(OSError):  # without a cache, the same takes longer; the keys contain the version of JAX
+        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(user_folder("jax")))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 
 

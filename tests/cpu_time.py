@@ -62,6 +62,16 @@ def kind_of(item: pytest.Item) -> str:
     return mark.name if mark else "unmarked"
 
 
+def fault_of(item: pytest.Item) -> str:
+    """Message about a mark with other arguments than its signature, or an empty string."""
+    mark = mark_of(item)
+    for signature, has in MARKS.items() if mark else ():
+        if mark and signature.startswith(mark.name) and not has(mark):
+            got = ", ".join([*map(repr, mark.args), *(f"{key}={value!r}" for key, value in mark.kwargs.items())])
+            return f"{item.nodeid}: mark must be {signature}, got {mark.name}({got})"
+    return ""
+
+
 def extended_but(kept: Iterable[Any], values: Iterable[Any], test: str) -> list[Any]:
     """Parameters of a test, of which all but some are extended.
 
@@ -89,20 +99,8 @@ class Kinds:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Leave out extended tests, unless they are asked for or named.
-
-        Raises:
-            pytest.UsageError: If a mark has other arguments than its signature.
-        """
+        """Leave out extended tests, unless they are asked for or named."""
         config.stash[COLLECTED] = tuple(items)
-        for item in items:
-            mark = mark_of(item)
-            for signature, has in MARKS.items() if mark else ():
-                if mark and signature.startswith(mark.name) and not has(mark):
-                    got = ", ".join(
-                        [*map(repr, mark.args), *(f"{key}={value!r}" for key, value in mark.kwargs.items())]
-                    )
-                    raise pytest.UsageError(f"{item.nodeid}: mark must be {signature}, got {mark.name}({got})")
         if self._extended or any("::" in arg for arg in config.args):
             return
         left_out = [item for item in items if kind_of(item) == "extended"]
@@ -115,7 +113,9 @@ class Kinds:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
-        """Measure the fixtures of a test, and those that have ended since the last test."""
+        """Measure the fixtures of a test, and those that have ended since the last test; fail a wrong mark."""
+        if fault := fault_of(item):
+            pytest.fail(fault, pytrace=False)
         yield from self._measured(item)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -164,7 +164,7 @@ class Kinds:
         mark = mark_of(item)
         if mark is None:
             return self._unmarked
-        return float(mark.kwargs["seconds"]) if mark.name == "evidence" else float("inf")
+        return float(mark.kwargs.get("seconds", 0)) if mark.name == "evidence" else float("inf")
 
     def _measured(self, item: pytest.Item) -> Iterator[None]:
         try:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import pytest
 
-from tests.cpu_time import ALL_EVIDENCE, COLLECTED, Kinds, extended_but, kind_of, mark_of
+from tests.cpu_time import ALL_EVIDENCE, COLLECTED, Kinds, extended_but, fault_of, kind_of, mark_of
 
 pytest_plugins = "pytester"
 ROOT = Path(__file__).parents[1]
@@ -21,6 +21,10 @@ def collected(pytestconfig: pytest.Config) -> Sequence[pytest.Item]:
     if not {(ROOT / arg).resolve() for arg in pytestconfig.args} <= {ROOT, ROOT / "tests"}:
         pytest.skip("only a part of the suite was collected")
     return pytestconfig.stash[COLLECTED]
+
+
+def test_every_mark_has_its_arguments(collected: Sequence[pytest.Item]) -> None:
+    assert [fault for fault in map(fault_of, collected) if fault] == []
 
 
 def test_all_evidence_fits_into_its_limit(collected: Sequence[pytest.Item]) -> None:
@@ -170,16 +174,17 @@ def test_any_time_fails_no_test(run: Runner) -> None:
         ('evidence("reason", seconds="1")', "evidence(reason, seconds=...)"),
         ("extended", "extended(test, ...)"),
         ('extended(instead="test_quick")', "extended(test, ...)"),
+        ('extended("test_quick", instead="it")', "extended(test, ...)"),
     ],
 )
-def test_a_mark_without_the_arguments_of_its_kind_is_refused(
-    run: Runner, pytester: pytest.Pytester, capfd: pytest.CaptureFixture[str], mark: str, signature: str
+def test_a_mark_without_the_arguments_of_its_kind_is_an_error(
+    run: Runner, pytester: pytest.Pytester, mark: str, signature: str
 ) -> None:
     pytester.makepyfile(test_small=f"import pytest\n@pytest.mark.{mark}\ndef test_marked(): ...")
-    run()
+    outcomes, text = run(extended=True)
+    assert outcomes == {"test_marked": "ERROR"}
     got = mark.replace('"', "'") + ("" if "(" in mark else "()")
-    expected = f"ERROR: test_small.py::test_marked: mark must be {signature}, got {got}"
-    assert expected in capfd.readouterr().err.splitlines()
+    assert f"test_small.py::test_marked: mark must be {signature}, got {got}" in text.splitlines()
 
 
 def test_all_but_some_parameters_are_extended() -> None:

@@ -25,6 +25,7 @@ from loopcheck.validation.comparison.verdicts import FILE, NOT_SUPPORTED
 
 Key: TypeAlias = tuple[str, str, str, str]
 """Target, variant, mode and configuration."""
+CATALOGUE = names()
 NOT_COMPARABLE = "not comparable"
 """Expectation of a mode with a singularity."""
 SECONDS: Mapping[str, Mapping[str, float]] = {
@@ -101,7 +102,7 @@ def _id(target: str, *rest: str) -> str:
 
 def _marks(target: str, *rest: str) -> Iterator[pytest.MarkDecorator]:
     """Mark of a simulation: the integrator, drive and solver of an engine do not depend on the mode."""
-    if not rest or target not in names() or not sources.simulates(rest[-1]):
+    if not rest or target not in CATALOGUE or not _simulates(rest[-1]):
         return
     *case, source = rest
     if case != [*_simulated(target)]:
@@ -112,13 +113,16 @@ def _marks(target: str, *rest: str) -> Iterator[pytest.MarkDecorator]:
         yield pytest.mark.evidence("a simulation of each robot by each route", seconds=seconds)
 
 
+_simulates = cache(sources.simulates)
+
+
 @cache
 def _simulated(target: str) -> tuple[str, str, str]:
     """Variant, mode and configuration of the simulations of a robot that are not extended."""
-    robot = robot_of(target)
-    mechanism = robot.mechanism(DEFAULT)
-    mode = next(mode for mode in modes(mechanism) if robot.expected.get(mode) != NOT_COMPARABLE)
-    return DEFAULT, mode, [*configurations(robot, mechanism)][-1]
+    cases = [(variant, mode, configuration) for _, variant, mode, configuration, _ in _comparisons_or_error(target)]
+    expected = robot_of(target).expected
+    first = next(case for case in cases if case[0] == DEFAULT and expected.get(case[1]) != NOT_COMPARABLE)
+    return [case for case in cases if case[:2] == first[:2]][-1]
 
 
 @pytest.fixture
@@ -184,6 +188,7 @@ def _comparisons(target: str) -> list[tuple[str, ...]]:
         return [(target,)]
 
 
+@cache
 def _comparisons_or_error(target: str) -> list[tuple[str, ...]]:
     robot = robot_of(target)
     return [

@@ -28,8 +28,8 @@ from tests.engines.test_drift_and_tracking import SHIFT, opening
 from tests.errors import relative_error
 
 COMPILED = pytest.mark.extended("test_agrees_on_3prr[kkt]")
-mjx = pytest.importorskip("mujoco.mjx")
-jax = pytest.importorskip("jax")
+if not engines.installed("mjx"):
+    pytest.skip("mjx is not installed", allow_module_level=True)
 
 
 @cache
@@ -83,6 +83,7 @@ def test_single_precision_is_single() -> None:
 @COMPILED
 def test_a_precision_is_not_left_switched_on() -> None:
     on_prr("kkt"), on_prr("forward_single")
+    jax = pytest.importorskip("jax")
     assert jax.numpy.zeros(1).dtype == np.float32
 
 
@@ -267,7 +268,7 @@ PINNED = """
 @COMPILED
 def test_a_step_leaves_in_the_data_what_mjx_has() -> None:
     """The arrays that are read alone, against MJX's own step and the whole of its data."""
-    mujoco = pytest.importorskip("mujoco")
+    jax, mujoco, mjx = map(pytest.importorskip, ("jax", "mujoco", "mujoco.mjx"))
     from loopcheck.engines.mjx._model import QUICK
     from loopcheck.engines.mjx.stepper import MjxStepper
 
