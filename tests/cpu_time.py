@@ -129,7 +129,7 @@ class Kinds:
         report = yield
         if call.when in ("setup", "call"):
             taken, limit = item.stash.get(_TAKEN, 0.0), self._limit(item)
-            report.cpu_time = (kind_of(item), limit, taken)  # type: ignore[attr-defined]
+            report.cpu_time = (kind_of(item), limit, taken)
             if call.when == "call" and report.passed and taken > TOLERANCE * limit and not self._any_time:
                 report.outcome = "failed"
                 report.longrepr = (
@@ -180,7 +180,7 @@ class Clock:
         self._process = psutil.Process()
         self._is_importing = False
         self._imports = self._last = 0.0
-        bootstrap: Any = importlib._bootstrap  # type: ignore[attr-defined]
+        bootstrap: Any = importlib._bootstrap
         bootstrap._find_and_load = self._counted(bootstrap._find_and_load)  # also that of import statements
 
     def lap(self) -> float:

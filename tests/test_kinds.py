@@ -5,7 +5,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 
@@ -33,7 +33,7 @@ def test_all_evidence_fits_into_its_limit(collected: Sequence[pytest.Item]) -> N
 
 
 def test_tests_of_the_other_kinds_stand_for_every_extended_test(collected: Sequence[pytest.Item]) -> None:
-    in_place = defaultdict(set)
+    in_place: dict[str, set[str]] = defaultdict(set)
     for item in collected:
         if kind_of(item) != "extended":
             file, name = item.nodeid.split("::", 1)
@@ -125,7 +125,7 @@ class Runner(Protocol):
 @pytest.fixture
 def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Runner:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    bootstrap = importlib._bootstrap  # type: ignore[attr-defined]
+    bootstrap: Any = importlib._bootstrap
     monkeypatch.setattr(bootstrap, "_find_and_load", bootstrap._find_and_load)  # to be put back
     pytester.makeini("[pytest]\nmarkers =\n  evidence\n  extended\npythonpath = .\n")
     pytester.makepyfile(slow_module=f"import time\n{BURN}\nburn(0.09)", test_small=SUITE)
