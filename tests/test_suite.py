@@ -65,6 +65,7 @@ SECONDS: Mapping[str, Mapping[str, float]] = {
         "pybullet/forward": 0.7,
         "simbody/forward": 4,
     },
+    "andrews": {"drake/forward": 0.7, "pybullet/forward": 1.5},
     "bricard": {"pybullet/forward": 0.6},
     "n_four_bar_40": {"drake/forward": 0.7, "exudyn/forward": 1.7, "simbody/forward": 2.2},
     "puma560": {"exudyn/forward": 2.7, "simbody/forward": 1.2},

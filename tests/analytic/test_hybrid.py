@@ -22,6 +22,7 @@ from loopcheck.validation.studies.gradients.reference import WEIGHTS, changed
 from tests import closed_chains
 from tests.analytic.test_closed_chains import states
 from tests.conftest import MODELS, CaseMaker
+from tests.cpu_time import extended_but
 from tests.fifty_digits import Hybrid
 
 ROUND_OFF = 1e-12
@@ -61,7 +62,7 @@ def test_undriven_motions_and_their_derivatives(name: str, model_case: CaseMaker
     np.testing.assert_allclose(batch.qdd, motion.qdd, rtol=0, atol=ROUND_OFF * np.abs(motion.qdd).max())
 
 
-@pytest.mark.parametrize("seed", [16, 22])
+@pytest.mark.parametrize("seed", extended_but([16], [16, 22], "test_random_chains_without_some_motors"))
 def test_random_chains_without_some_motors(seed: int, tmp_path: Path, model_case: CaseMaker) -> None:
     """Seeds with floating bases, a ball joint, and both springs and dampers."""
     rng, path, floating = np.random.default_rng(seed), tmp_path / "chain.xml", seed != 16

@@ -50,7 +50,13 @@ def test_another_seed_is_another_motion(prr: Case, prr_motion: Motion) -> None:
     assert np.abs(one - other).max() > 1e-3
 
 
-@pytest.mark.parametrize("least", [0.25, 0.45])
+@pytest.mark.parametrize(
+    "least",
+    [
+        pytest.param(0.25, marks=pytest.mark.evidence("searches a random motion", seconds=1)),
+        pytest.param(0.45, marks=pytest.mark.extended("test_a_random_motion_stays_away_from_singularities")),
+    ],
+)
 def test_a_random_motion_stays_away_from_singularities(least: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """On this robot the first random motion falls to 0.27 of the conditioning at its start."""
     monkeypatch.setattr("loopcheck.analytic.motion.random_motion.WELL_AWAY", least)
@@ -84,7 +90,12 @@ def swung(folder: Path, base: str, limits: str) -> tuple[float, float]:
     return float(q.min()), float(q.max())
 
 
-@pytest.fixture(scope="module", params=["", '<freejoint name="base"/>'], ids=["fixed", "floating"])
+FLOATING = '<freejoint name="base"/>'
+BESIDES = [("", "-{} 1.5"), (FLOATING, "-1.5 {}"), (FLOATING, "-{} 1.5")]
+KEPT = "test_a_random_motion_keeps_the_joint_limits_that_the_other_motion_keeps"
+
+
+@pytest.fixture(scope="module")
 def base(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -95,7 +106,14 @@ def free(base: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[float, fl
     return swung(tmp_path_factory.mktemp("free"), base, "-1.5 1.5")
 
 
-@pytest.mark.parametrize("limits", ["-1.5 {}", "-{} 1.5"], ids=["high", "low"])
+@pytest.mark.parametrize(
+    ("base", "limits"),
+    [
+        pytest.param("", "-1.5 {}", marks=pytest.mark.evidence("searches a random motion", seconds=1)),
+        *(pytest.param(base, limits, marks=pytest.mark.extended(KEPT)) for base, limits in BESIDES),
+    ],
+    indirect=["base"],
+)
 def test_a_random_motion_keeps_the_joint_limits_that_the_other_motion_keeps(
     tmp_path: Path, base: str, free: tuple[float, float], limits: str
 ) -> None:
@@ -107,6 +125,7 @@ def test_a_random_motion_keeps_the_joint_limits_that_the_other_motion_keeps(
     assert high <= most
 
 
+@pytest.mark.extended(KEPT)
 @pytest.mark.parametrize("base", [""], indirect=True)
 def test_limits_are_ignored_if_each_random_motion_leaves_them(tmp_path: Path, free: tuple[float, float]) -> None:
     assert swung(tmp_path, "", "0 1.5") == free

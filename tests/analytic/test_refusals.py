@@ -39,7 +39,7 @@ def _case(name: str, mode: str) -> Case:
 @pytest.mark.parametrize(
     ("mode", "samples"),
     extended_but(
-        [("mpp", 210), ("pmm", 80), ("mmp", 400)],
+        [("mpp", 210), ("pmm", 80)],
         [
             ("mpp", 210),
             ("mpp", 370),
@@ -93,7 +93,8 @@ def test_no_evaluator_passes_what_the_plain_one_refuses(
     which: tuple[str, str], samples: int, ends: tuple[float, float], size: float, seed: int
 ) -> None:
     """The law of a robot in every mode, between any times and in any steps, and random motions about it."""
-    _agree_about(which, samples, ends, size, seed)
+    assume(abs(ends[1] - ends[0]) > 1e-3)
+    assume(_agree_about(which, samples, ends, size, seed))
 
 
 @pytest.mark.parametrize(
@@ -102,23 +103,22 @@ def test_no_evaluator_passes_what_the_plain_one_refuses(
         (("3rrr", "pmm"), 34, (0.0, 0.5), 0.0),
         (("3rrr", "pmm"), 29, (1.0, 0.0), 0.0),
         (("3rrr", "ppp"), 20, (0.2, 0.6), 0.1),
-        (("3prr", "plus"), 40, (0.0, 1.0), 1.0),
+        (("3prr", "plus"), 12, (0.0, 1.0), 1.0),
     ],
 )
 def test_no_evaluator_passes_some_of_what_the_plain_one_refuses(
     which: tuple[str, str], samples: int, ends: tuple[float, float], size: float
 ) -> None:
-    _agree_about(which, samples, ends, size, 0)
+    assert _agree_about(which, samples, ends, size, 0)
 
 
-def _agree_about(which: tuple[str, str], samples: int, ends: tuple[float, float], size: float, seed: int) -> None:
+def _agree_about(which: tuple[str, str], samples: int, ends: tuple[float, float], size: float, seed: int) -> bool:
     case = _case(*which)
     mechanism, law = case.mechanism, prescription(case)
     start, end = (law.span[0] + x * (law.span[1] - law.span[0]) for x in ends)
-    assume(abs(end - start) > 1e-3)
     t = np.linspace(start, end, samples)
     drive = _disturbed(law.law(t), t, size, np.random.default_rng(seed))
-    _agree(mechanism, drive, case.guess)
+    return _agree(mechanism, drive, case.guess)
 
 
 @pytest.mark.extended(
@@ -148,7 +148,7 @@ def test_no_evaluator_passes_on_chains_what_the_plain_one_refuses(
     q = mechanism.values_of(mechanism.drives, case.guess[None])
     rest = Drive(np.repeat(q, samples, axis=0), *(np.zeros((samples, q.shape[1])) for _ in range(2)))
     drive = _disturbed(rest, np.linspace(0, 1, samples), size, rng)
-    _agree(mechanism, drive, case.guess)
+    assume(_agree(mechanism, drive, case.guess))
 
 
 def _disturbed(drive: Drive, t: Array, size: float, rng: np.random.Generator) -> Drive:
@@ -158,11 +158,16 @@ def _disturbed(drive: Drive, t: Array, size: float, rng: np.random.Generator) ->
     return Drive(drive.q + a * np.sin(angle), drive.qd + a * w * np.cos(angle), drive.qdd - a * w**2 * np.sin(angle))
 
 
-def _agree(mechanism: Mechanism, drive: Drive, guess: Array) -> None:
-    """Every evaluator refuses the same inputs as the plain version, and gives the same results."""
+def _agree(mechanism: Mechanism, drive: Drive, guess: Array) -> bool:
+    """Every evaluator refuses the same inputs as the plain version, and gives the same results.
+
+    Returns:
+        Whether there is something to compare: the first pose must be regular.
+    """
     first = _outcome(mechanism, Drive(*(x[:1] for x in drive)), guess, "plain", None)
-    assume(isinstance(first, Batch))
-    traced = trace(mechanism, first.q[0])  # type: ignore[union-attr]
+    if not isinstance(first, Batch):
+        return False
+    traced = trace(mechanism, first.q[0])
     plain = _outcome(mechanism, drive, guess, "plain", None)
     moved = Drive(*(x * (1 + 4 * np.finfo(float).eps) for x in drive))  # what round-off does beside a singularity
     other = _outcome(mechanism, moved, guess, "plain", None)
@@ -175,6 +180,7 @@ def _agree(mechanism: Mechanism, drive: Drive, guess: Array) -> None:
             continue
         np.testing.assert_allclose(fast.q, plain.q, atol=1e-7)
         assert relative_error(fast.effort, plain.effort) < max(ROUND_OFF, 3 * resolved)
+    return True
 
 
 def _outcome(

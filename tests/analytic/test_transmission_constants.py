@@ -49,6 +49,7 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.mechanism import Mechanism
 from tests.analytic.test_transmission import LEGS, PAIRS, Changed, changed, read, twin_of
+from tests.cpu_time import extended_but
 
 __all__ = ["changed"]
 ALL = frozenset(Kind)
@@ -57,6 +58,9 @@ ALL = frozenset(Kind)
 def inner_box(twin: Twin) -> Array:
     middle, half = twin.ranges.mean(axis=1), np.ptp(twin.ranges, axis=1) / 2
     return np.stack([middle - 0.9 * half, middle + 0.9 * half], axis=1)
+
+
+BEST = "test_an_armature_is_within_five_percent_of_the_best_for_the_motions_judged"
 
 
 @cache
@@ -171,6 +175,7 @@ def test_usual_poses_lie_about_the_middle_the_same_to_both_sides() -> None:
     assert np.log(ratio) == pytest.approx(distance / 2)
 
 
+@pytest.mark.evidence("a fit to several motions", seconds=1)
 def test_constants_that_were_taken_away_are_given_back() -> None:
     """A robot and the same with other rotors, dampers and springs, and another foot."""
     plain = read("ankle_serial")
@@ -232,7 +237,8 @@ def test_weight_of_rods_is_no_spring(name: str) -> None:
     assert not any(joint.stiffness for joint in fitted_pair(name).mechanism.joints)
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.usefixtures("fits")
+@pytest.mark.parametrize("name", extended_but(["knee"], PAIRS, BEST))
 def test_an_armature_is_within_five_percent_of_the_best_for_the_motions_judged(name: str) -> None:
     twin, _, stated = pair(name)
     random = stated[: motions.STATED]
@@ -252,6 +258,7 @@ def test_an_armature_is_within_five_percent_of_the_best_for_the_motions_judged(n
     assert mean[0] < 1.05 * mean[1] + 1e-3
 
 
+@pytest.mark.usefixtures("fits")
 @pytest.mark.parametrize("name", PAIRS)
 def test_links_stay_physical_and_help_on_motions_that_chose_nothing(name: str) -> None:
     twin, _, stated = pair(name)
@@ -284,14 +291,14 @@ def test_the_armature_at_a_pose_is_the_inertia_that_is_missing_there() -> None:
     assert armatures_at(twin, np.array([0.2])) == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.extended("test_an_armature_is_within_five_percent_of_the_best_for_the_motions_judged[knee]")
+@pytest.mark.extended(BEST)
 def test_a_joint_that_turns_the_other_way_gets_the_same_constants(changed: Changed) -> None:
     turned = changed("knee_serial", ('axis="0 1 0" range="-0.5 0.7"', 'axis="0 -1 0" range="-0.7 0.5"'))
     plain, other = (fitted(twin_of("knee", serial), {Kind.ARMATURE}) for serial in ("knee_serial", turned))
     assert other.mechanism.joints[0].armature == pytest.approx(plain.mechanism.joints[0].armature, rel=1e-12)
 
 
-@pytest.mark.extended("test_an_armature_is_within_five_percent_of_the_best_for_the_motions_judged[knee]")
+@pytest.mark.extended(BEST)
 def test_equal_legs_get_equal_armatures_and_are_not_coupled(tmp_path: Path) -> None:
     """Two of the knees in one file, and one leg alone."""
     twins = []
