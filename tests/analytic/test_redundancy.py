@@ -27,7 +27,6 @@ from loopcheck.validation.comparison.compare import summarize
 from loopcheck.validation.comparison.evaluate import Outcome, evaluate
 from loopcheck.validation.studies.check.collect import _effort_rows
 from loopcheck.validation.studies.check.record import robot_record
-from tests.cpu_time import extended_but
 from tests.errors import relative_error
 
 
@@ -210,9 +209,12 @@ def _actuator_velocities(case: Case, motion: Motion) -> Array:
 
 @pytest.mark.parametrize(
     "weighed",
-    extended_but(
-        ["slider_crank"], ["slider_crank", "2pur2rpu"], "test_efforts_of_different_units_are_weighed_by_their_scales"
-    ),
+    [
+        pytest.param("slider_crank", marks=pytest.mark.evidence("all exact sources", seconds=1)),
+        pytest.param(
+            "2pur2rpu", marks=pytest.mark.extended("test_efforts_of_different_units_are_weighed_by_their_scales")
+        ),
+    ],
     indirect=True,
 )
 def test_efforts_of_different_units_are_weighed_by_their_scales(weighed: tuple[Case, Motion, Case]) -> None:
