@@ -1,5 +1,7 @@
 """The command `loopcheck`, and `python -m loopcheck`."""
 
+import atexit
+import gc
 import os
 import signal
 import sys
@@ -20,6 +22,8 @@ def main() -> None:
     from loopcheck.validation.execution.forkserver import ONE_THREAD
 
     os.environ.update(ONE_THREAD | os.environ)  # before numpy is imported
+    gc.set_threshold(100_000, 50, 50)  # models and modules are many objects that stay
+    atexit.register(gc.freeze)  # half a second: at the end, nothing needs a search for cycles
     from loopcheck.validation import cli
 
     cli.main()

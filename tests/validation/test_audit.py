@@ -403,7 +403,7 @@ def test_what_is_lost_is_not_compared(prr: Case, prr_motion: Motion, monkeypatch
 
     right = judged()
     assert exit_status(right) == 0
-    assert first_divergence(right.audit).startswith("as_is: trajectory, effort of ")
+    assert first_divergence(right.audit.to_dict("records")).startswith("as_is: trajectory, effort of ")
     spoil_mujoco(monkeypatch, heavier)
     results = judged()
     kkt = results.summary[results.summary["source"] == "mujoco/kkt"]
@@ -411,7 +411,7 @@ def test_what_is_lost_is_not_compared(prr: Case, prr_motion: Motion, monkeypatch
     assert "mujoco simulates a different robot: mass of link2 must be 0.520" in kkt["note"].iloc[0]
     assert "informational" in set(results.summary.loc[results.summary["source"] == "mujoco/as_is", "verdict"])
     assert exit_status(results) == 3
-    assert first_divergence(results.audit).startswith("static: mass of link2; ")
+    assert first_divergence(results.audit.to_dict("records")).startswith("static: mass of link2; ")
 
 
 def test_an_engine_that_cannot_be_audited_is_not_compared(

@@ -38,13 +38,13 @@ def folders(model_case: CaseMaker, tmp_path_factory: pytest.TempPathFactory) -> 
     folder = tmp_path_factory.mktemp("check") / "out"
     copy = folder.with_name("first")
 
-    def waiting(case: Case, motion: Any, source: str) -> Any:
+    def waiting(case: Case, motion: Any, source: str, *limits: Any) -> Any:
         end = time.monotonic() + PATIENCE
         while sources.simulates(source) and not (folder / "report.html").exists() and time.monotonic() < end:
             time.sleep(0.01)
         if sources.simulates(source) and not copy.exists():
             shutil.copytree(folder, copy)
-        return evaluate(case, motion, source)
+        return evaluate(case, motion, source, *limits)
 
     with in_this_process() as patch:
         patch.setattr(plan, "evaluate", waiting)

@@ -84,10 +84,10 @@ def test_tasks_without_an_engine_and_of_an_engine_of_all_go_in_their_order(two: 
 @pytest.mark.parametrize("error", [ProcessExpired("gone", code=1), TimeoutError()])  # type: ignore[no-untyped-call]
 def test_a_worker_that_was_replaced_has_no_engine(two: tuple[Worker, Worker], error: Exception) -> None:
     one, other = two
-    executor_of(two).outcomes([task(name, name[0]) for name in ("a1", "b1", "a2", "a3", "b2")], 1.0)
+    executor_of(two).outcomes([task(name, name[0]) for name in ("a1", "b1", "c1", "a2", "c2")], 1.0)
     one.end(error)
-    other.end()
-    assert (one.names, other.names) == (["a1", "a2"], ["b1", "b2"])
+    other.end()  # an engine that nobody has any more, before the last of the other worker's
+    assert (one.names, other.names) == (["a1", "c1"], ["b1", "a2"])
 
 
 def test_workers_go_on_while_nobody_takes_results(two: tuple[Worker, Worker]) -> None:

@@ -324,7 +324,7 @@ def test_the_first_divergence_of_each_engine_is_named(page: Page) -> None:
 def test_a_lost_loop_is_the_first_divergence() -> None:
     static = audit_row("b", "static", "constraint rows", 3.0, "disagree")
     later = audit_row("b", "instantaneous", "mass matrix", 0.2, "disagree")
-    assert first_divergence(table("audit", [static, later])) == "static: constraint rows of m1"
+    assert first_divergence(table("audit", [static, later]).to_dict("records")) == "static: constraint rows of m1"
 
 
 def test_disagreement_shows_in_ledger_and_in_the_table_of_its_case(page: Page) -> None:

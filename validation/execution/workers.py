@@ -3,10 +3,12 @@
 Results are kept in a journal, so that the same command resumes after a kill; failures are not kept.
 """
 
+import gc
 import itertools
 import math
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
@@ -35,6 +37,10 @@ TIME_LIMIT = 1800.0
 LOADED = 10
 """Longest duration of a task with a limit of its CPU time, over that time [-]."""
 INTERRUPTED = "interrupted"
+RARE = (100_000, 50, 50)
+"""Thresholds of the search for cycles of objects [-]; (700, 10, 10) by default."""
+SWITCH = 0.0005
+"""How long this process draws or imports before a thread gives the next task to a free worker [s]; 0.005 by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,6 +375,7 @@ def worker_pool(workers: Workers, journal: Journal | None = None, preload: Seque
     """
     with tempfile.TemporaryDirectory(prefix="loopcheck-") as directory, display() as progress:
         context = worker_context(preload)
+        sys.setswitchinterval(SWITCH)
 
         def lane() -> Lane:
             return Lane(processes=Processes(1, context=context, initializer=_begin, initargs=(directory,)))
@@ -398,5 +405,7 @@ def _begin(directory: str) -> None:
     os.dup2(silence, 1)
     os.dup2(silence, 2)
     os.chdir(directory)
+    gc.freeze()
+    gc.set_threshold(*RARE)  # what is imported stays, and a task makes few cycles of objects
     threadpool_limits(1)  # so that a sum does not depend on the number of workers
     end_with_parent()

@@ -295,7 +295,10 @@ def _difference(results: Results, others: Sequence[WorstCase]) -> Line | None:
         engine = off.source.split("/")[0]
         rows = rows_where(results.audit, engine=engine, **dict(zip(CASE, off.case, strict=True)))
         if off.finding.verdict == "disagree" and len(rows):
-            return Line("First difference", shorten(f"{engine}, {first_divergence(rows)}", LONGEST, placeholder=" …"))
+            return Line(
+                "First difference",
+                shorten(f"{engine}, {first_divergence(rows.to_dict('records'))}", LONGEST, placeholder=" …"),
+            )
     return None
 
 

@@ -55,16 +55,16 @@ def _of_motions(cases: Sequence[Case], motions: Motions, request: Request, pool:
     def begin() -> None:
         nonlocal has_begun
         has_begun = True
-        if request.draws:
-            _prepare_page()
 
     for _ in plan.results(pool, begin):
         if has_begun and not has_verdict and (verdict := plan.first_verdict(request)):
-            pool.progress.say(f"First verdict: {verdict}")
             has_verdict = True
+            pool.progress.say(f"First verdict: {verdict}")
+            if request.draws:
+                _prepare_page()
         if has_begun and plan.is_exact and not (plan.is_complete or is_published or pool.log.interrupted):
-            request.publish(plan.output())
             is_published = True
+            request.publish(plan.output())
     output = plan.output()
     return output._replace(resolutions=_resolutions(output, request, pool))
 

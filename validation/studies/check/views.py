@@ -94,7 +94,9 @@ def anchors_of_cases(results: Results) -> Mapping[Key, str]:
 
 
 def drawn_cases(results: Results) -> frozenset[Key]:
-    """Cases whose efforts are drawn on every page: the worst cases with efforts."""
+    """Cases whose efforts are drawn on every complete page: the worst cases with efforts."""
+    if results.run.get("is_first"):  # whose pictures would be drawn again
+        return frozenset()
     rows = results.efforts[[*CASE]].drop_duplicates().itertuples(index=False, name=None)
     drawable = {tuple(map(str, row)) for row in rows}
     return worst_of_configurations({case: of for case, of in case_verdicts(results).items() if case in drawable})

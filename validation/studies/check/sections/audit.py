@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from loopcheck.validation.comparison.audit import EFFORT, TIERS
 from loopcheck.validation.comparison.results import Results
@@ -15,6 +15,8 @@ from loopcheck.validation.studies.check.views import case_name
 if TYPE_CHECKING:
     import pandas as pd
 
+Row: TypeAlias = Mapping[Any, Any]
+"""A row of the table of audits, by its columns."""
 NOWHERE = "no difference"
 UNSUPPORTED = ": not supported: "
 """Part of the note on an engine without support for the model."""
@@ -23,14 +25,17 @@ UNSUPPORTED = ": not supported: "
 def audit_section(results: Results) -> Section:
     """The worst verdicts of each engine in each tier, and its first difference from the model."""
     audit = results.audit[~results.audit["note"].fillna("").str.contains(UNSUPPORTED, regex=False)]
+    by_engine: dict[tuple[str, ...], list[Row]] = {}
+    for row in audit.to_dict("records"):
+        by_engine.setdefault(tuple(str(row[name]) for name in (*CASE, "engine")), []).append(row)
     rows = [
         [
-            Cell(case_name((str(names[0]), str(names[1]), str(names[2]), str(names[3])), results)),
-            Cell(str(names[-1])),
+            Cell(case_name((robot, variant, mode, configuration), results)),
+            Cell(engine),
             *(_worst(of_engine, tier) for tier in TIERS[:2]),
             Cell(first_divergence(of_engine)),
         ]
-        for names, of_engine in audit.groupby([*CASE, "engine"], sort=False)
+        for (robot, variant, mode, configuration, engine), of_engine in by_engine.items()
     ]
     folds = [
         Section(title=f"Audit of {robot}", anchor=f"audit-{k}", folded=True, blocks=[_quantities(of_robot)])
@@ -51,20 +56,24 @@ def audit_section(results: Results) -> Section:
     return Section(title="Audit", anchor="audit", blocks=blocks)
 
 
-def first_divergence(audit: pd.DataFrame) -> str:
+def first_divergence(audit: Iterable[Row]) -> str:
     """The first difference of an engine and of each of its routes from the model.
 
     Args:
         audit: Rows of the audit table, of one engine in one case.
     """
-    beyond = audit[(audit["verdict"] != "agree") & ~(audit["error"] <= audit["tolerance"])]
-    is_effort = beyond["quantity"].str.startswith(EFFORT)
-    of_engine = [f"{row.tier}: {row.quantity} of {row.element}" for row in beyond[~is_effort].head(1).itertuples()]
-    of_routes = [
-        f"{str(row.quantity).removeprefix(EFFORT)}: {row.tier}, {_off(row.error, row.verdict, row.element)}"
-        for row in beyond[is_effort].itertuples()
+    beyond = [row for row in audit if row["verdict"] != "agree" and not row["error"] <= row["tolerance"]]
+    of_engine = [
+        f"{row['tier']}: {row['quantity']} of {row['element']}"
+        for row in beyond
+        if not row["quantity"].startswith(EFFORT)
     ]
-    return "; ".join([*of_engine, *of_routes]) or NOWHERE
+    of_routes = [
+        f"{row['quantity'].removeprefix(EFFORT)}: {row['tier']}, {_off(row['error'], row['verdict'], row['element'])}"
+        for row in beyond
+        if row["quantity"].startswith(EFFORT)
+    ]
+    return "; ".join([*of_engine[:1], *of_routes]) or NOWHERE
 
 
 def _off(error: object, verdict: object, element: object) -> str:
@@ -72,14 +81,14 @@ def _off(error: object, verdict: object, element: object) -> str:
     return str(verdict) if math.isnan(number) else f"effort of {element} off by {number:.1e} of its scale"
 
 
-def _worst(rows: pd.DataFrame, tier: str) -> Cell:
+def _worst(rows: Sequence[Row], tier: str) -> Cell:
     """The worst verdict of the engine in a tier with the largest error, without efforts."""
-    of_tier = rows[(rows["tier"] == tier) & ~rows["quantity"].str.startswith(EFFORT)]
-    if of_tier.empty:
+    of_tier = [row for row in rows if row["tier"] == tier and not row["quantity"].startswith(EFFORT)]
+    if not of_tier:
         return Cell(NOTHING)
-    verdict = min(of_tier["verdict"], key=SEVERITY.index)
-    measured = of_tier[of_tier["error"].notna()]
-    largest = measured.iloc[int(measured["error"].argmax())] if len(measured) else None
+    verdict = min((row["verdict"] for row in of_tier), key=SEVERITY.index)
+    measured = [row for row in of_tier if not math.isnan(row["error"])]
+    largest = max(measured, key=lambda row: row["error"], default=None)
     worst = "" if largest is None else f"\n{largest['error']:.1e} ({largest['quantity']})"
     return Cell(f"{verdict}{worst}", verdict)
 
