@@ -12,7 +12,9 @@ from loopcheck.robots.robot import Case
 from loopcheck.validation.comparison import sources
 from loopcheck.validation.comparison.evaluate import evaluate
 from loopcheck.validation.execution.files import RECORD
+from loopcheck.validation.execution.tables import write_tables
 from loopcheck.validation.execution.workers import ALONE, worker_pool
+from loopcheck.validation.studies import study
 from loopcheck.validation.studies.check import plan
 from loopcheck.validation.studies.check.study import Check
 from loopcheck.validation.studies.study import Computed, rebuild, run_study
@@ -21,6 +23,8 @@ from tests.validation.conftest import in_this_process
 
 PATIENCE = 60.0
 """How long a simulation waits for a page [s]."""
+WRITTEN: list[tuple[Any, ...]] = []
+"""Tables and records, as they were written."""
 SOURCES = ("analytic/lagrange", "mujoco/kkt", "mujoco/inverse", "mujoco/as_is")
 
 
@@ -48,9 +52,15 @@ def folders(model_case: CaseMaker, tmp_path_factory: pytest.TempPathFactory) -> 
 
     with in_this_process() as patch:
         patch.setattr(plan, "evaluate", waiting)
+        patch.setattr(study, "write_tables", lambda *args: (WRITTEN.append(args), write_tables(*args)))
         case = model_case(MODELS / "four_bar.xml", amplitude=0.1)
-        run_study(Check(cases=[case], sources=SOURCES), folder, workers=ALONE)
+        for _ in range(2):  # the second time all is known
+            run_study(Check(cases=[case], sources=SOURCES), folder, workers=ALONE)
     return folder, copy
+
+
+def test_tables_are_written_once_before_the_end_and_not_where_all_is_known(folders: tuple[Path, Path]) -> None:
+    assert [bool(record.get("is_first")) for *_, record in WRITTEN] == [True, False, False]
 
 
 def test_a_first_page_has_all_that_does_not_simulate(folders: tuple[Path, Path]) -> None:
@@ -86,7 +96,7 @@ def test_what_a_killed_command_leaves_makes_its_page_again(folders: tuple[Path, 
 def test_without_simulations_the_first_page_is_the_last(model_case: CaseMaker, tmp_path: Path) -> None:
     published: list[Computed] = []
     case = model_case(MODELS / "four_bar.xml", amplitude=0.1)
-    study = Check(cases=[case], sources=SOURCES[:2], draws=False, writes_logs=False).publishing(published.append)
+    check = Check(cases=[case], sources=SOURCES[:2], draws=False, writes_logs=False).publishing(published.append)
     with in_this_process(), worker_pool(ALONE) as pool:
-        study.compute(pool, tmp_path)
+        check.compute(pool, tmp_path)
     assert published == []
