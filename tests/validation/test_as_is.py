@@ -103,6 +103,7 @@ def test_a_loop_of_the_users_own_shows_the_same(edits: tuple[Edit, ...], four_ba
     assert_same_in_a_loop_of_the_users_own(*four_bar, edits)
 
 
+@pytest.mark.extended("test_a_loop_of_the_users_own_shows_the_same")
 @pytest.mark.parametrize("name", ["3prr", "2t1r"])
 def test_and_so_it_does_of_robots_of_the_papers(name: str) -> None:
     """Drives coupled by their masses, and errors of the 2t1r with a ratio of ten."""
@@ -336,6 +337,7 @@ def test_a_small_error_beside_a_large_one_is_waited_for() -> None:
 FRICTION = 3.0
 
 
+@pytest.mark.extended("test_many_steps_are_judged_in_parts_as_at_once")
 def test_a_few_samples_see_a_start_as_long_as_all_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """The two runs are held against each other step by step: a line between samples far apart is no run."""
     case = case_of(load("3prr").folder / "3prr.xml")

@@ -94,6 +94,7 @@ def test_loops_that_the_model_closes_only_so_far_are_as_open_in_every_engine(
     assert wanted > 4e-8
 
 
+@pytest.mark.extended("test_a_planar_robot_passes")
 def test_a_spatial_robot_with_a_wrench_passes() -> None:
     case = make_case(load("6spu"), variant="default", mode="home", configuration="vertical")
     motion = prescribe(case, dt=0.1)

@@ -72,6 +72,7 @@ def test_two_four_bars_follow_the_smooth_branch_through_their_singularities() ->
     np.testing.assert_allclose(q, q[:, :1] * [1, -1, 1, -1, 1], atol=1e-7)  # the couplers stay level: no other branch
 
 
+@pytest.mark.extended("test_what_is_no_benchmark_is_refused")
 def test_a_motion_that_ends_in_a_singularity_is_refused() -> None:
     start, t = start_of(load_benchmark("n_four_bar_2")), np.array([0.0, 0.71441])
     with pytest.raises(SingularityError, match=r"meets a singularity near t = 0\.71") as caught:
@@ -101,6 +102,7 @@ def test_forty_four_bars_accelerate_as_a_pendulum() -> None:
     np.testing.assert_allclose(by_multipliers, wanted, atol=1e-10)
 
 
+@pytest.mark.extended("test_the_initial_state_closes_the_loops")
 def test_the_generic_four_bar_falls_as_its_energy_says() -> None:
     """Its crank's equation from energies alone: θ' follows from E(θ, θ') = E0, whatever the constraint forces."""
     start, t = start_of(load_benchmark("four_bar")), np.linspace(0, 0.4, 5)

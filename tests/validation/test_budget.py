@@ -82,6 +82,7 @@ def test_what_the_order_decides_is_shown_as_one(together: float, is_one: bool) -
     assert rows.loc[rows["part"] != "all", "share"].sum() == pytest.approx(1)
 
 
+@pytest.mark.extended("test_parts_add_up_to_the_error")
 def test_the_rest_of_a_real_error_is_small_and_every_setting_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     set_finer(monkeypatch, 8)
     rows = Tune.tables[BUDGET].frame(budget(representative_case(load("four_bar")), "mujoco/as_is")).set_index("part")

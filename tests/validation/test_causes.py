@@ -240,6 +240,9 @@ def test_another_column_is_named_and_makes_the_log_agree(right: Log) -> None:
     assert judge(MODEL, {**columns, "crank.effort": -columns["tau"]}, **SETTINGS, effort_time="instantaneous").agrees
 
 
+@pytest.mark.extended(
+    "tests/validation/test_remedies.py::test_a_partial_change_removes_two_thirds_and_leaves_at_most_half_of_the_peak"
+)
 def test_what_leaves_more_than_the_accuracy_is_partial_with_its_figure(right: Log) -> None:
     """A sign, and a sixth of the peak besides: the figure is that of the log with the sign."""
     wave = 0.15 * np.abs(right.effort).max() * np.sin(37 * right.t)[:, None]

@@ -72,6 +72,7 @@ def test_a_script_needs_no_guard_to_check_a_file(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "['agree', 'reference']\n"), done.stderr
 
 
+@pytest.mark.extended("test_a_file_is_checked_with_a_motion_of_its_own")
 @pytest.mark.usefixtures("tables_only")
 def test_a_file_is_found_from_where_the_user_stands(
     loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -89,6 +90,7 @@ def test_the_motion_stays_inside_the_limits(tmp_path: Path) -> None:
     assert np.ptp(crank) > np.radians(2)
 
 
+@pytest.mark.extended("tests/analytic/test_redundancy.py::test_the_reference_has_no_internal_part")
 @pytest.mark.usefixtures("tables_only")
 def test_two_motors_on_one_dof_share_the_effort(loopcheck: Command, tmp_path: Path) -> None:
     text = (MODELS / "four_bar.xml").read_text(encoding="utf-8")
@@ -97,6 +99,7 @@ def test_two_motors_on_one_dof_share_the_effort(loopcheck: Command, tmp_path: Pa
     assert loopcheck("check", tmp_path / "both.xml", *EXACT, "--out", tmp_path / "out")[0] == 0
 
 
+@pytest.mark.extended("test_a_file_is_checked_with_a_motion_of_its_own")
 @pytest.mark.usefixtures("tables_only")
 def test_named_joints_are_actuated_instead(loopcheck: Command, tmp_path: Path) -> None:
     model = MODELS / "four_bar.xml"
@@ -119,6 +122,7 @@ def test_a_tilted_gravity_is_given_and_turned() -> None:
     np.testing.assert_array_equal(turned.mechanism.gravity, [0.4, -9.7, 1.0])
 
 
+@pytest.mark.extended("tests/analytic/test_recorded.py::test_between_the_samples_a_cubic_is_met")
 @pytest.mark.usefixtures("tables_only")
 def test_a_recorded_motion_gives_the_efforts_of_the_law_it_samples(
     loopcheck: Command, tmp_path: Path, prr: Case, prr_motion: Motion
@@ -135,6 +139,7 @@ def test_a_recorded_motion_gives_the_efforts_of_the_law_it_samples(
     _assert_same_efforts(read(tmp_path / "out").efforts, prr, prr_motion)
 
 
+@pytest.mark.extended("tests/analytic/test_recorded.py::test_tables_of_other_programs_are_read")
 @pytest.mark.parametrize("digits", [17, 9])
 @pytest.mark.usefixtures("tables_only")
 def test_a_logged_state_is_taken_as_given(loopcheck: Command, tmp_path: Path, digits: int) -> None:

@@ -51,6 +51,7 @@ def test_run_writes_tables_and_report(loopcheck: Command, tmp_path: Path) -> Non
     assert set(record["tolerances"]["routes"]) == set(summary["source"])
 
 
+@pytest.mark.extended("test_run_writes_tables_and_report")
 @pytest.mark.usefixtures("tables_only")
 def test_numbers_survive_the_tables(loopcheck: Command, tmp_path: Path) -> None:
     """Seventeen digits: values are read back bit for bit."""
@@ -150,6 +151,7 @@ def test_a_bad_folder_of_a_robot_is_one_line(loopcheck: Command, own_folder: Pat
     )
 
 
+@pytest.mark.extended("test_run_writes_tables_and_report")
 @pytest.mark.usefixtures("tables_only")
 def test_what_the_paper_does_not_model_is_not_comparable(loopcheck: Command, tmp_path: Path, own_robot: Path) -> None:
     model = own_robot / "3prr.xml"
@@ -249,6 +251,7 @@ def test_a_missing_model_is_one_line(loopcheck: Command, own_robot: Path, tmp_pa
     _is_refused(loopcheck("check", "mine", "--out", tmp_path / "out"), "3prr.xml: must be an existing model file")
 
 
+@pytest.mark.extended("test_a_bad_law_is_one_line")
 def test_a_singular_motion_is_one_line(loopcheck: Command, own_robot: Path, tmp_path: Path) -> None:
     toml = own_robot / "robot.toml"
     law = 'motion = { law = "sine", parameters = { amplitude = 0.05, duration = 1.0 } }'

@@ -31,6 +31,7 @@ from loopcheck.validation.studies.mutants.detection import (
     rows_of_faults,
 )
 from loopcheck.validation.studies.mutants.faults import COMMON_FAULTS, CommonFault
+from tests.cpu_time import extended_but
 from tests.validation.conftest import exit_status
 
 FAULTS = {fault.key: fault for fault in COMMON_FAULTS}
@@ -67,6 +68,7 @@ def test_the_files_of_the_zoo_say_what_the_model_does(zoo_case: Case, zoo_motion
     assert not doubts(rows)
 
 
+@pytest.mark.extended("test_every_number_of_the_files_has_a_fault")
 @pytest.mark.parametrize("robot", ["3prr", "6spu"])
 def test_the_files_notice_every_fault_of_their_numbers(robot: str) -> None:
     mode = "plus" if robot == "3prr" else "home"
@@ -85,7 +87,12 @@ def test_every_number_of_the_files_has_a_fault() -> None:
 
 
 @pytest.mark.parametrize(
-    "source", ["analytic/lagrange", "analytic/paper", "mujoco/kkt", "mujoco/forward", "pinocchio/kkt", "pybullet/kkt"]
+    "source",
+    extended_but(
+        ["analytic/lagrange", "analytic/paper", "mujoco/kkt", "pinocchio/kkt"],
+        ["analytic/lagrange", "analytic/paper", "mujoco/kkt", "mujoco/forward", "pinocchio/kkt", "pybullet/kkt"],
+        "test_a_route_notices_what_it_does_not_share",
+    ),
 )
 def test_a_route_notices_what_it_does_not_share(prepared: PreparedCase, source: str) -> None:
     """And shares its declared inputs: an excessive declaration shows in the table as a kill."""
@@ -122,6 +129,7 @@ def test_a_velocity_term_that_both_sides_lack_is_noticed(robot: str, source: str
         assert "the fault changes the efforts by" in row["note"]
 
 
+@pytest.mark.extended("test_every_number_of_the_files_has_a_fault")
 def test_a_base_point_that_is_misread_opens_the_loops_of_mujoco() -> None:
     """Its Jacobian does not depend on the point: the gap that the engine sees is all there is to notice."""
     case = make_case(load("6spu"), variant="default", mode="home", configuration="vertical")

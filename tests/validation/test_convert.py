@@ -473,6 +473,7 @@ def test_a_locked_robot_is_converted(suffix: str, tmp_path: Path, loopcheck: Com
     assert ("gravity 0 0 -1 m/s²; readers of URDF assume 0 0 -9.81 m/s²" in text) == (suffix == ".urdf")
 
 
+@pytest.mark.extended("test_losses_are_listed_measured_and_refused")
 def test_a_setting_alone_leaves_the_status(tmp_path: Path, loopcheck: Command) -> None:
     """Time step and softness of loops belong to a simulation; a servo does not."""
     text = (MODELS / "four_bar.xml").read_text(encoding="utf-8").replace(' armature="', ' user="')

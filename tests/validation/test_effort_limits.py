@@ -86,6 +86,7 @@ def test_all_that_is_not_supported_is_named_at_once(loopcheck: Command, tmp_path
     assert "option flag spring='disable'" in err
 
 
+@pytest.mark.extended("test_what_is_needed_is_that_of_the_tighter_side")
 @pytest.mark.usefixtures("tables_only")
 def test_without_actuators_the_joints_are_named(loopcheck: Command, tmp_path: Path) -> None:
     bare = FOUR_BAR.replace(f"{MOTOR}/>", "")

@@ -135,6 +135,7 @@ def test_a_large_result_arrives(python: Path) -> None:
     assert (array == 0.5).all()
 
 
+@pytest.mark.extended("test_a_call_that_goes_wrong_is_lost_alone")
 def test_what_takes_too_long_is_killed_with_all_that_it_started(python: Path) -> None:
     marker = f"{1e6 + os.getpid()}"
     call(python, abs, (-1,), LIMIT)
@@ -192,7 +193,7 @@ def test_packages_beside_our_own_are_not_taken_along(tmp_path: Path, monkeypatch
         end(python)
 
 
-@pytest.mark.extended("test_studies_ask_an_engine_there")
+@pytest.mark.extended("test_a_call_is_computed_in_the_environment_with_our_own_code")
 def test_tasks_of_an_engine_run_where_the_engine_is(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine importable here runs here; a crash or a hang there has no effect on others."""
     tasks = [
@@ -221,6 +222,7 @@ def test_an_engine_gives_the_same_efforts_there(python: Path, prr: Case, prr_mot
     assert there.effort.tobytes() == here.effort.tobytes()
 
 
+@pytest.mark.extended("test_a_call_is_computed_in_the_environment_with_our_own_code")
 def test_studies_ask_an_engine_there(environment: Environment, prr: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a tuning nor a sweep imports the engine here."""
     variation = Variation(target="four_bar", sources=("mujoco/kkt",), motions=("pose",))

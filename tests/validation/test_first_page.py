@@ -50,9 +50,13 @@ def folders(model_case: CaseMaker, tmp_path_factory: pytest.TempPathFactory) -> 
             shutil.copytree(folder, copy)
         return evaluate(case, motion, source, *limits)
 
+    def writing(*args: Any) -> None:
+        WRITTEN.append(args)
+        write_tables(*args)
+
     with in_this_process() as patch:
         patch.setattr(plan, "evaluate", waiting)
-        patch.setattr(study, "write_tables", lambda *args: (WRITTEN.append(args), write_tables(*args)))
+        patch.setattr(study, "write_tables", writing)
         case = model_case(MODELS / "four_bar.xml", amplitude=0.1)
         for _ in range(2):  # the second time all is known
             run_study(Check(cases=[case], sources=SOURCES), folder, workers=ALONE)

@@ -37,6 +37,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.extended("test_models_alone_are_collected", "test_the_plugin_fails_for_warnings_on_request")
 def test_the_plugin_makes_a_test_of_each_model(project: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--loopcheck", "models"]
     plugin = ["-p", "loopcheck.validation.gate.pytest_plugin"]  # an older installation lacks the entry point

@@ -23,6 +23,7 @@ from loopcheck.validation.studies.gradients.reference import Sample, sample_at, 
 from loopcheck.validation.studies.gradients.study import GradientsStudy, summary
 from loopcheck.validation.studies.study import run_study
 from tests.conftest import MODELS, CaseMaker
+from tests.cpu_time import extended_but
 
 STEP = 1e-5
 """Step of differences in the formula below [any unit]."""
@@ -198,7 +199,9 @@ def test_round_off_hides_the_answer(samples: Mapping[str, Sample]) -> None:
     assert {row["input"]: row["verdict"] for row in rows} == {"q": "not comparable", "qd": "agree", "effort": "agree"}
 
 
-@pytest.mark.parametrize("name", ["welded_four_bar", "2pur2rpu"])
+@pytest.mark.parametrize(
+    "name", extended_but(["welded_four_bar"], ["welded_four_bar", "2pur2rpu"], "test_forces_of_the_tree_become_efforts")
+)
 def test_forces_of_the_tree_become_efforts(samples: Mapping[str, Sample], name: str) -> None:
     """Forces by `lagrange`, whose derivatives are taken along all dofs of the tree; redundant drives included."""
     sample = samples[name] if name in samples else sample_of(representative_case(load(name)))

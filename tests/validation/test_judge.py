@@ -95,6 +95,7 @@ def test_the_tables_state_a_known_error(case: Case) -> None:
     assert (summary["tolerance"], summary["actuator"]) == (0.5, "crank")
 
 
+@pytest.mark.extended("tests/validation/test_remedies.py::test_gravity_that_no_effort_shows_makes_up_its_size")
 def test_a_robot_that_is_mounted_otherwise_is_told_by_its_gravity(case: Case) -> None:
     """The logs are of the upright linkage: lying flat, or tilted by 20 degrees, it would need other efforts."""
     log = planar_four_bar.held_log(1e-3, 100)
@@ -136,6 +137,7 @@ def test_below_the_floor_there_is_no_verdict_and_it_says_what_would_do(case: Cas
     assert said(finer, 1.25e-6)[0] == "agree"
 
 
+@pytest.mark.extended("test_a_verdict_that_depends_on_the_time_of_the_efforts_asks_for_it")
 def test_undeclared_efforts_are_never_said_to_disagree_if_another_time_explains_them(case: Case, exact: Log) -> None:
     every = planar_four_bar.held_log(1e-3, 1001, hertz=1.0)
     assert every.qd is not None

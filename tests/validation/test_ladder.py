@@ -38,6 +38,7 @@ from loopcheck.validation.studies.study import run_study
 from loopcheck.validation.studies.tune.engine import tuning_of
 from loopcheck.validation.studies.tune.judged_run import Extent, judge_settings
 from loopcheck.validation.studies.tune.purposes import given_purposes
+from tests.cpu_time import extended_but
 from tests.validation.conftest import Command, in_this_process
 
 TARGET = 1e-6
@@ -199,7 +200,14 @@ def test_ladders_are_told_apart_and_ever_finer(prr_motion: Motion, dt: float) ->
         np.testing.assert_allclose(counts, np.round(counts), rtol=1e-12, err_msg=ladder.name)
 
 
-@pytest.mark.parametrize("route", ["exudyn/forward", "mujoco/forward", "pinocchio/forward", "pybullet/forward"])
+@pytest.mark.parametrize(
+    "route",
+    extended_but(
+        ["mujoco/forward", "pinocchio/forward"],
+        ["exudyn/forward", "mujoco/forward", "pinocchio/forward", "pybullet/forward"],
+        "test_the_own_setting_is_that_of_the_route",
+    ),
+)
 def test_the_own_setting_is_that_of_the_route(route: str, prr: Case, prr_motion: Motion) -> None:
     if not engines.installed(route.split("/")[0]):
         pytest.skip(f"{route} is not installed")

@@ -55,6 +55,7 @@ def test_a_new_robot_is_listed_run_and_tested(
     assert "test_agrees_with_the_reference[mine-default-home-vertical-mujoco/forward]" in found
 
 
+@pytest.mark.extended("test_a_refused_model_leaves_nothing")
 def test_parts_are_copied_and_meshes_only_where_they_matter(
     loopcheck: Command, tmp_path: Path, catalogue: Path
 ) -> None:

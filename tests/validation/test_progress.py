@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from rich.console import Console, RenderableType
 
 from loopcheck.validation.comparison.targets import cases_of
@@ -54,6 +55,7 @@ def test_where_no_terminal_is_a_line_says_how_far_it_is() -> None:
     assert first.startswith("loopcheck: motions: 1 of 7 after 0.0 min")
 
 
+@pytest.mark.extended("test_where_no_terminal_is_a_line_says_how_far_it_is")
 def test_a_short_study_says_nothing_on_stderr(loopcheck: Command, tmp_path: Path) -> None:
     chosen = ("--source", "mujoco/kkt", "--dt", "0.1", "--out", tmp_path)
     assert loopcheck("check", MODELS / "four_bar.xml", *chosen)[2] == ""

@@ -94,6 +94,7 @@ def test_a_reading_is_told_wherever_it_matters(fault: str, every: int, case: Cas
     assert (every, fault) in ((10, LATE), (10, EFFORT), (1, EFFORT)) or effect > DISTINCT_READING * found.floor.rms[0]
 
 
+@pytest.mark.extended("test_a_reading_is_told_wherever_it_matters")
 def test_judge_names_the_reading(case: Case, log: Log) -> None:
     (actuator,) = case.mechanism.actuators
     judged = judge_log(case, spoilt(log, REACTION, actuator.gear))

@@ -62,6 +62,7 @@ def answer(results: Results) -> str:
     return "\n".join(str(line) for line in summary(results))
 
 
+@pytest.mark.evidence("two motions of a check, one after the other", seconds=1.2)
 def test_half_of_a_generated_motion_is_tried(workers: pytest.MonkeyPatch, stroke: float) -> None:
     route = Failing(0.6 * stroke)
     results = checked(workers, route)
@@ -75,6 +76,7 @@ def test_half_of_a_generated_motion_is_tried(workers: pytest.MonkeyPatch, stroke
     assert "--motion" in said
 
 
+@pytest.mark.extended("test_half_of_a_generated_motion_is_tried")
 def test_a_motion_is_kept_if_half_of_it_fails_too(workers: pytest.MonkeyPatch, stroke: float) -> None:
     route = Failing(0.1 * stroke)
     results = checked(workers, route)
@@ -92,6 +94,7 @@ def test_a_motion_of_the_user_is_not_replaced(workers: pytest.MonkeyPatch, tmp_p
     assert "generated" not in answer(results)
 
 
+@pytest.mark.extended("test_half_of_a_generated_motion_is_tried")
 def test_a_generated_motion_with_lost_actuation_is_halved(monkeypatch: pytest.MonkeyPatch, stroke: float) -> None:
     """And one that fails so with half the stroke is refused."""
     limit = 0.6 * stroke

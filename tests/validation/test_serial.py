@@ -371,6 +371,9 @@ def test_bad_input_is_named(loopcheck: Command, tmp_path: Path) -> None:
     assert (status, err.count("must be JOINT=JOINT, got 'knee'")) == (2, 1)
 
 
+@pytest.mark.extended(
+    "test_bad_input_is_named", "tests/validation/test_serial_advice.py::test_constants_of_a_differential_are_exact"
+)
 def test_a_check_says_what_a_file_loses_against_its_closed_twin(
     loopcheck: Command, tmp_path: Path, knee: Comparison, tables_only: None
 ) -> None:
@@ -387,6 +390,7 @@ def test_a_check_says_what_a_file_loses_against_its_closed_twin(
     assert any("Its closed-loop version is knee.xml" in block for block in robot.blocks if isinstance(block, str))
 
 
+@pytest.mark.extended("test_bad_input_is_named")
 def test_a_closed_twin_has_the_same_joints_on_the_same_bodies(tmp_path: Path) -> None:
     for path in KNEE:
         shutil.copy(path, tmp_path)

@@ -192,7 +192,7 @@ INNER = {G1: np.array([[-0.64, 0.38], [-0.19, 0.19]]), "robonex_knee_left": np.a
 
 @pytest.mark.extended(
     "tests/analytic/test_transmission_constants.py::test_the_diagonal_is_that_of_a_bounded_least_squares_search",
-    "test_the_stated_error_is_that_of_exactly_what_is_written",
+    "test_constants_of_a_differential_are_exact",
 )
 def test_armatures_as_printed_and_as_written_are_near_the_best(serial: Run) -> None:
     printed = serial(G1)
@@ -217,7 +217,11 @@ def test_armatures_as_printed_and_as_written_are_near_the_best(serial: Run) -> N
     assert own < 1.2 * best + 1e-3
 
 
-@pytest.mark.evidence("the written files, held against what acts", seconds=4)
+@pytest.mark.extended(
+    "tests/validation/test_serial_writing.py::test_mjcf_has_the_limits_and_the_error_that_it_is_said_to_have",
+    "tests/validation/test_serial_writing.py::test_settings_have_symmetric_limits_and_the_error_that_they_are_said_to_have",
+    "test_constants_of_a_differential_are_exact",
+)
 def test_the_stated_error_is_that_of_exactly_what_is_written(serial: Run) -> None:
     """On the stated motions; those that choose are others."""
     for name, file in ((G1, "stand_in.xml"), ("robonex_knee_left", "serial_repaired.xml")):
@@ -245,6 +249,7 @@ def box_of(rows: pd.DataFrame, printed: Printed) -> Array:
     return np.array(json.loads((printed.folder / "run.json").read_text(encoding="utf-8"))["box_of_motions"])
 
 
+@pytest.mark.extended("tests/validation/test_serial_writing.py::test_proven_limits_are_the_bounds_of_their_quantity")
 def test_there_is_one_limit_and_it_is_proven(serial: Run) -> None:
     printed = serial(G1)
     assert printed.limits == printed.settings.ISAAC_LAB["effort_limit_sim"] == {"pitch_joint": 28.4, "roll_joint": 20.8}
@@ -264,7 +269,7 @@ def test_there_is_one_limit_and_it_is_proven(serial: Run) -> None:
     assert asked[counts].max() < 25
 
 
-@pytest.mark.extended("test_the_stated_error_is_that_of_exactly_what_is_written")
+@pytest.mark.extended("test_constants_of_a_differential_are_exact")
 def test_a_mirrored_leg_gets_equal_settings(serial: Run, tmp_path: Path) -> None:
     text = (FOLDER / f"{G1}.toml").read_text(encoding="utf-8")
     vector = re.compile(r"^(anchor|axis|pin|end) = \[(.+), (.+), (.+)\]$", re.MULTILINE)
@@ -321,7 +326,7 @@ def test_constants_of_a_differential_are_exact(serial: Run, tmp_path: Path) -> N
     assert printed.table()["constant_rms"].max() < 1e-7
 
 
-@pytest.mark.extended("test_the_stated_error_is_that_of_exactly_what_is_written")
+@pytest.mark.extended("test_constants_of_a_differential_are_exact")
 def test_a_source_without_rotors_gets_factors_and_no_file(serial: Run) -> None:
     printed = serial("agibot_x1_ankle_left")
     assert "states no rotor inertia; it is that of your rotor [kg m²] times 'per rotor'" in " ".join(

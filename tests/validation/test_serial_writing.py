@@ -253,6 +253,7 @@ def test_each_format_is_asked_for_the_kinds_that_it_holds(ankle: Written, monkey
     assert [repair.mechanism for repair in unstated.written()] == [None, None, None]
 
 
+@pytest.mark.extended("test_mjcf_has_the_limits_and_the_error_that_it_is_said_to_have")
 def test_a_file_that_is_worse_on_a_stated_motion_is_not_left_there(tmp_path: Path) -> None:
     repairs = knee_repairs(tmp_path)
     stated = [replace(motion, closed=motion.serial) for motion in repairs.motions.stated]

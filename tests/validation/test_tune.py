@@ -370,6 +370,7 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.extended("tests/validation/test_recovery.py::test_all_commands_behave_alike")
 def test_a_tuned_file_is_right_in_a_loop_of_ones_own(tuned: Path) -> None:
     """Other gains, another start, and the start left out: within the accuracy, unlike the original."""
     case = case_of(FOUR_BAR)
@@ -388,7 +389,10 @@ def test_a_tuned_file_is_right_in_a_loop_of_ones_own(tuned: Path) -> None:
     assert tuned_case(case, tuned / "tuned.xml").mechanism.model.path.name == "tuned.xml"
 
 
-@pytest.mark.evidence("a certificate made and verified by the commands", seconds=3.5)
+@pytest.mark.extended(
+    "tests/validation/test_certificate.py::test_a_claim_that_is_found_again_holds",
+    "tests/validation/test_certificate.py::test_no_figure_of_a_claim_can_be_falsified",
+)
 def test_a_certificate_holds_until_something_changes(
     tuned: Path, loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -421,6 +425,7 @@ def test_a_certificate_holds_until_something_changes(
     assert (status, "9.9.9" in out) == (1, True)
 
 
+@pytest.mark.extended("tests/validation/test_certificate.py::test_other_files_are_no_certificates")
 def test_a_certificate_without_claims_is_none(tuned: Path, loopcheck: Command, tmp_path: Path) -> None:
     content = json.loads((tuned / "certificate.json").read_text()) | {"claims": []}
     (tmp_path / "empty.json").write_text(json.dumps(content))
@@ -602,6 +607,7 @@ def test_a_run_that_does_not_settle_passes_its_derivatives_on(monkeypatch: pytes
     assert (run.reason, run.derivatives is None) == ("not settled", False)
 
 
+@pytest.mark.extended("test_a_run_that_does_not_settle_passes_its_derivatives_on")
 def test_runs_of_a_search_along_a_motion_share_the_derivatives_of_their_floors(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -771,7 +777,7 @@ def test_a_certificate_states_bandwidths_that_are_computed_again(
     assert loopcheck(*verify)[0] == 1
 
 
-@pytest.mark.extended("test_a_certificate_holds_until_something_changes")
+@pytest.mark.extended("tests/validation/test_certificate.py::test_a_claim_that_is_found_again_holds")
 def test_the_certificate_of_a_catalogue_robot_is_verified_by_the_printed_command(
     loopcheck: Command, tmp_path: Path
 ) -> None:

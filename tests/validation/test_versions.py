@@ -116,6 +116,7 @@ def test_a_version_that_did_not_run_has_rows_that_say_so(found: VersionsResult) 
     assert found.ran == ("3.6.0", "4.0.0")
 
 
+@pytest.mark.extended("test_a_change_of_verdict_and_of_effort_is_named")
 def test_a_robot_that_the_compiler_reads_otherwise_is_named(prr: Case, tmp_path: Path) -> None:
     """The reference moves only if the model does, here by a millionth of all masses, in the robot's files as well."""
     folder = tmp_path / "3prr"
