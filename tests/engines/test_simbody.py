@@ -50,6 +50,7 @@ def test_the_constraint_matrix_is_the_derivative_of_simbodys_own_errors(own: Own
     np.testing.assert_allclose(terms.jacobian(q), slopes, atol=1e-9)
 
 
+@pytest.mark.extended("test_a_spring_rests_at_its_own_reference_beside_that_of_its_joint")
 def test_a_driven_tendon_needs_no_inertia_of_its_own(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rotor that makes it a coordinate is taken off its effort, whatever its inertia."""
     from loopcheck.engines.simbody import _model
@@ -70,6 +71,7 @@ def test_a_spring_rests_at_its_own_reference_beside_that_of_its_joint(own: Own) 
     want_right("simbody/kkt", case, motion.assemble(motion.t[10:40:10]))
 
 
+@pytest.mark.extended("test_a_spring_rests_at_its_own_reference_beside_that_of_its_joint")
 def test_what_nothing_drives_moves_by_itself(own: Own) -> None:
     """A rod that spins between a ball and a point, and a pendulum."""
     text = (MODELS / "spinning_rod.xml").read_text(encoding="utf-8")

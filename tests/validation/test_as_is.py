@@ -39,17 +39,18 @@ from loopcheck.validation.comparison.as_is import (
     step_residuals,
 )
 from loopcheck.validation.comparison.compare import Evidence, summarize
-from loopcheck.validation.comparison.evaluate import RANDOM, Outcome, evaluate, motion_key, random_case
+from loopcheck.validation.comparison.evaluate import Outcome, evaluate, random_case
 from loopcheck.validation.comparison.logs import judge_log, verdicts
 from loopcheck.validation.comparison.readings import differences
 from loopcheck.validation.comparison.targets import case_of
 from loopcheck.validation.comparison.tolerances import with_own_limits
 from loopcheck.validation.execution.workers import ALONE
-from loopcheck.validation.studies.check import stages, study
+from loopcheck.validation.studies.check import plan, study
 from loopcheck.validation.studies.check.study import Check
 from loopcheck.validation.studies.study import run_study
 from tests.conftest import MODELS, CaseMaker
 from tests.plain_loop import plain_loop
+from tests.validation.conftest import in_this_process
 
 pytest.importorskip("mujoco")
 
@@ -497,13 +498,11 @@ def test_the_random_motion_is_judged_by_the_audit_of_the_other(four_bar: tuple[C
     assert lost["note"].startswith("it has no coupler")
 
 
-def test_a_robot_without_room_for_a_random_motion_says_so(
-    four_bar: tuple[Case, Motion], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_robot_without_room_for_a_random_motion_says_so(four_bar: tuple[Case, Motion]) -> None:
     case, _ = four_bar
-    without = {(motion_key(case), RANDOM): HarnessError("a singularity at every turn")}
-    monkeypatch.setattr(stages, "_random_motions", lambda *_: without)
-    results = study.run([case], source_names=("mujoco/as_is",), workers=ALONE)
+    with in_this_process() as patch:
+        patch.setattr(plan, "random_motion_or_error", lambda *_: HarnessError("a singularity at every turn"))
+        results = study.run([case], source_names=("mujoco/as_is",), workers=ALONE)
     assert list(results.summary["mode"]) == ["home"] * 2
     assert "no random motion beside it: a singularity at every turn" in results.summary["note"].iloc[1]
     assert "no random motion" not in results.summary["note"].iloc[0]

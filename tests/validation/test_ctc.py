@@ -222,6 +222,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.extended(
+    "test_on_the_nominal_robot_the_torque_is_that_of_inverse_dynamics", "test_kinds_part_the_parameters"
+)
 def test_extended_ctc_wins_by_geometry_and_not_by_inertia(folder: Path) -> None:
     """Task-space control on the same sensors does about as well, so the sensors make the difference."""
     runs = pd.read_csv(folder / "ctc_runs.csv")
@@ -327,7 +330,7 @@ def test_engines_rebuild_the_robot(engine: str, request: pytest.FixtureRequest) 
         assert np.abs(plant.pose() - exact.pose()).max() < 2e-3
 
 
-@pytest.mark.extended("test_extended_ctc_wins_by_geometry_and_not_by_inertia")
+@pytest.mark.extended("test_plant_against_the_reference")
 def test_wrong_lengths_can_carry_classical_control_through_a_singularity() -> None:
     """In mode ppm two percent suffice: the motors keep to their angles, and the true determinant changes its sign."""
     robot = perturb(_nominal(), make_templates(10, np.random.default_rng(0))[9], 0.02, "all")

@@ -286,6 +286,7 @@ def test_the_exported_file_needs_numpy_alone(knee: Comparison) -> None:
     assert [float(value) for value in done.stdout.split()] == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.extended("test_the_exported_file_needs_numpy_alone")
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler (cc)")
 def test_the_c_is_the_closed_model(knee: Comparison, ankle: Comparison, tmp_path: Path) -> None:
     """Against planar trigonometry, and against the equations of all bodies."""
