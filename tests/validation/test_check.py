@@ -62,7 +62,7 @@ print(sorted(set(results.summary["verdict"])))
 """
 
 
-@pytest.mark.evidence("a program of the user in a process of its own", seconds=2)
+@pytest.mark.evidence("a program of the user in a process of its own", seconds=3)
 def test_a_script_needs_no_guard_to_check_a_file(tmp_path: Path) -> None:
     """Processes that run it again, as Python's own do, would each begin to check the file, and die over it."""
     (tmp_path / "script.py").write_text(SCRIPT.replace("MODEL", repr(str(MODELS / "four_bar.xml"))), encoding="utf-8")

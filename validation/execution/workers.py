@@ -253,6 +253,8 @@ class Job(NamedTuple):
     """Longest duration [s]."""
     ended: "SimpleQueue[tuple[int, Future[Any]]]"
     """Where its number and its result go."""
+    environment: Environment | None
+    """Of its engine, if it is not that of the worker."""
 
 
 class LocalExecutor:
@@ -268,7 +270,6 @@ class LocalExecutor:
         self._everywhere = {"", *everywhere}
         self._waiting: list[Job] = []
         self._lock = RLock()
-        self._environments: dict[str, Environment | None] = {}
 
     def outcomes(self, tasks: Sequence[Task], time_limit: float) -> Iterator[tuple[int, Any]]:
         """See `Executor.outcomes`."""
@@ -303,8 +304,10 @@ class LocalExecutor:
         self, tasks: Sequence[Task], begun: int, time_limit: float, ended: "SimpleQueue[tuple[int, Future[Any]]]"
     ) -> int:
         """Let the tasks from a number on wait for a worker; returns the number of all tasks."""
+        new = range(begun, len(tasks))
+        places = {engine: environment_of(engine) for engine in {tasks[k].engine for k in new}}
         with self._lock:
-            self._waiting += [Job(k, tasks[k], time_limit, ended) for k in range(begun, len(tasks))]
+            self._waiting += [Job(k, tasks[k], time_limit, ended, places[tasks[k].engine]) for k in new]
             self._assign()
         return len(tasks)
 
@@ -331,12 +334,9 @@ class LocalExecutor:
     def _scheduled(self, job: Job, lane: Lane) -> Future[Any]:
         """A task computed by a worker, or by the Python of an environment under the supervision of a worker."""
         task, limit = job.task, job.time_limit
-        if task.engine not in self._environments:
-            self._environments[task.engine] = environment_of(task.engine)
-        environment = self._environments[task.engine]
-        if environment is None:
+        if job.environment is None:
             return lane.processes.schedule(task.function, args=task.args, timeout=limit)
-        args = (environment.interpreter, task.function, task.args, limit)
+        args = (job.environment.interpreter, task.function, task.args, limit)
         return lane.processes.schedule(call, args=args, timeout=limit + ENDING)
 
     def _end(self, lane: Lane, job: Job, future: Future[Any]) -> None:

@@ -83,6 +83,11 @@ class Plan:
         self._add({entry: task for entry, task in efforts.items() if entry not in exact})
 
     @property
+    def simulates(self) -> bool:
+        """Whether a source is a simulation."""
+        return any(sources.simulates(source) for _, source in self._pairs)
+
+    @property
     def is_exact(self) -> bool:
         """Whether the results of all that does not simulate are there."""
         return not self._exact & self._missing

@@ -59,7 +59,8 @@ def _of_motions(cases: Sequence[Case], motions: Motions, request: Request, pool:
     for _ in plan.results(pool, begin):
         if has_begun and not has_verdict and (verdict := plan.first_verdict(request)):
             has_verdict = True
-            pool.progress.say(f"First verdict: {verdict}")
+            if plan.simulates:  # otherwise all verdicts come at once
+                pool.progress.say(f"First verdict: {verdict}")
             if request.draws:
                 _prepare_page()
         if has_begun and plan.is_exact and not (plan.is_complete or is_published or pool.log.interrupted):
