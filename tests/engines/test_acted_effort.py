@@ -221,6 +221,7 @@ def test_controls_of_a_callback_act_at_the_times_of_the_stages() -> None:
     np.testing.assert_allclose((acted.effort, acted.reported), ([(first + 4 * middle + last) / 6], [last]), rtol=1e-12)
 
 
+@pytest.mark.evidence("stages of a whole simulation", seconds=1)
 def test_the_stages_of_runge_kutta_repeat_steps_of_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     model = loop("RK4")
     assert sum(1 for _ in steps(model, 200)) == 200

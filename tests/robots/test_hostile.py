@@ -158,6 +158,7 @@ def test_a_crash_of_a_process_started_from_nothing_is_one_line(tmp_path: Path) -
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of address space and CPU time hold on Linux")
+@pytest.mark.evidence("a process with limits of its own", seconds=1)
 def test_limits_of_the_user_stay(tmp_path: Path) -> None:
     """As `ulimit -v` and `ulimit -t` of a batch system: a process cannot raise them."""
     (tmp_path / "model.xml").write_text(MODEL, encoding="utf-8")

@@ -211,6 +211,7 @@ def test_a_file_that_cannot_have_other_settings_is_a_reason_before_any_run(tmp_p
     assert "must be separate XML elements" in tuned_cost(case_of(path), cpu_limit=1e-3).reason
 
 
+@pytest.mark.extended("test_a_file_that_cannot_have_other_settings_is_a_reason_before_any_run")
 def test_a_tuning_without_time_names_the_best_settings_so_far() -> None:
     cost = tuned_cost(representative_case(load("four_bar")), cpu_limit=1e-3)
     assert np.isnan(cost.ratio)

@@ -59,6 +59,7 @@ def test_an_effort_beyond_a_range_is_named(
     assert np.abs(efforts["effort"]).max() == pytest.approx(effort, rel=1e-12)  # nothing is cut
 
 
+@pytest.mark.extended("test_what_is_needed_is_that_of_the_tighter_side")
 @pytest.mark.usefixtures("tables_only")
 def test_a_range_that_is_wide_enough_is_not_named(
     motion: Path, effort: float, loopcheck: Command, tmp_path: Path

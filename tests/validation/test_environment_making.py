@@ -237,6 +237,7 @@ def test_a_python_is_chosen_that_the_engine_has_wheels_for(monkeypatch: pytest.M
         chosen()
 
 
+@pytest.mark.extended("test_what_is_cut_short_is_made_anew")
 def test_an_engine_that_cannot_be_imported_there_is_no_environment(
     place: Path, asked: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,6 +70,7 @@ def test_a_column_of_another_tool_is_not_added_to_the_effort(columns: dict[str, 
     assert ours.columns["crank.loopcheck_left_out"] == "crank.loopcheck_left_out"
 
 
+@pytest.mark.extended("tests/validation/test_gate.py::test_open_start_poses_are_listed_up_to_three")
 def test_a_loop_that_is_open_in_the_start_pose_is_reported(columns: dict[str, np.ndarray], tmp_path: Path) -> None:
     """By 0.3 m without the key frame: 1.5 m of crank and coupler end 0.3 m short of the rocker at 1.8 m."""
     path = tmp_path / "robot.xml"

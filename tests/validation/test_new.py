@@ -125,6 +125,7 @@ def test_a_catalogue_that_cannot_be_written_is_one_line(loopcheck: Command, tmp_
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+@pytest.mark.extended("test_a_refused_model_leaves_nothing")
 @pytest.mark.parametrize("model", [MODELS / "four_bar.xml", CATALOGUE / "four_bar/four_bar.xml"], ids=["bar", "paper"])
 def test_a_file_and_its_folder_have_the_same_configurations(model: Path, loopcheck: Command, tmp_path: Path) -> None:
     """Horizontal and vertical say how gravity lies to the motion, whatever names the robot."""

@@ -24,6 +24,10 @@ def text_of(item: RenderableType) -> str:
     return str(console.file.getvalue())  # type: ignore[attr-defined]
 
 
+@pytest.mark.extended(
+    "test_where_no_terminal_is_a_line_says_how_far_it_is",
+    "tests/validation/test_first_page.py::test_the_page_is_complete_in_the_end",
+)
 def test_the_answer_is_there_before_the_page(tmp_path: Path) -> None:
     said: list[tuple[bool, bool, str]] = []
 

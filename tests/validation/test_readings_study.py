@@ -79,6 +79,7 @@ def test_only_unmodified_simulations_have_readings() -> None:
         routes(["mujoko"])
 
 
+@pytest.mark.extended("test_only_unmodified_simulations_have_readings")
 def test_an_integrator_that_the_installed_mujoco_lacks_is_not_supported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,7 @@ from loopcheck.validation.execution.journal import JOURNAL, RESULT, Task
 from loopcheck.validation.execution.workers import LocalExecutor, WorkerFailure, Workers, worker_pool
 from loopcheck.validation.studies.versions import study as versions
 from loopcheck.validation.studies.versions.environments import this_one
+from tests.cpu_time import extended_but
 from tests.validation.atlas_repository import make_repository, write_manifest
 from tests.validation.conftest import Command, in_this_process
 from tests.validation.small_studies import run, small
@@ -60,6 +61,8 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "study versions": (*FAST, "--engine", f"mujoco=={this_one('mujoco').version}", "--source", "mujoco/kkt"),
 }
 """A study that takes seconds, of each command."""
+LIGHT = {*COMMANDS} - {"study evidence", "study sweep"}
+"""Commands that begin at once."""
 SECONDS = {"check": 5.0, "judge": 2.5, "tune": 8.5, "serial": 11.0}
 """CPU time of the commands that are evidence [s]."""
 
@@ -138,7 +141,14 @@ def test_all_commands_behave_alike(
         assert loopcheck("report", tmp_path / "whole")[0] == 0
 
 
-@pytest.mark.parametrize("name", sorted(set(COMMANDS) - {"study versions"}))
+@pytest.mark.parametrize(
+    "name",
+    extended_but(
+        LIGHT - {"study versions"},
+        sorted(set(COMMANDS) - {"study versions"}),
+        "test_an_error_of_our_own_is_70_after_all_is_written",
+    ),
+)
 def test_an_error_of_our_own_is_70_after_all_is_written(
     name: str, loopcheck: Command, tmp_path: Path, small_studies: pytest.MonkeyPatch
 ) -> None:
@@ -202,7 +212,7 @@ def _read(path: Path) -> pd.DataFrame:
     return frame.drop(columns=TIMES & set(frame))
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", extended_but(LIGHT, COMMANDS, "test_every_command_locks_its_folder"))
 def test_every_command_locks_its_folder(name: str, loopcheck: Command, tmp_path: Path) -> None:
     with locked(tmp_path):
         status, _, err = loopcheck(*name.split(), *COMMANDS[name], "--out", tmp_path)

@@ -230,6 +230,7 @@ def test_a_release_without_wheels_does_not_run_and_says_so(monkeypatch: pytest.M
     assert made_by_uv("drake", "1.0.0").lacks.startswith("drake==1.0.0: no wheels for Python 3.1")
 
 
+@pytest.mark.extended("test_bad_input_is_one_line")
 def test_the_rooms_stand_alone(tmp_path: Path) -> None:
     """No package of this environment is used: the bare interpreter finds our code, and no MuJoCo."""
     with rooms(tmp_path) as place:
