@@ -56,6 +56,7 @@ SECONDS: Mapping[str, Mapping[str, float]] = {
         "simbody/forward": 4.3,
     },
     "6x6r": {
+        "analytic/lagrange": 1.0,
         "dart/forward": 0.8,
         "drake/forward": 2.8,
         "exudyn/forward": 3,
