@@ -11,13 +11,14 @@ from typing import Any, TypeAlias
 import pytest
 from pebble import ThreadPool
 
+from loopcheck.robots.processes import main_left_out
 from loopcheck.validation.cli import main
 from loopcheck.validation.comparison.results import TABLES, Results
 from loopcheck.validation.comparison.verdicts import exit_verdicts
 from loopcheck.validation.execution import progress, workers
 from loopcheck.validation.execution.errors import internal_errors
 from loopcheck.validation.execution.forkserver import worker_context
-from loopcheck.validation.execution.workers import ALONE, Workers, worker_pool
+from loopcheck.validation.execution.workers import ALONE, Workers, nothing, worker_pool
 from loopcheck.validation.report import pages
 from loopcheck.validation.studies import study
 from loopcheck.validation.studies.check.stages import OF_PAGE
@@ -44,7 +45,11 @@ IMPORTED_LATE = (
 def _forking() -> None:
     """The process that workers are forked from, for all tests of this one; it has imported what draws, too."""
     of_mutants = ["tests.mutation_config"] if "MUTANT_UNDER_TEST" in os.environ else []
-    worker_context([*PRELOAD, *OF_PAGE, *IMPORTED_LATE, *of_mutants])
+    context = worker_context([*PRELOAD, *OF_PAGE, *IMPORTED_LATE, *of_mutants])
+    with main_left_out():
+        first = context.Process(target=nothing)  # which waits for the imports, so that no test takes their time
+        first.start()
+    first.join()
 
 
 @pytest.fixture
