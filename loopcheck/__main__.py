@@ -19,10 +19,10 @@ def main() -> None:
         sys.exit(BAD_INPUT)
     # as Ctrl-C does: workers are stopped, what they share is released, and the results so far are written
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    from loopcheck.validation.execution.forkserver import ONE_THREAD
+    from loopcheck.validation.execution.forkserver import ONE_THREAD, RARE
 
     os.environ.update(ONE_THREAD | os.environ)  # before numpy is imported
-    gc.set_threshold(100_000, 50, 50)  # models and modules are many objects that stay
+    gc.set_threshold(*RARE)
     atexit.register(gc.freeze)  # half a second: at the end, nothing needs a search for cycles
     from loopcheck.validation import cli
 

@@ -20,6 +20,7 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, Robot, load, make_case
 from loopcheck.validation.execution.folders import user_folder
+from loopcheck.validation.execution.forkserver import RARE
 from loopcheck.validation.execution.invocation import UV, UV_RUN
 from tests.cpu_time import Kinds
 
@@ -78,7 +79,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_finish() -> None:
     """Search rarely for cycles of objects, and never among those of the collection: equations make millions."""
-    gc.set_threshold(100_000, 50, 50)
+    gc.set_threshold(*RARE)
     gc.freeze()
 
 

@@ -44,8 +44,8 @@ def awaited(path: Path) -> bool:
 def test_this_process_works_while_its_workers_do(tmp_path: Path) -> None:
     """Concurrent work begins with the tasks, and may be their precondition."""
     with worker_pool(Workers(jobs=1)) as pool:
-        results = pool.results([Task(awaited, (tmp_path / "file",))], "files", (tmp_path / "file").touch)
-    assert results == [True]
+        results = list(pool.completed([Task(awaited, (tmp_path / "file",))], "files", (tmp_path / "file").touch))
+    assert results == [(0, True)]
 
 
 def test_nothing_is_done_meanwhile_where_all_is_known(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_nothing_is_done_meanwhile_where_all_is_known(tmp_path: Path) -> None:
     task, begun = Task(awaited, (tmp_path / "file",)), []
     for _ in range(2):
         with in_this_process(), journal_in(tmp_path) as journal, worker_pool(Workers(jobs=1), journal) as pool:
-            assert pool.results([task], "files", lambda: begun.append(True)) == [True]
+            assert list(pool.completed([task], "files", lambda: begun.append(True))) == [(0, True)]
     assert begun == [True]
 
 

@@ -15,6 +15,8 @@ from loopcheck.validation.execution.folders import IMPORT_FOLDER
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """Environment variables that limit linear algebra to one thread; idle threads would slow other workers down."""
+RARE = (100_000, 50, 50)
+"""Thresholds of Python's search for cycles of objects [-], (700, 10, 10) by default: models and modules stay."""
 
 
 def worker_context(preload: Sequence[str] = ()) -> Any:

@@ -27,7 +27,7 @@ from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.processes import OUT_OF_TIME, end_with_parent, exit_reason, main_left_out, within_cpu_time
 from loopcheck.validation.execution.environments import Environment, environment_of
 from loopcheck.validation.execution.errors import internal_error
-from loopcheck.validation.execution.forkserver import worker_context
+from loopcheck.validation.execution.forkserver import RARE, worker_context
 from loopcheck.validation.execution.journal import Journal, Task, keys
 from loopcheck.validation.execution.progress import Display, display
 from loopcheck.validation.execution.remote_calls import ENDING, LostCallError, call
@@ -37,8 +37,6 @@ TIME_LIMIT = 1800.0
 LOADED = 10
 """Longest duration of a task with a limit of its CPU time, over that time [-]."""
 INTERRUPTED = "interrupted"
-RARE = (100_000, 50, 50)
-"""Thresholds of the search for cycles of objects [-]; (700, 10, 10) by default."""
 SWITCH = 0.0005
 """How long this process draws or imports before a thread gives the next task to a free worker [s]; 0.005 by default."""
 
@@ -112,18 +110,17 @@ class WorkerPool:
     """Number of workers."""
     log: TaskLog = field(default_factory=TaskLog)
 
-    def results(self, tasks: Sequence[Task], description: str, meanwhile: Callable[[], None] = nothing) -> list[Any]:
+    def results(self, tasks: Sequence[Task], description: str) -> list[Any]:
         """Results of all tasks, in their order.
 
         Args:
             tasks: Tasks to compute.
             description: Label of the progress bar.
-            meanwhile: Work of this process while the workers begin; only called if a task must be computed.
 
         Raises:
             HarnessError: If a task raises it, or the journal cannot be written.
         """
-        by_number = dict(self.completed(tasks, description, meanwhile))
+        by_number = dict(self.completed(tasks, description))
         return [by_number[k] for k in range(len(tasks))]
 
     def completed(
@@ -165,7 +162,8 @@ class WorkerPool:
 
         yield from begun()
         try:
-            for n, result in self._computed(given, description, meanwhile, max(expected, len(tasks)) - self.log.known):
+            coming = max(expected, len(tasks)) - (len(names) - len(given))
+            for n, result in self._computed(given, description, meanwhile, coming):
                 k = numbers[n]
                 if self.journal and not isinstance(result, WorkerFailure) and tasks[k].is_kept(result):
                     self.journal.keep(names[k], result)
@@ -375,6 +373,7 @@ def worker_pool(workers: Workers, journal: Journal | None = None, preload: Seque
     """
     with tempfile.TemporaryDirectory(prefix="loopcheck-") as directory, display() as progress:
         context = worker_context(preload)
+        before = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH)
 
         def lane() -> Lane:
@@ -391,6 +390,7 @@ def worker_pool(workers: Workers, journal: Journal | None = None, preload: Seque
             )
         finally:
             executor.stop()
+            sys.setswitchinterval(before)  # this may be the process of a user's own program
 
 
 def _engine_of(module: str) -> str:
@@ -406,6 +406,6 @@ def _begin(directory: str) -> None:
     os.dup2(silence, 2)
     os.chdir(directory)
     gc.freeze()
-    gc.set_threshold(*RARE)  # what is imported stays, and a task makes few cycles of objects
+    gc.set_threshold(*RARE)
     threadpool_limits(1)  # so that a sum does not depend on the number of workers
     end_with_parent()
