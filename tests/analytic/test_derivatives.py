@@ -95,6 +95,7 @@ def test_equal_50_digit_differences_with_gears(prr: Case, prr_motion: Motion) ->
     _agrees(replace(prr.mechanism, actuators=actuators), prr_motion.q[rows], drive)
 
 
+@pytest.mark.evidence("derivatives with quaternions to 50 digits", seconds=0.9)
 @pytest.mark.parametrize("sign", [0, -1], ids=["away from rest", "at rest, the quaternion negated"])
 @pytest.mark.parametrize(("kind", "seed"), [("ball", 16), ("free", 22)])
 def test_equal_50_digit_differences_with_springs_of_turns_in_space(

@@ -72,6 +72,7 @@ def test_no_pose_of_a_dense_search_exceeds_a_bound(name: str, tmp_path: Path) ->
         assert least * fastest < bounds["speed limit, alone", joint] <= fastest
 
 
+@pytest.mark.evidence("a search of the whole box", seconds=0.9)
 def test_the_reach_is_refined_beyond_the_grid(tmp_path: Path) -> None:
     transmission = load_transmission("unitree_g1_ankle_left")
     domain = domain_of(transmission, tmp_path)
