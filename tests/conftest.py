@@ -7,6 +7,7 @@ import sys
 import tomllib
 from collections.abc import Callable
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from loopcheck.robots.robot import Case, Robot, load, make_case
 from loopcheck.validation.execution.folders import user_folder
 from loopcheck.validation.execution.forkserver import RARE
 from loopcheck.validation.execution.invocation import UV, UV_RUN
-from tests.cpu_time import Kinds
+from tests.cpu_time import TOLERANCE, Kinds
 
 threadpool_limits(1)  # as in workers; two threads of each of two test processes wait for each other most of the time
 
@@ -62,7 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(
         Kinds(
             extended=config.getoption("--extended"),
-            any_time=config.getoption("--any-time") or config.getoption("--robots") != [],
+            tolerance=inf if config.getoption("--robots") else config.getoption("--cpu-tolerance"),
         ),
         "kinds of tests",
     )
@@ -85,7 +86,13 @@ def pytest_collection_finish() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--extended", action="store_true", help="Run the extended tests too.")
-    parser.addoption("--any-time", action="store_true", help="Let tests take any CPU time.")
+    parser.addoption(
+        "--cpu-tolerance",
+        type=float,
+        default=TOLERANCE,
+        metavar="FACTOR",
+        help="A test fails above so many times the CPU time that it may take; `inf` lets tests take any time.",
+    )
     parser.addoption(
         "--require-engines",
         action="store_true",

@@ -197,7 +197,19 @@ def tested(lane: Lane, python: Path, place: Path) -> tuple[int, int, int]:
     """Numbers of passed, failed and skipped tests of the checkout in the environment of a lane."""
     uv.uv(("pip", "install", "--python", str(python), "--no-deps", "-e", str(HOUSE)), place)
     results = place / "results.xml"
-    options = ("-q", "-n", "2", "-p", "no:cacheprovider", "--any-time", "--junit-xml", str(results), "--tb", "line")
+    options = (
+        "-q",
+        "-n",
+        "2",
+        "-p",
+        "no:cacheprovider",
+        "--cpu-tolerance",
+        "inf",
+        "--junit-xml",
+        str(results),
+        "--tb",
+        "line",
+    )
     # an indirect package is the newest one, and may deprecate functions that a low release still calls
     arguments = (*options, "-W", "ignore::DeprecationWarning", *lane.tests)
     subprocess.run([python, "-m", "pytest", *arguments], cwd=HOUSE, check=False)

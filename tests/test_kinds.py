@@ -4,12 +4,24 @@ import importlib
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 
-from tests.cpu_time import ALL_EVIDENCE, COLLECTED, Kinds, extended_but, fault_of, kind_of, mark_of
+from tests.cpu_time import (
+    ALL_EVIDENCE,
+    COLLECTED,
+    TOLERANCE,
+    WORK,
+    Kinds,
+    extended_but,
+    fault_of,
+    kind_of,
+    mark_of,
+    slowness,
+)
 
 pytest_plugins = "pytester"
 ROOT = Path(__file__).parents[1]
@@ -118,7 +130,7 @@ TABLE = re.compile(r"^(\w+) +(\d+) tests +(\S+) s, fixtures +(\S+) s$", re.MULTI
 class Runner(Protocol):
     """Runs a small suite, with a tenth of the limits."""
 
-    def __call__(self, *args: str, extended: bool = False, any_time: bool = False) -> tuple[dict[str, str], str]:
+    def __call__(self, *args: str, extended: bool = False, tolerance: float = TOLERANCE) -> tuple[dict[str, str], str]:
         """Outcomes by test, and the output."""
 
 
@@ -127,11 +139,12 @@ def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Runner:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     bootstrap: Any = importlib._bootstrap
     monkeypatch.setattr(bootstrap, "_find_and_load", bootstrap._find_and_load)  # to be put back
+    monkeypatch.setattr("tests.cpu_time.slowness", lambda: 1.0)  # other processes may run now
     pytester.makeini("[pytest]\nmarkers =\n  evidence\n  extended\npythonpath = .\n")
     pytester.makepyfile(slow_module=f"import time\n{BURN}\nburn(0.12)", test_small=SUITE)
 
-    def running(*args: str, extended: bool = False, any_time: bool = False) -> tuple[dict[str, str], str]:
-        kinds = Kinds(extended=extended, any_time=any_time, unmarked=0.04)
+    def running(*args: str, extended: bool = False, tolerance: float = TOLERANCE) -> tuple[dict[str, str], str]:
+        kinds = Kinds(extended=extended, tolerance=tolerance, unmarked=0.04)
         text = pytester.runpytest_inprocess("-v", "-p", "no:cacheprovider", *args, plugins=[kinds]).stdout.str()
         return dict(re.findall(r"^test_small\.py::(\w+) ([A-Z]+)", text, re.MULTILINE)), text
 
@@ -166,8 +179,15 @@ def test_extended_tests_are_left_out_unless_they_are_asked_for_or_named(run: Run
     assert run("test_small.py::test_extended")[0] == {"test_extended": "PASSED"}
 
 
-def test_any_time_fails_no_test(run: Runner) -> None:
-    assert run("-k", "slow", any_time=True)[0] == {"test_slow": "PASSED"}
+def test_limits_grow_with_the_time_of_a_fixed_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert slowness() >= 1
+    monkeypatch.setattr("tests.cpu_time.WORK", WORK / 100)
+    assert 50 < slowness() < 500
+
+
+@pytest.mark.parametrize(("tolerance", "outcome"), [(0.5, "FAILED"), (inf, "PASSED")])
+def test_a_tolerance_moves_the_time_at_which_a_test_fails(run: Runner, tolerance: float, outcome: str) -> None:
+    assert run("-k", "above", tolerance=tolerance)[0] == {"test_above": outcome}
 
 
 @pytest.mark.parametrize(
