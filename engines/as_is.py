@@ -12,7 +12,7 @@ from loopcheck.engines.computed_torque import bandwidth, computed_torque, drive_
 from loopcheck.engines.equations import Demands, Equations, demands_along
 from loopcheck.engines.simulation import Command, Observed, Robot
 from loopcheck.robots.arrays import Array, Efforts
-from loopcheck.robots.efforts import AsIs, Deviation, EffortHistory, Source, deviation_of
+from loopcheck.robots.efforts import FOLLOWING, AsIs, Deviation, EffortHistory, Source, deviation_of
 from loopcheck.robots.errors import EngineError, NotRepresentableError, ShapeError
 from loopcheck.robots.log import FEWEST, Held, Log
 from loopcheck.robots.mechanism import Mechanism
@@ -78,6 +78,76 @@ class Record:
         return float(t[-1] - t[0]) / (len(t) - 1)
 
 
+BANDWIDTHS = (1.0, 1 / 2, 1 / 4, 1 / 8)
+"""Bandwidths of the controller that are tried, over that for the step and the loops of the file [-]."""
+FASTER = 2.0
+"""Tried as well if the motion is followed at none of them: dry friction may need more [-]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Runs at the largest bandwidth at which the motion is followed, and one at the smallest."""
+
+    bandwidth: float
+    """Largest at which it is followed; the first tried if it is followed at none [rad/s]."""
+    whole: Record
+    """From the first sample of the motion."""
+    second: Record
+    """From the middle of the motion."""
+    not_at: float = np.nan
+    """The next larger bandwidth tried, at which it is not followed [rad/s]."""
+    slower: tuple[float, Record] | None = None
+    """A smaller bandwidth at which it is followed, the smallest tried [rad/s], and its run from the first sample."""
+
+
+def runs_at(run: Callable[[float, int], Record], bandwidth: float, middle: int) -> Runs:
+    """Runs of an unmodified robot by a controller, at the bandwidths at which it follows the motion.
+
+    The effort error belongs to a motion and a bandwidth: a controller that works against soft loops makes it larger.
+
+    Args:
+        run: Runs the robot from a sample of the motion, with a bandwidth [rad/s].
+        bandwidth: For the step and the loops of the file [rad/s].
+        middle: Number of the sample in the middle of the motion.
+
+    Raises:
+        EngineError: If the robot diverges at every bandwidth; that of the first one.
+    """
+    ended: dict[float, Record] = {}
+    error: EngineError | None = None
+    for part in (*BANDWIDTHS, FASTER):
+        width = part * bandwidth
+        try:
+            record = run(width, 0)
+            if _follows(record):
+                second = run(width, middle)
+                break
+            ended[width] = record
+        except EngineError as failure:
+            error = error or failure
+    else:
+        if not ended:
+            raise error or EngineError("no bandwidth was tried")
+        width, record = next(iter(ended.items()))
+        return Runs(width, record, run(width, middle))
+    if record.holds_itself:
+        return Runs(width, record, second)
+    slower = None
+    for lower in sorted(one * bandwidth for one in BANDWIDTHS if one < part <= 1):
+        with suppress(EngineError):
+            slow = run(lower, 0)
+            if _follows(slow):
+                slower = (lower, slow)
+                break
+    return Runs(width, record, second, np.nan if part == FASTER or width == bandwidth else 2 * width, slower)
+
+
+def _follows(record: Record) -> bool:
+    """Whether all drives of a run follow the motion, or hold it themselves."""
+    behind = following(record.controller.q, record.positions)[1]
+    return record.holds_itself or float(behind.max(initial=0.0)) <= FOLLOWING
+
+
 @contextmanager
 def finite(source: str) -> Iterator[None]:
     """Turn numbers that are not finite, of the motion or of the run, into an `EngineError`."""
@@ -118,24 +188,28 @@ def history(
     source: str,
     case: Case,
     motion: Motion,
-    runs: tuple[Record, Record],
+    runs: Runs,
     settings: Mapping[str, str],
     others: Sequence[Record] = (),
 ) -> EffortHistory:
     """Result of the route.
 
     Args:
-        runs: From the first sample of the motion, and from its middle.
+        runs: All runs of the robot.
         settings: Every relevant setting.
         others: From the first sample, held by other drives of a redundant robot.
 
     Raises:
         NotRepresentableError: If the motion lasts too few steps for a log of its second half.
     """
-    whole, mechanism = runs[0], case.mechanism
+    whole, mechanism = runs.whole, case.mechanism
     held_by = {", ".join(mechanism.drives[k].name for k in run.independent): run for run in others}
     as_is = replace(
-        as_is_of(source, case, runs), others={names: log_of(source, case, run) for names, run in held_by.items()}
+        as_is_of(source, case, (whole, runs.second)),
+        others={names: log_of(source, case, run) for names, run in held_by.items()},
+        bandwidth=np.nan if whole.holds_itself else runs.bandwidth,
+        not_at=runs.not_at,
+        slower=runs.slower and (runs.slower[0], log_of(source, case, runs.slower[1])),
     )
     distance = following(whole.controller.q, whole.positions)[0]
     drives = [mechanism.drives[k] for k in whole.independent]
@@ -182,13 +256,13 @@ class ComputedTorqueAsIs(Source):
         want_representable(self.name.split("/")[0], self.unsupported(case.mechanism))
         with self.guarded(self.name), silenced(), finite(self.name):
             known = demands_along(self.equations(case.mechanism), (motion.q, motion.qd, motion.qdd))
-            first, second = (
-                _held_run(self.name, self.robot(case.mechanism), motion, known, k) for k in (0, len(motion.t) // 2)
-            )
-            others = held_by_others(
-                lambda held: _held_run(self.name, self.robot(case.mechanism), motion, held, 0), known
-            )
-            return history(self.name, case, motion, (first, second), self.settings, others)
+
+            def run(width: float, sample: int, held: Demands = known) -> Record:
+                return _held_run(self.name, self.robot(case.mechanism), motion, held, (width, sample))
+
+            runs = runs_at(run, bandwidth(self.robot(case.mechanism).timestep), len(motion.t) // 2)
+            others = held_by_others(lambda held: run(runs.bandwidth, 0, held), known)
+            return history(self.name, case, motion, runs, self.settings, others)
 
 
 def held_by_others(run: Callable[[Demands], Record], known: Demands) -> list[Record]:
@@ -200,12 +274,15 @@ def held_by_others(run: Callable[[Demands], Record], known: Demands) -> list[Rec
     return runs
 
 
-def _held_run(source: str, robot: ObservedRobot[Efforts], motion: Motion, known: Demands, sample: int) -> Record:
-    """A run from a sample of the motion to its end."""
+def _held_run(
+    source: str, robot: ObservedRobot[Efforts], motion: Motion, known: Demands, way: tuple[float, int]
+) -> Record:
+    """A run with a bandwidth of the controller from a sample of the motion to its end."""
+    width, sample = way
     independent, begin = known[0], float(motion.t[sample])
     step = robot.timestep
     steps = (begin, step, int(np.floor((motion.t[-1] - begin) / step + 1e-9)) + 1)
-    controller = computed_torque(motion, known[1], independent, steps, bandwidth(step))
+    controller = computed_torque(motion, known[1], independent, steps, width)
     robot.put(motion.q[sample], motion.qd[sample], begin)
     A, W = drive_matrices(robot.mechanism, independent)
     states, efforts, drift = [], [], Deviation()

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -37,9 +37,25 @@ class Demand:
     """Efforts of the actuators [N or N m], shape (na,)."""
     per_acceleration: Array
     """Efforts per acceleration of independent drives [kg, kg m or kg m²], shape (na, drives)."""
+    of_friction: Array
+    """Efforts that overcome each dry friction at its full size [N or N m], shape (na, frictions)."""
 
 
-def demands(loop: LoopMotions, M: Array, force: Array, S: Array, scale: Efforts) -> list[Demand]:
+class Friction(NamedTuple):
+    """Dry friction of joints and tendons in the user's file."""
+
+    W: Array
+    """Rates along each per joint velocity [-, or m per rad], shape (frictions, nv)."""
+    force: Array
+    """Sizes [N or N m], shape (frictions,)."""
+
+
+def no_friction(nv: int) -> Friction:
+    """Dry friction of a robot without any."""
+    return Friction(np.zeros((0, nv)), np.zeros(0))
+
+
+def demands(loop: LoopMotions, M: Array, force: Array, S: Array, scale: Efforts, friction: Friction) -> list[Demand]:
     """Demands of a motion at samples.
 
     Args:
@@ -48,9 +64,12 @@ def demands(loop: LoopMotions, M: Array, force: Array, S: Array, scale: Efforts)
         force: Generalized force of the motion on the joints [N or N m], shape (n, nv).
         S: Actuator velocities per joint velocity [-], shape (n, na, nv).
         scale: Reference effort of each actuator [N or N m], shape (na,).
+        friction: Dry friction to overcome.
     """
-    efforts = loop.efforts(M, np.concatenate([force[..., None], M @ loop.D], axis=-1), S, scale)
-    return [Demand(effort=each[:, 0], per_acceleration=each[:, 1:]) for each in efforts]
+    rubbing = np.broadcast_to(friction.W.T * friction.force, (len(force), *friction.W.T.shape))
+    efforts = loop.efforts(M, np.concatenate([force[..., None], M @ loop.D, rubbing], axis=-1), S, scale)
+    last = 1 + loop.D.shape[-1]
+    return [Demand(effort=each[:, 0], per_acceleration=each[:, 1:last], of_friction=each[:, last:]) for each in efforts]
 
 
 def bandwidth(step: float, timeconst: float = np.inf) -> float:
@@ -137,6 +156,7 @@ def computed_torque(
     independent: Sequence[int],
     steps: tuple[float, float, int],
     bandwidth: float,
+    friction: Callable[[Times], Array] | None = None,
 ) -> ComputedTorque:
     """The controller of a run.
 
@@ -146,6 +166,8 @@ def computed_torque(
         independent: Places of the independent drives among `Mechanism.drives`.
         steps: Beginning of the first step [s], length of each step [s], and number of steps.
         bandwidth: Of the feedback [rad/s].
+        friction: Part of each dry friction that acts against the prescribed motion at some times, -1 to 1 [-], shape
+            (nt, frictions): the measured velocity, or a smoothed sign, would not be followed.
 
     Raises:
         NotRepresentableError: If the drives lose a degree of freedom on the way.
@@ -162,13 +184,20 @@ def computed_torque(
     t: Array = begin + step * np.arange(count, dtype=float)
     middle = np.minimum(t + step / 2, motion.t[-1])
     target = targets(motion, t)
-    between = _between(motion.t)
+    spline = _between(motion.t)
+
+    def between(name: str) -> Array:
+        return spline(np.array([getattr(demand, name) for demand in demands]))(middle)
+
+    effort = between("effort")
+    if friction is not None:
+        effort = effort + (between("of_friction") @ friction(middle)[..., None])[..., 0]
     return ComputedTorque(
         t=t,
         q=target.q[:, list(independent)],
         qd=target.qd[:, list(independent)],
-        effort=between(np.array([demand.effort for demand in demands]))(middle),
-        per_acceleration=between(np.array([demand.per_acceleration for demand in demands]))(middle),
+        effort=effort,
+        per_acceleration=between("per_acceleration"),
         bandwidth=bandwidth,
     )
 

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from loopcheck.engines.boundary import silenced
-from loopcheck.engines.computed_torque import Demand, demands
+from loopcheck.engines.computed_torque import Demand, Friction, demands, no_friction
 from loopcheck.engines.projection import (
     RANK_TOLERANCE,
     LoopMotions,
@@ -138,15 +138,21 @@ class Demands(NamedTuple):
     """Other drives that can hold the motion, of a redundant robot."""
 
 
-def demands_along(equations: Equations, states: States) -> Demands:
-    """The drives that hold a motion, and its demands."""
+def demands_along(equations: Equations, states: States, friction: Friction | None = None) -> Demands:
+    """The drives that hold a motion, and its demands.
+
+    Args:
+        friction: Dry friction that the simulation has, if any.
+    """
     mechanism = equations.mechanism
+    friction = friction or no_friction(mechanism.nv)
     W = mechanism.rates_of(mechanism.drives)
     independent = drives_along(equations.jacobian, states[0], W)
     loops = _loops_along(equations, states, W[independent])
     by_sample: dict[int, Demand] = {}
     for k, loop, M, force, S in loops:
-        by_sample.update(zip(k, demands(loop, M, force, S, mechanism.effort_scales), strict=True))
+        of_part = demands(loop, M, force, S, mechanism.effort_scales, friction)
+        by_sample.update(zip(k, of_part, strict=True))
     in_order = [by_sample[k] for k in range(len(states[0]))]
     return Demands(tuple(independent), in_order, other_drives_along(equations.jacobian, states[0], W, independent))
 

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import DTypeLike
 
-from loopcheck.engines.as_is import Record, finite, history
+from loopcheck.engines.as_is import Record, Runs, finite, history
 from loopcheck.engines.computed_torque import drive_matrices, targets
 from loopcheck.engines.simulation import Observed
 from loopcheck.robots.arrays import Array, frozen
@@ -196,7 +196,7 @@ def driven_by_own_drives(
             own_drives_run(source, start(sample), motion, sample, reading) for sample in (0, len(motion.t) // 2)
         )
         all_settings = {**settings, "effort": f"{reading.effort}: {reading.reason}"}
-        returned = history(source, case, motion, (first, second), all_settings)
+        returned = history(source, case, motion, Runs(np.nan, first, second), all_settings)
     return replace(returned, note="; ".join(filter(None, (_note(case.mechanism, first), first.note))))
 
 

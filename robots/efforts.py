@@ -70,6 +70,10 @@ class Rung:
         object.__setattr__(self, "effort", frozen(self.effort, (None, None), name=f"effort at dt={self.dt:g} s"))
 
 
+FOLLOWING = 0.05
+"""Largest distance of a drive from the motion over its stroke, if it follows [-]."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsIs:
     """The run of a robot in an engine as its user steps it: unmodified, driven along the motion by a controller."""
@@ -88,9 +92,21 @@ class AsIs:
     """Number of steps at a limit of the control or force range, by actuator; absent if zero."""
     others: Mapping[str, Log] = field(default_factory=dict)
     """Runs from the first sample that are held by other drives of a redundant robot, by the names of these drives."""
+    bandwidth: float = np.nan
+    """Bandwidth of the controller [rad/s]: the largest tried at which the drives follow; NaN without a controller."""
+    not_at: float = np.nan
+    """The next larger bandwidth, at which they do not follow [rad/s]; NaN if none was tried."""
+    slower: tuple[float, Log] | None = None
+    """The smallest bandwidth at which they follow [rad/s], and its run from the first sample; None if no smaller one
+    was tried or followed."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "following", frozen(self.following, (None,), name=f"{self.log.name}, following"))
+
+    @property
+    def follows(self) -> bool:
+        """Whether all drives follow the motion."""
+        return float(self.following.max(initial=0.0)) <= FOLLOWING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

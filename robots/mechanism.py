@@ -191,6 +191,8 @@ class Tendon:
     """Stiffness of its spring [N/m or N m/rad]."""
     rest: Array = field(default_factory=lambda: np.zeros(2))
     """Range of lengths without spring force [m or rad], shape (2,)."""
+    friction: float = 0.0
+    """Dry friction [N or N m]. No source feels it."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rest", frozen(self.rest, (2,), name=f"tendon '{self.name}', rest"))

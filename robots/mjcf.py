@@ -403,6 +403,7 @@ def _tendon(m: Any, i: int) -> Tendon:
         damping=float(m.tendon_damping[i]) + _of_actuator(m, m.tendon_actuatorid[i], m.actuator_damping),
         stiffness=float(m.tendon_stiffness[i]),
         rest=m.tendon_lengthspring[i],
+        friction=float(m.tendon_frictionloss[i]),
     )
 
 

@@ -23,8 +23,8 @@ from loopcheck.robots.motion import Drive, Motion
 if TYPE_CHECKING:
     from scipy.interpolate import BSpline, CubicSpline, PPoly
 
-MOST_OPEN = 1e-2
-"""Largest loop gap of a log of this robot [m or rad]."""
+MOST_OPEN = 0.05
+"""Largest loop gap of a log of this robot, over its size or one radian [-]: soft loops open by a part of this."""
 COARSE = 200
 """Most samples of a log of the drives that are assembled in sequence [-]; poses between them are near enough."""
 LOOKED_AT = 500
@@ -181,14 +181,17 @@ def _full(mechanism: Mechanism, log: Log, effort: Array, alike: ClosedLog | None
         raise MechanismError(
             f"log '{log.name}': must contain velocities, because some joints have quaternions; got positions only"
         )
-    gap, sample, closure = widest_gap(mechanism, q)
-    if gap > MOST_OPEN:
+    gap = widest_gap(mechanism, q)
+    if gap.relative > MOST_OPEN:
+        most = MOST_OPEN * gap.value / gap.relative
+        base = "of the size of the robot" if gap.unit == "m" else "of one radian"
         raise LoopClosureError(
-            f"log '{log.name}': loops of {mechanism.model.path.name} must be closed to {MOST_OPEN:g} (m or rad), got a "
-            f"gap of {gap:.3g} at t = {log.t[sample]:g} s, closure '{closure}'{_suspected_units(mechanism, q)}",
-            residual=gap,
-            tolerance=MOST_OPEN,
-            time=float(log.t[sample]),
+            f"log '{log.name}': loops of {mechanism.model.path.name} must be closed to {most:.3g} {gap.unit} "
+            f"({100 * MOST_OPEN:g} % {base}), got a gap of {gap.value:.3g} {gap.unit} at t = {log.t[gap.sample]:g} s, "
+            f"closure '{gap.closure}'{_suspected_units(mechanism, q)}",
+            residual=gap.value,
+            tolerance=most,
+            time=float(log.t[gap.sample]),
         )
     if alike is None:
         # rows that are redundant where the loops are closed are none beside it, and would hold dofs that are free
@@ -205,8 +208,8 @@ def _full(mechanism: Mechanism, log: Log, effort: Array, alike: ClosedLog | None
         qd=qd,
         effort=effort,
         nearby=None,
-        gap=gap,
-        gap_time=float(log.t[sample]),
+        gap=gap.value,
+        gap_time=float(log.t[gap.sample]),
         q_error=np.concatenate([log.error_of("q")[positions] for positions, _ in columns]),
         qd_error=np.zeros(mechanism.nv)
         if log.qd is None
@@ -233,7 +236,7 @@ def _suspected_units(mechanism: Mechanism, q: Array) -> str:
     for factor, columns, words, least in units:
         is_large = np.abs(few[:, columns]).max(initial=0.0) > least  # less is near the rest position, which is closed
         few[:, columns] *= factor
-        if is_large and widest_gap(mechanism, few)[0] < MOST_OPEN:
+        if is_large and widest_gap(mechanism, few).relative < MOST_OPEN:
             return f". With {words} the loops are closed: declare the units of the log"
     return ""
 

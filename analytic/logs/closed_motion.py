@@ -1,6 +1,7 @@
 """Projects a logged motion on the closures: independent drives keep their motion, all other joints follow."""
 
 from dataclasses import dataclass
+from typing import NamedTuple, assert_never
 
 import numpy as np
 
@@ -10,8 +11,9 @@ from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import retract
 from loopcheck.robots.arrays import AnyArray, Array, PositionSeries
 from loopcheck.robots.errors import LoopClosureError
-from loopcheck.robots.mechanism import Coordinate, Mechanism
+from loopcheck.robots.mechanism import ConnectClosure, Coordinate, CoordinateClosure, Mechanism, WeldClosure
 from loopcheck.robots.motion import Drive
+from loopcheck.robots.size import size
 
 MOST_ITERATIONS = 30
 """Newton steps at most."""
@@ -105,13 +107,44 @@ class NearestRates:
         return near + self._dependent(off[..., None])[..., 0]
 
 
-def widest_gap(mechanism: Mechanism, q: PositionSeries) -> tuple[float, int, str]:
-    """Largest opening of the loops [m or rad], its sample, and its closure."""
-    residual = np.abs(State.at_rest(mechanism, q).gap)
+class Gap(NamedTuple):
+    """Largest opening of the loops."""
+
+    relative: float
+    """Over the size of the robot, or over one radian [-]."""
+    value: float
+    """[m or rad]."""
+    unit: str
+    """`m` or `rad`."""
+    sample: int
+    closure: str
+
+
+def widest_gap(mechanism: Mechanism, q: PositionSeries) -> Gap:
+    """Largest opening of the loops over the size of the robot or one radian."""
+    residual, units = np.abs(State.at_rest(mechanism, q).gap), _units_of_rows(mechanism)
     if not residual.size:
-        return 0.0, 0, ""
-    sample, row = np.unravel_index(int(residual.argmax()), residual.shape)
-    return float(residual[sample, row]), int(sample), closure_names(mechanism)[row]
+        return Gap(0.0, 0.0, "m", 0, "")
+    lengths = np.where(np.array(units) == "m", size(mechanism), 1.0)
+    sample, row = np.unravel_index(int((residual / lengths).argmax()), residual.shape)
+    gap = float(residual[sample, row])
+    return Gap(gap / lengths[row], gap, units[row], int(sample), closure_names(mechanism)[row])
+
+
+def _units_of_rows(mechanism: Mechanism) -> list[str]:
+    """Unit of each row of the closures."""
+    units: list[str] = []
+    for closure in mechanism.closures:
+        match closure:
+            case ConnectClosure():
+                units += ["m"] * 3
+            case WeldClosure():
+                units += ["m"] * 3 + ["rad"] * 3
+            case CoordinateClosure():
+                units += ["rad" if mechanism.effort_unit(closure.follower) == "N m" else "m"]
+            case _:
+                assert_never(closure)
+    return units
 
 
 def _closed_poses(mechanism: Mechanism, drives: tuple[Coordinate, ...], targets: Array, q: Array) -> Array:

@@ -4,14 +4,15 @@ import copy
 import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import mujoco
 import numpy as np
 
-from loopcheck.engines.as_is import Record, finite, held_by_others, history
+from loopcheck.engines.as_is import Record, finite, held_by_others, history, runs_at
 from loopcheck.engines.computed_torque import (
+    Friction,
     bandwidth,
     computed_torque,
     drive_matrices,
@@ -37,13 +38,19 @@ from loopcheck.robots.arrays import AnyArray, Array, EffortSeries
 from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.log import UNMODELLED
-from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.mechanism import DOFS, Mechanism
 from loopcheck.robots.mjcf import compile_model
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 
 AT_ONCE = 500
 """Number of steps for which the ignored forces are computed at once [-]."""
+
+
+FRICTION_OF_DOF, FRICTION_OF_TENDON = (
+    int(mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF),
+    int(mujoco.mjtConstraint.mjCNSTR_FRICTION_TENDON),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +78,10 @@ def _compiled(model: bytes) -> Any:
         model: Pickle of the `ModelFile`, with the hashes of all its files.
     """
     return compile_model(pickle.loads(model))
+
+
+def _has_friction(model: Any) -> bool:
+    return bool(model.dof_frictionloss.any() or model.tendon_frictionloss.any())
 
 
 def stages(model: Any) -> int:
@@ -101,8 +112,37 @@ def plan(mechanism: Mechanism, motion: Motion) -> Plan:
     return Plan(
         mechanism=mechanism,
         motion=replace(motion, law=interpolated(motion)),  # asked for in every run
-        known=demands_along(MujocoEquations(mechanism), (motion.q, motion.qd, motion.qdd)),
+        known=demands_along(MujocoEquations(mechanism), (motion.q, motion.qd, motion.qdd), _friction(mechanism)),
     )
+
+
+def _friction(mechanism: Mechanism) -> Friction:
+    """Dry friction of the joints and fixed tendons of the file."""
+    of_dofs = np.concatenate([np.zeros(0), *(np.full(DOFS[one.kind], one.friction) for one in mechanism.joints)])
+    W = np.concatenate([np.eye(mechanism.nv), mechanism.rates_of([tendon.length for tendon in mechanism.tendons])])
+    force = np.concatenate([of_dofs, [tendon.friction for tendon in mechanism.tendons]])
+    return Friction(W[force > 0], force[force > 0])
+
+
+def _acting_friction(model: Any, motion: Motion, t: Array) -> Array:
+    """Part of each dry friction of `_friction` in the prescribed states, by MuJoCo's own law [-], (nt, frictions).
+
+    Its friction is soft: at small velocities it acts in part, in the direction of the prescribed velocity.
+    """
+    from scipy.interpolate import make_interp_spline
+
+    states = (motion.q, motion.qd, motion.qdd)
+    q, qd, qdd = (make_interp_spline(motion.t, values, k=min(3, len(motion.t) - 1))(t) for values in states)
+    sizes = np.concatenate([model.dof_frictionloss, model.tendon_frictionloss])
+    data, part = mujoco.MjData(model), np.zeros((len(t), len(sizes)))
+    for k in range(len(t)):
+        data.qpos[:], data.qvel[:], data.qacc[:] = q[k], qd[k], qdd[k]
+        mujoco.mj_inverse(model, data)
+        for kind, first in ((FRICTION_OF_DOF, 0), (FRICTION_OF_TENDON, model.nv)):
+            rows = np.flatnonzero(data.efc_type == kind)
+            part[k, first + data.efc_id[rows]] = -data.efc_force[rows]
+    rubs = sizes > 0
+    return part[:, rubs] / sizes[rubs]
 
 
 def simulate(
@@ -149,17 +189,23 @@ def driven(stepper: Stepper, case: Case, motion: Motion, settings: Mapping[str, 
         EngineError: If the engine fails, or its state is not finite any more.
     """
     model = stepper.model
-    servo, driving, width = actuators(model).servo, plan(case.mechanism, motion), own_bandwidth(model)
+    servo, driving = actuators(model).servo, plan(case.mechanism, motion)
     with finite(stepper.source):
-        whole, second = (simulate(driving, stepper, width, start=sample) for sample in (0, len(motion.t) // 2))
+        runs = runs_at(
+            lambda width, sample: simulate(driving, stepper, width, start=sample),
+            own_bandwidth(model),
+            len(motion.t) // 2,
+        )
         others = []
         if not servo.any():  # a servo holds its own drive
-            others = held_by_others(lambda held: simulate(replace(driving, known=held), stepper, width), driving.known)
+            others = held_by_others(
+                lambda held: simulate(replace(driving, known=held), stepper, runs.bandwidth), driving.known
+            )
         return history(
             stepper.source,
             case,
             motion,
-            (whole, second),
+            runs,
             {
                 "integrator": mujoco.mjtIntegrator(model.opt.integrator).name.removeprefix("mjINT_"),
                 "solver and loops": "of the file (solref, solimp, iterations, tolerance)",
@@ -197,7 +243,12 @@ class _Run:
         self.torque = torque | ~self.actuators.servo
         self.A, self.W = drive_matrices(plan.mechanism, plan.known.independent)
         self.controller = computed_torque(
-            motion, plan.known.demands, plan.known.independent, (self.begin, h, self.count), bandwidth
+            motion,
+            plan.known.demands,
+            plan.known.independent,
+            (self.begin, h, self.count),
+            bandwidth,
+            partial(_acting_friction, model, motion) if _has_friction(model) else None,
         )
         self.lengths, self.rates = drive_matrices(plan.mechanism, range(len(plan.mechanism.drives)))
         self.lengths, self.rates = (plan.mechanism.gearing @ matrix for matrix in (self.lengths, self.rates))

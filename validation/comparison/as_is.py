@@ -13,15 +13,15 @@ from loopcheck.analytic.logs.evaluation import Slopes, evaluate
 from loopcheck.analytic.logs.filters import Filter, step_filter
 from loopcheck.analytic.logs.residual import MARGIN, evenly, residual_efforts
 from loopcheck.robots.arrays import AnyArray, Array, Efforts, EffortSeries, JointPositions, Times
-from loopcheck.robots.efforts import AsIs
+from loopcheck.robots.efforts import FOLLOWING, AsIs
 from loopcheck.robots.errors import HarnessError, listed
 from loopcheck.robots.log import UNMODELLED, Held, Log
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.validation.comparison.limits import (
+    DEPENDS_ON_BANDWIDTH,
     FEWEST_ROUND_OFF,
     FEWEST_SCALED,
     FEWEST_SETTLED,
-    FOLLOWING,
     RUNNING_MEDIAN,
     SAME_READING,
     SEPARABLE,
@@ -229,6 +229,7 @@ def settled(
         _bound(later, greatest) if bounds else "",
         _note(as_is, later, np.inf if bounds else window, start_peak, lasting),
         _not_separable(mechanism, later, apart, early, late),
+        _at_bandwidths(mechanism, as_is, later, greatest, most=most),
         _by_drives(mechanism, later, by_drives),
         _other_readings(as_is.log, later.scale),
     )
@@ -270,6 +271,32 @@ def _by_drives(mechanism: Mechanism, series: Series, largest: Mapping[str, Effor
         "the error depends on the drives that hold the motion; largest error of "
         f"{mechanism.actuators[k].name} over the scale, held by: {each}"
     )
+
+
+def _at_bandwidths(
+    mechanism: Mechanism, as_is: AsIs, series: Series, largest: Efforts, *, most: int | None = None
+) -> str:
+    """Bandwidths of the controller at which a run follows its motion, and the errors if they depend on them."""
+    if not as_is.bandwidth > 0:
+        return ""
+    width, slow = as_is.bandwidth, as_is.slower
+    lost = f", not at {as_is.not_at:.3g}" if as_is.not_at > 0 else ""
+    followed = f"followed at {f'{slow[0]:.3g} to ' if slow else ''}{width:.3g} rad/s{lost} (this motion)"
+    if slow is None:
+        return followed
+    try:
+        closed = closed_log(mechanism, slow[1], slow[1].q[0])
+        run = _without_floors(closed, step_filter(slow[1].dt, uses_velocities=closed.qd is not None), most)
+    except HarnessError:  # it follows, but its log cannot be judged
+        return followed
+    at_slow = np.abs(run.residual[run.t >= series.t[0]]).max(axis=0)
+    k = int(np.argmax(series.relative(largest)))
+    fast, slowly, floor = (float(series.relative(values)[k]) for values in (largest, at_slow, series.floor_of_largest))
+    if max(fast, slowly) <= DEPENDS_ON_BANDWIDTH * min(fast, slowly) + floor:
+        return followed
+    cause = ": the controller works against the softness of the loops" if fast > slowly else ""
+    errors = f"{slowly:.2g} at {slow[0]:.3g} rad/s, {fast:.2g} at {width:.3g} rad/s"
+    return f"{followed}; largest error of {mechanism.actuators[k].name} over the scale {errors}{cause}"
 
 
 def _beside(closed: ClosedLog, kernels: Filter, whole: Series, t: Array) -> Series:
@@ -376,12 +403,16 @@ def _start_window(t: Array, difference: Array, error: Array, noise: float, part:
 
 def not_followed(as_is: AsIs) -> str:
     """Reason of a run whose drives leave the motion, in words; empty if they follow it."""
-    if follows(as_is):
+    if as_is.follows:
         return ""
     worst = float(as_is.following.max())
     limits = f", with {_at_limits(as_is)}" if as_is.at_limits else _left_out(as_is.log)
     name = f"'{as_is.drives[int(np.argmax(as_is.following))]}'" if as_is.drives else "a drive"
-    return f"not followed: {name} must stay within {FOLLOWING:g} of its stroke from the motion, got {worst:.2g}{limits}"
+    controller = f" by computed torque at any bandwidth up to {as_is.bandwidth:.3g} rad/s" * (as_is.bandwidth > 0)
+    return (
+        f"not followed{controller}: {name} must stay within {100 * FOLLOWING:g} % of its stroke, got "
+        f"{100 * worst:.2g} %{limits}"
+    )
 
 
 def _left_out(log: Log) -> str:
@@ -393,11 +424,6 @@ def _left_out(log: Log) -> str:
         return ""
     times = f"{parts[k]:.2g} times the largest effort of {log.actuators[k]}"
     return f"; contacts, limits or dry friction act with up to {times}"
-
-
-def follows(as_is: AsIs) -> bool:
-    """Return whether all drives of a run followed the motion."""
-    return float(as_is.following.max(initial=0.0)) <= FOLLOWING
 
 
 def _at_limits(as_is: AsIs) -> str:

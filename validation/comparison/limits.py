@@ -33,15 +33,14 @@ Without it the noise of a route would be divided by an effort that is zero in ex
 UNUSABLE = 1.0
 """Error of a source that is not judged, over the required effort, above which its figures are unusable [-].
 Such a run chatters or has not settled: its error says nothing about the engine."""
-FOLLOWING = 0.05
-"""Largest distance of a drive from the prescribed motion, over its stroke, of a working controller [-].
-An unmodified simulation is judged on the motion that it produces, which must be close to the prescribed motion."""
 SETTLED = 0.1
 """The initial transient ends when the change it causes is below this part of the remaining error [-].
 The transient then changes the judged error by about a tenth at most."""
 SETTLED_RANGE = (2 * SETTLED, SETTLED / 2)
 """The same part for the shortest and for the longest transient [-].
 A factor of two to both sides shows an error that depends on the choice of the window."""
+DEPENDS_ON_BANDWIDTH = 1.5
+"""Ratio of the errors at the largest and the smallest bandwidth above which they are named [-]."""
 SEPARABLE = 1.5
 """Ratio of the largest errors after the shortest and the longest transient above which they are not separable [-].
 The range of both errors then counts as noise floor."""

@@ -107,7 +107,7 @@ class FiniteRange(click.FloatRange):
 
 
 class Accuracy(click.ParamType):  # type: ignore[type-arg] # generic only since 8.4
-    """A relative error, as 0.05 or 5%."""
+    """A relative error, as 0.05 or 5%; 1 and more only as a percentage, lest 1 mean one percent."""
 
     name = "accuracy"
 
@@ -120,6 +120,10 @@ class Accuracy(click.ParamType):  # type: ignore[type-arg] # generic only since 
             number = math.nan
         if not 0 < number < math.inf:
             self.fail(f"must be a positive number or percentage, as 0.05 or 5%, got '{text}'", param, ctx)
+        if number >= 1 and not text.endswith("%"):
+            self.fail(
+                f"must be below 1 or have a percent sign, got '{text}': write {text}% or {number:.0%}", param, ctx
+            )
         return number
 
 

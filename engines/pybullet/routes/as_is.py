@@ -1,10 +1,11 @@
 """PyBullet as its user runs it: `loadURDF`, `createConstraint`, the default step, and torques on the driven joints."""
 
-from functools import partial
-
-from loopcheck.engines.as_is import finite, held_by_others, history
-from loopcheck.engines.pybullet._as_is import demands, simulate
+from loopcheck.engines.as_is import Record, finite, held_by_others, history, runs_at
+from loopcheck.engines.computed_torque import bandwidth
+from loopcheck.engines.equations import Demands
+from loopcheck.engines.pybullet._as_is import Stepping, demands, simulate
 from loopcheck.engines.pybullet._refusals import refuse
+from loopcheck.engines.pybullet.simulation import STEP
 from loopcheck.robots.efforts import EffortHistory, Source
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
@@ -28,6 +29,10 @@ class PybulletAsIs(Source):
         refuse(case.mechanism, motion.q, closed=True)
         known = demands(case.mechanism, motion)
         with finite(self.name):
-            runs = [simulate(case.mechanism, motion, known, start=sample) for sample in (0, len(motion.t) // 2)]
-            others = held_by_others(partial(simulate, case.mechanism, motion), known)
-            return history(self.name, case, motion, (runs[0], runs[1]), SETTINGS, others)
+
+            def run(width: float, sample: int, held: Demands = known) -> Record:
+                return simulate(case.mechanism, motion, held, start=sample, stepping=Stepping(bandwidth=width))
+
+            runs = runs_at(run, bandwidth(STEP), len(motion.t) // 2)
+            others = held_by_others(lambda held: run(runs.bandwidth, 0, held), known)
+            return history(self.name, case, motion, runs, SETTINGS, others)

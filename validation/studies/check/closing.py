@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
 from textwrap import shorten
 from typing import Any, NamedTuple
 
@@ -23,12 +22,13 @@ from loopcheck.validation.comparison.verdicts import (
     about_robots,
     case_verdicts,
     gravest,
+    original_mode,
     shown_error,
 )
 from loopcheck.validation.execution.invocation import pasted
 from loopcheck.validation.report.blocks import percent, two_digits
 from loopcheck.validation.studies.check.sections.audit import first_divergence
-from loopcheck.validation.studies.check.views import rows_where, where
+from loopcheck.validation.studies.check.views import is_own_simulation, rows_where, target_of, where
 
 MOST = 3
 """Sources with an error in a closing line; the report has all sources."""
@@ -39,8 +39,6 @@ TYPICAL = 0.01
 UNDECIDED = ("not run", "not comparable")
 TIME_LIMIT = re.compile(r"^timeout after ([\d.e+-]+) s$")
 """Time limit in the note of a task that has exceeded it."""
-OF_MUJOCO = (".xml", ".mjcf", "")
-"""Suffixes of files in the format of MuJoCo, and of a folder with `robot.toml`."""
 OF_TUNE = ("--mode", "--configuration", "--actuated", "--leave-out", "--motion")
 """Options that `check` and `tune` share."""
 LONGER = 4
@@ -111,6 +109,10 @@ def _is_as_is(source: str) -> bool:
     return not sources.is_log(source) and sources.is_as_is(source)
 
 
+def _findings(results: Results, source: str) -> Mapping[Key, CaseVerdict]:
+    return {case: of[source] for case, of in case_verdicts(results).items() if source in of}
+
+
 def _worst_cases(results: Results) -> Mapping[str, WorstCase]:
     """The worst case of each source that is neither the reference nor unsupported, worst source first."""
     by_source: dict[str, dict[Key, CaseVerdict]] = {}
@@ -121,8 +123,23 @@ def _worst_cases(results: Results) -> Mapping[str, WorstCase]:
     rows: dict[tuple[str, ...], list[Mapping[Any, Any]]] = {}
     for row in results.summary.to_dict("records"):
         rows.setdefault(tuple(row[name] for name in (*CASE, "source")), []).append(row)
-    worst = {source: _worst_case(rows, source, findings) for source, findings in by_source.items()}
+    worst = {source: _worst_case(rows, source, _asked(results, source, of)) for source, of in by_source.items()}
     return dict(sorted(worst.items(), key=lambda item: WORST_FIRST.index(item[1].finding.verdict)))
+
+
+def _asked(results: Results, source: str, findings: Mapping[Key, CaseVerdict]) -> Mapping[Key, CaseVerdict]:
+    """Cases of a source for a headline.
+
+    Of an unmodified simulation those in its own gravity on the user's motion, unless others have a worse verdict.
+    """
+    if not _is_as_is(source):
+        return findings
+    first = next(iter(findings))
+    asked = {
+        case: of for case, of in findings.items() if case[3] == first[3] and not original_mode(results, case)
+    } or findings
+    worse = WORST_FIRST.index(gravest(list(findings.values())).verdict)
+    return asked if WORST_FIRST.index(gravest(list(asked.values())).verdict) <= worse else findings
 
 
 def _worst_case(
@@ -144,9 +161,13 @@ def _unmodified(results: Results, unmodified: Sequence[WorstCase]) -> Line | Non
     if not unmodified:
         return None
     first, *others = sorted(unmodified, key=lambda off: not _is_own(results, off))
+    elsewhere = [finding.error for finding in _findings(results, first.source).values() if finding.error > 0]
+    up_to = max(elsewhere, default=0.0)
     limit = f", accuracy {percent(first.finding.tolerance)}" if first.finding.tolerance > 0 else ""
     judged = "" if limit or not _size(first) else "; not judged without --accuracy"
     parts = [f"{_verdict(first)}{_size(first)}{where(first.case, results)}{limit}{_reason(first)}{judged}"]
+    if _size(first) and up_to > 1.05 * first.finding.error:
+        parts.append(f"at most {percent(up_to)} in its other cases")
     for off in others[: MOST - 1]:
         by = "" if off.finding.verdict == "informational" else ", off by"
         size = f"{by} {percent(off.finding.error)}" if _size(off) else ""
@@ -158,9 +179,7 @@ def _unmodified(results: Results, unmodified: Sequence[WorstCase]) -> Line | Non
 
 
 def _is_own(results: Results, off: WorstCase) -> bool:
-    """Whether a source is the user's own simulation: the engine of the format of the user's own file."""
-    target = target_of(results, off.case[0])
-    return off.source == "mujoco/as_is" and bool(target) and Path(target).suffix.lower() in OF_MUJOCO
+    return is_own_simulation(results, off.source, off.case[0])
 
 
 def _agreement(results: Results) -> Line:
@@ -300,15 +319,6 @@ def _difference(results: Results, others: Sequence[WorstCase]) -> Line | None:
                 shorten(f"{engine}, {first_divergence(rows.to_dict('records'))}", LONGEST, placeholder=" …"),
             )
     return None
-
-
-def target_of(results: Results, robot: str) -> str:
-    """Model file or folder of a robot as in the command line; empty for catalogue robots."""
-    for argument in results.run.get("command") or ():
-        path = Path(str(argument))
-        if str(argument) != robot and robot in (path.stem, path.name):
-            return str(argument)
-    return ""
 
 
 def _verb(off: WorstCase) -> str:

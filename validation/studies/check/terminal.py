@@ -9,6 +9,7 @@ from loopcheck.validation.comparison.results import Results
 from loopcheck.validation.comparison.verdicts import CaseVerdict, about_robots, case_verdicts
 from loopcheck.validation.report.terminal import of_tree, table, verdict_cell
 from loopcheck.validation.studies.check.closing import closing_lines, unsupported_in_words, wholly_unsupported
+from loopcheck.validation.studies.check.views import source_names
 
 
 def title(results: Results) -> str:
@@ -22,9 +23,9 @@ def summary(results: Results) -> Iterator[RenderableType]:
         columns = list(dict.fromkeys(configuration for cells in by_source.values() for configuration in cells))
         unsupported = wholly_unsupported(results, robot)
         rows = (
-            [source, *(verdict_cell(cells.get(name, [])) for name in columns)]
-            for source, cells in by_source.items()
-            if source not in unsupported
+            [source, *(verdict_cell(by_source[source].get(name, [])) for name in columns)]
+            for source in source_names(results)
+            if source in by_source and source not in unsupported
         )
         tree = of_tree(about_robots(results)[robot].get("loops"))
         yield table(["source", *columns], rows, title=f"{robot}{tree}: worst relative effort error")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loopcheck.robots.robot import DEFAULT
@@ -18,12 +19,17 @@ from loopcheck.validation.comparison.verdicts import (
     Key,
     case_verdicts,
     original_mode,
+    reference_of,
 )
 from loopcheck.validation.report.blocks import NOTHING, Block, Cell, Section, Table
 
 if TYPE_CHECKING:
     import pandas as pd
 
+OWN = "mujoco/as_is"
+"""Simulation of a file in the format of MuJoCo as its user runs it."""
+OF_MUJOCO = (".xml", ".mjcf", "")
+"""Suffixes of files in the format of MuJoCo, and of a folder with `robot.toml`."""
 RUN_HEADERS = {
     "closure_drift": "closure drift [m or rad]",
     "tracking_error": "tracking error [m or rad]",
@@ -80,11 +86,30 @@ def part_of(results: Results, *tables: str, **values: str) -> Results:
 
 
 def source_names(results: Results) -> list[str]:
-    """All sources, in the order of the tables."""
+    """All sources in the order of the tables, but the user's own simulation directly after the reference."""
     import pandas as pd
 
     tables = (results.summary, results.efforts, results.ladder)
-    return [str(source) for source in pd.concat([frame["source"] for frame in tables]).unique()]
+    names = [str(source) for source in pd.concat([frame["source"] for frame in tables]).unique()]
+    own = any(is_own_simulation(results, OWN, str(robot)) for robot in results.summary["robot"].unique())
+    return sorted(
+        names, key=lambda name: 0 if name == reference_of(results.summary) else 1 if own and name == OWN else 2
+    )
+
+
+def is_own_simulation(results: Results, source: str, robot: str) -> bool:
+    """Whether a source is the user's own simulation: the engine of the format of the user's own file."""
+    target = target_of(results, robot)
+    return source == OWN and bool(target) and Path(target).suffix.lower() in OF_MUJOCO
+
+
+def target_of(results: Results, robot: str) -> str:
+    """Model file or folder of a robot as in the command line; empty for catalogue robots."""
+    for argument in results.run.get("command") or ():
+        path = Path(str(argument))
+        if str(argument) != robot and robot in (path.stem, path.name):
+            return str(argument)
+    return ""
 
 
 def anchors_of_cases(results: Results) -> Mapping[Key, str]:

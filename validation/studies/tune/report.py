@@ -221,6 +221,7 @@ def before_and_after(rows: pd.DataFrame, record: Mapping[str, Any]) -> tuple[lis
     """
     before = rows[rows["phase"] == "as it is"]
     own = before["purpose"].iloc[0] if len(before) else ""
+    before = before[-1:] if np.isfinite(before["error"][-1:]).all() else before[:1]  # the last is one that follows
     proof = rows[(rows["phase"] == "proof") & rows["chosen"] & np.isfinite(rows["error"])]
     chosen = rows[rows["chosen"]] if "unproven" in record else proof
     after = chosen[chosen["purpose"] == own]
@@ -249,7 +250,9 @@ def before_and_after(rows: pd.DataFrame, record: Mapping[str, Any]) -> tuple[lis
         for name, value in record["settings"].items()
         if record["before"].get(name) != value
     ]
-    return ["", "before", "after"], [*lines[:1], *worst, *lines[1:], *speed, *changed]
+    widths = [record.get(name) for name in ("controller_before_rad_s", "controller_rad_s")]
+    controller = [["bandwidth of the controller [rad/s]", *map(digits, widths)]] if widths[0] != widths[1] else []
+    return ["", "before", "after"], [*lines[:1], *controller, *worst, *lines[1:], *speed, *changed]
 
 
 def _figure(values: "pd.Series[float]") -> str:

@@ -16,6 +16,7 @@ from loopcheck import engines
 from loopcheck.analytic.dynamics.powers import effort_scale
 from loopcheck.analytic.kinematics.mobility import open_start
 from loopcheck.analytic.motion.laws import AUTOMATIC, RECORDED
+from loopcheck.engines.as_is import BANDWIDTHS
 from loopcheck.engines.tuning import Settings
 from loopcheck.robots.errors import NotFoundError, ToleranceError
 from loopcheck.robots.model_file import ModelFile, file_hash, files_of
@@ -187,9 +188,10 @@ class Tune(Study):
             kept=self.kept,
             cpu_limit=self.cpu_limit or CPU_PER_BODY * max(len(self.case.mechanism.bodies), FEWEST_BODIES),
         )
-        base = runs.on(AS_IS, shown[:1], {})[0] if shown else JudgedRun(purpose="", settings={}, reason=notes[0])
+        base, width = _unmodified(runs, shown[0]) if shown else (_not_judged(notes[0]), given.bandwidth)
         about = {
             "controller_rad_s": given.bandwidth,
+            "controller_before_rad_s": width,
             "notes": [*([opening] if opening else []), *notes],
             "before": {**given.settings, **_times(self, tuning, {})},
         }
@@ -456,6 +458,23 @@ class Tune(Study):
 
 
 STUDY = Tune
+
+
+def _not_judged(reason: str) -> JudgedRun:
+    return JudgedRun(purpose="", settings={}, reason=reason)
+
+
+def _unmodified(runs: TuningRuns, purpose: Purpose) -> tuple[JudgedRun, float]:
+    """The unmodified simulation on a motion, and the largest bandwidth at which it follows it [rad/s]."""
+    usual = runs.given.bandwidth
+    (first,) = runs.on(AS_IS, [purpose], {})
+    if first.ended and first.follows:
+        return first, usual
+    for part in BANDWIDTHS[1:]:
+        (slower,) = runs.on(AS_IS, [controlled(purpose, part * usual, usual)], {})
+        if slower.ended and slower.follows:
+            return slower, part * usual
+    return first, usual
 
 
 def tuned_case(case: Case, path: Path) -> Case:
