@@ -80,10 +80,6 @@ def _compiled(model: bytes) -> Any:
     return compile_model(pickle.loads(model))
 
 
-def _has_friction(model: Any) -> bool:
-    return bool(model.dof_frictionloss.any() or model.tendon_frictionloss.any())
-
-
 def stages(model: Any) -> int:
     """Number of evaluations of the dynamics in a step of a model [-]."""
     return 4 if model.opt.integrator == RUNGE_KUTTA else 1
@@ -118,13 +114,18 @@ def plan(mechanism: Mechanism, motion: Motion) -> Plan:
 
 def _friction(mechanism: Mechanism) -> Friction:
     """Dry friction of the joints and fixed tendons of the file."""
-    of_dofs = np.concatenate([np.zeros(0), *(np.full(DOFS[one.kind], one.friction) for one in mechanism.joints)])
+    sizes = _friction_sizes(mechanism)
     W = np.concatenate([np.eye(mechanism.nv), mechanism.rates_of([tendon.length for tendon in mechanism.tendons])])
-    force = np.concatenate([of_dofs, [tendon.friction for tendon in mechanism.tendons]])
-    return Friction(W[force > 0], force[force > 0])
+    return Friction(W[sizes > 0], sizes[sizes > 0])
 
 
-def _acting_friction(model: Any, motion: Motion, t: Array) -> Array:
+def _friction_sizes(mechanism: Mechanism) -> Array:
+    """Dry friction of each dof, then of each fixed tendon [N or N m], (nv + tendons,)."""
+    of_dofs = [np.full(DOFS[joint.kind], joint.friction) for joint in mechanism.joints]
+    return np.concatenate([np.zeros(0), *of_dofs, [tendon.friction for tendon in mechanism.tendons]])
+
+
+def _acting_friction(mechanism: Mechanism, model: Any, motion: Motion, t: Array) -> Array:
     """Part of each dry friction of `_friction` in the prescribed states, by MuJoCo's own law [-], (nt, frictions).
 
     Its friction is soft: at small velocities it acts in part, in the direction of the prescribed velocity.
@@ -133,16 +134,16 @@ def _acting_friction(model: Any, motion: Motion, t: Array) -> Array:
 
     states = (motion.q, motion.qd, motion.qdd)
     q, qd, qdd = (make_interp_spline(motion.t, values, k=min(3, len(motion.t) - 1))(t) for values in states)
-    sizes = np.concatenate([model.dof_frictionloss, model.tendon_frictionloss])
-    data, part = mujoco.MjData(model), np.zeros((len(t), len(sizes)))
+    sizes, tendons = _friction_sizes(mechanism), [model.tendon(tendon.name).id for tendon in mechanism.tendons]
+    data, part = mujoco.MjData(model), np.zeros((len(t), model.nv + model.ntendon))
     for k in range(len(t)):
         data.qpos[:], data.qvel[:], data.qacc[:] = q[k], qd[k], qdd[k]
         mujoco.mj_inverse(model, data)
         for kind, first in ((FRICTION_OF_DOF, 0), (FRICTION_OF_TENDON, model.nv)):
             rows = np.flatnonzero(data.efc_type == kind)
             part[k, first + data.efc_id[rows]] = -data.efc_force[rows]
-    rubs = sizes > 0
-    return part[:, rubs] / sizes[rubs]
+    part = part[:, [*range(model.nv), *(model.nv + tendon for tendon in tendons)]]
+    return part[:, sizes > 0] / sizes[sizes > 0]
 
 
 def simulate(
@@ -248,7 +249,7 @@ class _Run:
             plan.known.independent,
             (self.begin, h, self.count),
             bandwidth,
-            partial(_acting_friction, model, motion) if _has_friction(model) else None,
+            partial(_acting_friction, plan.mechanism, model, motion) if _friction_sizes(plan.mechanism).any() else None,
         )
         self.lengths, self.rates = drive_matrices(plan.mechanism, range(len(plan.mechanism.drives)))
         self.lengths, self.rates = (plan.mechanism.gearing @ matrix for matrix in (self.lengths, self.rates))

@@ -377,8 +377,11 @@ def test_an_encoder_that_hangs_is_named(exact: Log) -> None:
     [
         ({"joints": ("crank", "coupler", "knee")}, "unknown joint of four_bar.xml in log 'run': 'knee'. Known:"),
         ({"actuators": ("motor",)}, "unknown actuator of four_bar.xml in log 'run': 'motor'. Known: crank"),
-        ({"q": np.rad2deg}, "closed to 0.01 .m or rad., got a gap of .* at t = .*, closure 'C'"),
-        ({"q": lambda q: q + np.array([0, 0.03, 0])}, "closed to 0.01 .m or rad., got a gap of 0.03"),
+        (
+            {"q": np.rad2deg},
+            r"closed to 0\.055 m \(5 % of the size of the robot\), got a gap of .* at t = .*, closure 'C'",
+        ),
+        ({"q": lambda q: q + np.array([0, 0.07, 0])}, r"closed to 0\.055 m .*, got a gap of 0\.0"),
     ],
     ids=["joint", "actuator", "degrees", "open loop"],
 )

@@ -3,24 +3,25 @@
 import hashlib
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from loopcheck import engines
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.engines.as_is import Record
-from loopcheck.engines.computed_torque import Demand, bandwidth, computed_torque, following, targets
+from loopcheck.engines.as_is import Record, runs_at
+from loopcheck.engines.computed_torque import ComputedTorque, Demand, bandwidth, computed_torque, following, targets
 from loopcheck.engines.mujoco import as_is
 from loopcheck.engines.mujoco.actuators import actuators
 from loopcheck.engines.mujoco.model import DISCRETE
 from loopcheck.engines.mujoco.stepper import MujocoStepper
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.errors import NotRepresentableError
+from loopcheck.robots.errors import EngineError, NotRepresentableError
 from loopcheck.robots.log import UNMODELLED
 from loopcheck.robots.mjcf import compile_model, read_mechanism
 from loopcheck.robots.model_file import ModelFile
@@ -115,6 +116,72 @@ def test_torques_follow_the_motion_and_servos_hold_themselves(model_case: CaseMa
     _, _, servo = run(model_case, flywheels(tmp_path, ["position"]))
     assert servo.holds_itself
     assert np.abs(servo.positions - servo.controller.q).max() > 1e-2  # it stays behind, which is its own affair
+
+
+def test_dry_friction_is_overcome_in_the_direction_of_the_prescribed_motion(
+    model_case: CaseMaker, tmp_path: Path
+) -> None:
+    """It is eight times what the inertia needs; by itself the feedback would leave the wheel behind."""
+    path = flywheels(tmp_path, ["motor"], step=2e-3)
+    _replace(path, 'axis="0 0 1"', 'axis="0 0 1" frictionloss="40"')
+    case, motion, record = run(model_case, path)
+    distance = np.abs(record.q - motion.law(record.controller.t).q).max()
+    assert distance < 0.01 * np.ptp(motion.q)
+    model = as_is.compiled(case.mechanism)
+    middle = record.controller.t + record.step / 2
+    at_middle = motion.law(np.minimum(middle, motion.t[-1]))
+    fast = np.abs(at_middle.qd[:, 0]) > 0.5 * np.abs(at_middle.qd).max()
+    needed = INERTIA * at_middle.qdd[fast, 0] + 40 * np.sign(at_middle.qd[fast, 0])
+    np.testing.assert_allclose(3 * cast(ComputedTorque, record.controller).effort[fast, 0], needed, rtol=1e-6)
+    assert model.dof_frictionloss[0] == 40
+
+
+def test_a_tendon_rubs_too(model_case: CaseMaker, tmp_path: Path) -> None:
+    path = flywheels(tmp_path, ["on_tendon"])
+    _replace(path, "<position", "<motor")
+    _replace(path, 'kp="40" kv="3"', "")
+    _replace(path, '<fixed name="on_tendon"', '<fixed name="on_tendon" frictionloss="40"')
+    _, _, record = run(model_case, path)
+    assert np.abs(record.positions - record.controller.q).max() < 0.01 * np.ptp(record.controller.q)
+
+
+@pytest.mark.parametrize(
+    ("ends", "expected"),
+    [
+        ({8: "follows", 1: "follows"}, (8, np.nan, 1)),
+        ({8: "follows", 2: "follows"}, (8, np.nan, 2)),
+        ({8: "follows"}, (8, np.nan, None)),
+        ({8: "diverges", 4: "lost", 2: "follows", 1: "follows"}, (2, 4, 1)),
+        ({8: "diverges", 4: "diverges", 2: "diverges", 1: "follows"}, (1, 2, None)),
+        ({8: "lost", 16: "follows"}, (16, np.nan, None)),
+        ({8: "lost"}, (8, np.nan, None)),
+        ({8: "diverges"}, (4, np.nan, None)),
+        ({8: "servo"}, (8, np.nan, None)),
+        (dict.fromkeys((1, 2, 4, 8, 16), "diverges"), "at 8"),
+    ],
+)
+def test_the_largest_and_the_smallest_bandwidth_that_follow_are_found(
+    ends: Mapping[float, str], expected: tuple[float, float, float | None] | str
+) -> None:
+    def run(width: float, sample: int) -> Record:
+        end = ends.get(width, "lost")
+        if end == "diverges":
+            raise EngineError(f"diverged at {width:g}")
+        aim = np.array([[0.0], [1.0]])
+        behind = {"follows": 0.04, "lost": 0.06, "servo": 0.5}[end]
+        record = SimpleNamespace(
+            controller=SimpleNamespace(q=aim), positions=aim - behind, holds_itself=end == "servo", sample=sample
+        )
+        return cast(Record, record)
+
+    if isinstance(expected, str):
+        with pytest.raises(EngineError, match=expected):
+            runs_at(run, 8, 50)
+        return
+    found = runs_at(run, 8, 50)
+    assert (found.bandwidth, found.slower and found.slower[0]) == (expected[0], expected[2])
+    assert found.not_at == pytest.approx(expected[1], nan_ok=True)
+    assert [cast(Any, one).sample for one in (found.whole, found.second)] == [0, 50]
 
 
 def test_loops_that_are_not_soft_do_not_slow_the_controller() -> None:
@@ -288,8 +355,9 @@ def test_a_step_that_outlasts_the_motion_is_refused(prr: Case, prr_motion: Motio
 
 def test_drives_that_lose_a_degree_of_freedom_are_refused(prr: Case, prr_motion: Motion) -> None:
     """As redundant drives at a dead centre: the remaining drives cannot hold the motion."""
-    demands = [Demand(effort=np.zeros(3), per_acceleration=np.eye(3)) for _ in prr_motion.t]
-    demands[7] = Demand(effort=np.zeros(3), per_acceleration=np.eye(3)[:, :2])
+    demand = Demand(effort=np.zeros(3), per_acceleration=np.eye(3), of_friction=np.zeros((3, 0)))
+    demands = [demand for _ in prr_motion.t]
+    demands[7] = replace(demand, per_acceleration=np.eye(3)[:, :2])
     with pytest.raises(NotRepresentableError, match=r"held drives must move \d degrees of freedom .* got 2 at 0\.07 s"):
         computed_torque(prr_motion, demands, (0, 1, 2), (0.0, 1e-3, 50), 100.0)
 

@@ -16,14 +16,14 @@ from loopcheck.analytic.logs.closed_log import closed_log
 from loopcheck.analytic.logs.filters import step_filter
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.analytic.motion.random_motion import random_motion
-from loopcheck.engines.as_is import history
+from loopcheck.engines.as_is import Runs, history
 from loopcheck.engines.computed_torque import bandwidth
 from loopcheck.engines.mujoco import as_is
 from loopcheck.engines.mujoco.stepper import MujocoStepper
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import AsIs
 from loopcheck.robots.errors import HarnessError
-from loopcheck.robots.log import UNMODELLED
+from loopcheck.robots.log import UNMODELLED, Log
 from loopcheck.robots.log_files import read_log
 from loopcheck.robots.mjcf import compile_model
 from loopcheck.robots.motion import Motion
@@ -31,7 +31,6 @@ from loopcheck.robots.robot import Case, load, make_case, representative_case
 from loopcheck.validation.comparison import as_is as judging
 from loopcheck.validation.comparison.as_is import (
     Series,
-    follows,
     not_followed,
     residual_series,
     settled,
@@ -94,7 +93,7 @@ def run(case: Case, motion: Motion, *edits: Edit, width: float = 1.0) -> AsIs:
     model, plan = model_of(case, edits), as_is.plan(case.mechanism, motion)
     w = width * bandwidth(model.opt.timestep, as_is.timeconst(model))
     first, second = (as_is.simulate(plan, MujocoStepper(model), w, start=sample) for sample in (0, len(motion.t) // 2))
-    result = history("mujoco/as_is", case, motion, (first, second), {}).as_is
+    result = history("mujoco/as_is", case, motion, Runs(w, first, second), {}).as_is
     assert result is not None
     return result
 
@@ -442,20 +441,45 @@ def test_a_robot_that_does_not_follow_reads_so(four_bar: tuple[Case, Motion]) ->
     assert (name, count > 10) == (case.mechanism.actuators[0].name, True)
     left = settled(case.mechanism, route)
     limits = rf"with {count} controls or forces at a limit of their range \({name} {count}\)"
-    assert re.match(rf"not followed: '{case.mechanism.drives[0].name}' must stay within .*, {limits}", left.reason)
+    assert re.match(
+        rf"not followed by computed torque .*: '{case.mechanism.drives[0].name}' must stay within 5 % .*, {limits}",
+        left.reason,
+    )
     assert "end of their range" not in left.note
     often = replace(run(case, motion), at_limits={name: 3, "another": 4})
     assert (
         f"7 controls or forces at a limit of their range (another 4, {name} 3)" in settled(case.mechanism, often).note
     )
     strokes = [replace(route, at_limits={}, following=np.array([part])) for part in (0.049, 0.051)]
-    assert list(map(follows, strokes)) == [True, False]
+    assert [stroke.follows for stroke in strokes] == [True, False]
     log = replace(route.log, readings={**route.log.readings, UNMODELLED: -0.6 * route.log.effort})
     rubbing = not_followed(replace(route, at_limits={}, log=log))
     assert rubbing.endswith(f"; contacts, limits or dry friction act with up to 0.6 times the largest effort of {name}")
-    apart = replace(route, log=replace(route.log, q=route.log.q + np.array([0, 0.1, 0])))
+    apart = replace(route, log=replace(route.log, q=route.log.q + np.array([0, 0.5, 0])))
     reason = settled(case.mechanism, apart).reason
-    assert re.match(r"not followed: .*; its log cannot be judged: .* got a gap of", reason)
+    assert re.match(r"not followed by .*; its log cannot be judged: .* got a gap of", reason)
+
+
+def test_errors_that_depend_on_the_bandwidth_are_named_with_both(four_bar: tuple[Case, Motion]) -> None:
+    case, motion = four_bar
+    route = replace(run(case, motion), bandwidth=50.0, not_at=100.0)
+    assert "; followed at 50 rad/s, not at 100 (this motion)" in settled(case.mechanism, route).note
+    usual = settled(case.mechanism, route).largest
+    for factor, said in ((1.0, ""), (0.2, ": the controller works against the softness of the loops"), (4.0, "")):
+        _, residual = series_of(case, route.log)
+        log = replace(route.log, effort=route.log.effort + (factor - 1) * residual)
+        note = settled(case.mechanism, replace(route, slower=(6.25, log))).note
+        assert "followed at 6.25 to 50 rad/s, not at 100 (this motion)" in note
+        assert note.endswith(said)
+        assert ("over the scale" in note.rpartition("(this motion)")[2]) == (factor != 1)
+    assert (usual > 0).all()
+
+
+def series_of(case: Case, log: Log) -> tuple[Array, Array]:
+    """Times and residual efforts of a log, the residuals at its steps."""
+    series = residual_series(case.mechanism, log, log.q[0])
+    at_steps = np.stack([np.interp(log.t, series.t, column) for column in series.residual.T], axis=1)
+    return log.t, at_steps
 
 
 @pytest.mark.extended("test_a_loop_of_the_users_own_shows_the_same")

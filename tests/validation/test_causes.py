@@ -107,7 +107,7 @@ def test_open_loops_are_no_degrees(tmp_path: Path) -> None:
         name="run",
         t=t,
         joints=("a", "pin", "b"),
-        q=np.stack([angle, -angle, angle + 0.1], axis=1),
+        q=np.stack([angle, -angle, angle + 0.5], axis=1),
         actuators=("a", "b"),
         effort=np.zeros((101, 2)),
         effort_time=Instantaneous(),

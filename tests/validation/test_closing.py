@@ -81,11 +81,12 @@ def test_an_error_beyond_the_effort_itself_is_marked_as_unusable() -> None:
     assert verdict_cell([CaseVerdict("disagree", 33.0, 1e-3, "")]).endswith("]disagree 3.3e+01[/]")
 
 
-def test_a_judged_simulation_has_its_accuracy_and_the_worst_case() -> None:
+def test_a_judged_simulation_has_its_accuracy_and_its_own_gravity_first() -> None:
     rows = (as_is("disagree", configuration="turned"), as_is("agree", 0.002), as_is("disagree", 0.03, actuator="knee"))
     found = lines(*rows)
     assert found["Your simulation"] == (
-        "mujoco/as_is disagrees, off by 6.4 % of the peak effort at 'hip' (0.13 N m), turned, accuracy 1 %"
+        "mujoco/as_is disagrees, off by 3 % of the peak effort at 'knee' (0.06 N m), vertical, accuracy 1 %; at most "
+        "6.4 % in its other cases"
     )
     assert found["Agreement"] == "no source was judged"
     assert found["Next"] == "loopcheck tune models/bar.xml --accuracy 1%"
@@ -151,9 +152,15 @@ def test_options_of_the_target_are_repeated() -> None:
     assert found["Next"] == "loopcheck tune models/bar.xml --accuracy 1% --configuration given --leave-out a:b"
 
 
-def test_random_motions_are_named() -> None:
-    found = lines(as_is(error=0.002), as_is(mode="up-random"), random_modes={"bar": {"up-random": "up"}})
-    assert "'hip' (0.13 N m), random motion; not judged" in found["Your simulation"]
+def test_random_motions_are_named_only_if_their_verdict_is_worse() -> None:
+    random = {"bar": {"up-random": "up"}}
+    found = lines(as_is(error=0.002), as_is(mode="up-random"), random_modes=random)["Your simulation"]
+    assert found.startswith("mujoco/as_is is off by 0.2 % of the peak effort at 'hip' (0.004 N m); not judged")
+    assert found.endswith("; at most 6.4 % in its other cases")
+    found = lines(as_is("agree", 0.002), as_is("disagree", mode="up-random"), random_modes=random)["Your simulation"]
+    assert found == (
+        "mujoco/as_is disagrees, off by 6.4 % of the peak effort at 'hip' (0.13 N m), random motion, accuracy 1 %"
+    )
 
 
 def test_sources_that_do_not_agree_have_the_worst_first_with_its_reason() -> None:

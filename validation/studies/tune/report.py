@@ -250,8 +250,8 @@ def before_and_after(rows: pd.DataFrame, record: Mapping[str, Any]) -> tuple[lis
         for name, value in record["settings"].items()
         if record["before"].get(name) != value
     ]
-    widths = [record.get(name) for name in ("controller_before_rad_s", "controller_rad_s")]
-    controller = [["bandwidth of the controller [rad/s]", *map(digits, widths)]] if widths[0] != widths[1] else []
+    widths = [float(record.get(name) or np.nan) for name in ("controller_before_rad_s", "controller_rad_s")]
+    controller = [["bandwidth of the controller [rad/s]", *map(digits, widths)]] if widths[0] < widths[1] else []
     return ["", "before", "after"], [*lines[:1], *controller, *worst, *lines[1:], *speed, *changed]
 
 
