@@ -10,6 +10,7 @@ import click
 from loopcheck.robots.errors import HarnessError, one_line
 from loopcheck.robots.releases import extras, too_old
 from loopcheck.validation.execution.errors import internal_error
+from loopcheck.validation.execution.forkserver import abandon
 from loopcheck.validation.execution.invocation import as_called, pasted
 from loopcheck.validation.studies.options import Commands
 
@@ -33,6 +34,7 @@ def main() -> None:
         message = error.format_message() if isinstance(error, click.ClickException) else str(error)
         click.echo(f"loopcheck: {as_called(one_line(' '.join(message.split())))}", err=True)
         status = BAD_INPUT
+        abandon()
     except click.exceptions.Abort:
         click.echo("loopcheck: interrupted", err=True)
         status = STOPPED

@@ -6,8 +6,9 @@ It imports in the background, while the command that started it imports its own 
 import multiprocessing
 import os
 import signal
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from typing import Any
 
@@ -48,6 +49,15 @@ def running_context() -> Any | None:
 
     is_running = forkserver._forkserver._forkserver_pid is not None  # type: ignore[attr-defined]
     return multiprocessing.get_context("forkserver") if is_running else None
+
+
+def abandon() -> None:
+    """End the process that workers are forked from, whatever it still imports: bad input needs no workers."""
+    server = sys.modules.get("multiprocessing.forkserver")
+    process = server and server._forkserver._forkserver_pid
+    if process:
+        with suppress(OSError):
+            os.kill(process, signal.SIGKILL)
 
 
 @contextmanager
