@@ -152,7 +152,7 @@ def read_mechanism(model: ModelFile) -> Mechanism:
             raise MechanismError(f"option timestep: must be above 0 s, got {m.opt.timestep:g} s")
         if not m.njnt:
             raise MechanismError(f"must have at least 1 joint, got none on {m.nbody - 1} bodies")
-        _refuse_unsupported(m)
+        _refuse_unsupported(m, model)
         mechanism = _mechanism(model, m, missing)
         _want_moderate(mechanism)
     except HarnessError as error:
@@ -190,6 +190,7 @@ def _mechanism(model: ModelFile, m: Any, missing: tuple[MissingFile, ...], *, is
         left_out=(
             *dict.fromkeys(str(loss) for loss in losses if loss.kind == "load" and not loss.path),
             *_idle_tendons(m),
+            *_without_effort(model),
             *(["plugins of sensors, geometry and rendering"] if m.nplugin else []),
             *([in_words(missing)] if missing else []),
             *(form.left_out(model.path) if form else ()),
@@ -327,18 +328,31 @@ def _override(model: ModelFile, spec: Any, kind: str, name: str, values: Mapping
 
 
 def _actuate(model: ModelFile, spec: Any) -> None:
-    """Replace the actuators of the file by a motor on each of the named joints."""
-    joints = [joint.name for joint in spec.joints]
+    """Replace the actuators of the file by a motor on each of the named joints, or keep the named actuators alone."""
+    by_joint = _names_joints(model, spec)
     for actuator in list(spec.actuators):
-        spec.delete(actuator)
+        if by_joint or actuator.name not in model.actuated:
+            spec.delete(actuator)
     for key in spec.keys:
         key.ctrl, key.act = [], []
-    for name in model.actuated:
-        if name not in joints:
-            raise NotFoundError(f"joint in {model.path.name}", name, joints)
-        if model.actuated.count(name) > 1:
-            raise MechanismError(f"{model.path}: actuated joints must be unique, got {', '.join(model.actuated)}")
+    for name in model.actuated if by_joint else ():
         add_motor(spec, name)
+
+
+def _names_joints(model: ModelFile, spec: Any) -> bool:
+    """Whether all names of `--actuated` are joints; otherwise all are actuators of the file."""
+    joints, actuators = ([element.name for element in elements] for elements in (spec.joints, spec.actuators))
+    named = model.actuated
+    if len({*named}) < len(named):
+        raise MechanismError(f"{model.path}: actuated joints must be unique, got {', '.join(named)}")
+    unknown = [name for name in named if name not in joints and name not in actuators]
+    if unknown:
+        raise NotFoundError(f"joint in {model.path.name}", unknown[0], [*joints, *actuators])
+    if not ({*named} <= {*joints} or {*named} <= {*actuators}):
+        raise MechanismError(
+            f"{model.path}: --actuated must name joints or actuators, not both, got {', '.join(named)}"
+        )
+    return {*named} <= {*joints}
 
 
 def _matrix(quaternion: Array) -> Array:
@@ -508,20 +522,31 @@ def _want_moderate(mechanism: Mechanism) -> None:
             raise MechanismError(f"{what}: must be {bound}, got {largest:g}")
 
 
-def _refuse_unsupported(m: Any) -> None:
+def _refuse_unsupported(m: Any, model: ModelFile) -> None:
     """Raise for whatever changes the dynamics and is not in `Mechanism`, all of it at once."""
     what = list(dict.fromkeys(_unsupported(m)))
-    if what:
-        raise MechanismError(f"not supported: {listed(what, NAMED, '; ')}")
+    if not what:
+        return
+    names = names_of_actuators(m)
+    acting = [name for i, name in enumerate(names) if not any(_unsupported_actuator(m, i))]
+    remedy = ""
+    if acting and not model.actuated and not any(_unsupported_elements(m)):
+        remedy = f". If these have no effort: --actuated {','.join(acting[:NAMED])}"
+    raise MechanismError(f"not supported: {listed(what, NAMED, '; ')}{remedy}")
 
 
 def _unsupported(m: Any) -> Iterator[str]:
+    yield from _unsupported_actuators(m)
+    yield from _unsupported_elements(m)
+
+
+def _unsupported_elements(m: Any) -> Iterator[str]:
+    """Unsupported elements that are no actuators."""
     for i in range(m.neq):
         if m.eq_type[i] not in (CONNECT, WELD, JOINT, TENDON):
             yield f"equality '{m.equality(i).name}' of type {mujoco.mjtEq(m.eq_type[i]).name}"
     yield from _unsupported_tendons(m)
     yield from _unsupported_joints(m)
-    yield from _unsupported_actuators(m)
     if m.nflex:
         yield "flexible bodies"
     if np.any(m.body_plugin >= 0) or np.any(m.actuator_plugin >= 0):
@@ -611,7 +636,18 @@ def _is_scalar(m: Any, joint: int) -> bool:
     return KINDS[int(m.jnt_type[joint])] in ("hinge", "slide")
 
 
+def _without_effort(model: ModelFile) -> Iterator[str]:
+    """Actuators of the file that do not act, because the user has named those that do."""
+    if model.actuated:
+        names = [actuator.name for actuator in load_spec(replace(model, actuated=())).actuators]
+        idle = [name for name in names if name not in model.actuated]
+        if idle and any(name in names for name in model.actuated):
+            yield f"actuators without effort, as --actuated does not name them: {listed(idle, NAMED)}"
+
+
 def _idle_tendons(m: Any) -> Iterator[str]:
-    idle = [m.tendon(i).name for i in range(m.ntendon) if _is_spatial(m, i) and _is_idle(m, i)]
+    idle = [
+        m.tendon(i).name for i in range(m.ntendon) if _is_spatial(m, i) and _is_idle(m, i) and not m.tendon_limited[i]
+    ]
     if idle:
         yield f"spatial tendons without spring, damper, armature or actuator: {', '.join(idle)}"

@@ -32,7 +32,8 @@ class ModelFile:
     overrides: Overrides = field(default_factory=dict)
     """New values by kind of element, its name and its attribute, as `{"body": {"link1": {"mass": 0.5}}}`."""
     actuated: tuple[str, ...] = ()
-    """Joints that get a motor each, instead of the actuators of the MJCF; empty: the MJCF's actuators."""
+    """Joints that get a motor each, instead of the actuators of the MJCF, or those of its actuators that act; empty:
+    all its actuators."""
     leave_out: tuple[str, ...] = ()
     """Losses of the file that the user accepts, TAG or TAG:NAME."""
     hashes: Mapping[str, str] = field(default_factory=dict, repr=False)

@@ -81,6 +81,36 @@ def test_an_error_beyond_the_effort_itself_is_marked_as_unusable() -> None:
     assert verdict_cell([CaseVerdict("disagree", 33.0, 1e-3, "")]).endswith("]disagree 3.3e+01[/]")
 
 
+def test_the_users_own_simulation_is_tuned_before_others() -> None:
+    rows = ({**as_is("disagree", 0.5), "source": "pybullet/as_is"}, as_is("disagree", 0.1))
+    for order in (rows, rows[::-1]):
+        assert lines(*order)["Next"] == "loopcheck tune models/bar.xml --accuracy 1%"
+
+
+@pytest.mark.parametrize(
+    ("left_out", "undriven", "said"),
+    [
+        (
+            ["limits of tendons c1, c2"],
+            ["'base' floats (6 dof)"],
+            "limits of tendons c1, c2. They may carry the robot, ",
+        ),
+        (["limits of joints hip, flap"], ["'flap' swings (1 dof)"], "limits of joints hip, flap. They may carry"),
+        (["limits of joints hip"], ["'base' floats (6 dof)"], ""),
+        (["limits of tendons c1"], [], ""),
+        (["dry friction of joints hip"], ["'base' floats (6 dof)"], ""),
+    ],
+)
+def test_limits_that_may_carry_what_nothing_drives_are_named(
+    left_out: list[str], undriven: list[str], said: str
+) -> None:
+    found = lines(as_is("agree"), robots={"bar": {"left_out": left_out, "undriven": undriven}})
+    assert found.get("Left out", "").startswith(said)
+    assert ("Left out" in found) == bool(said)
+    if said:
+        assert found["Left out"].endswith(f", but here {undriven[0]}")
+
+
 def test_a_judged_simulation_has_its_accuracy_and_its_own_gravity_first() -> None:
     rows = (as_is("disagree", configuration="turned"), as_is("agree", 0.002), as_is("disagree", 0.03, actuator="knee"))
     found = lines(*rows)

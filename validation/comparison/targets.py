@@ -30,7 +30,7 @@ class Changes(TypedDict, total=False):
     """Changes of a robot by the user."""
 
     actuated: str
-    """Names of the actuated joints, as J1,J2, instead of the actuators of the model."""
+    """Names of the actuated joints, or of the acting actuators of the model, as J1,J2."""
     motion: Path | None
     """CSV file with the motion of the actuated joints, instead of the robot's own motion."""
     leave_out: Sequence[str]
@@ -53,7 +53,7 @@ def robot_of(target: str | Path, **changes: Unpack[Changes]) -> Robot:
     actuated, motion, leave_out = changes.get("actuated", ""), changes.get("motion"), changes.get("leave_out", ())
     joints = tuple(name.strip() for name in actuated.split(",") if name.strip())
     if actuated and not joints:
-        raise MechanismError(f"--actuated must name joints, for example J1,J2, got '{actuated}'")
+        raise MechanismError(f"--actuated must name joints or actuators, for example J1,J2, got '{actuated}'")
     update = {
         **({"actuated": joints} if joints else {}),
         **({"leave_out": tuple(leave_out)} if leave_out else {}),
@@ -62,7 +62,7 @@ def robot_of(target: str | Path, **changes: Unpack[Changes]) -> Robot:
     robot = robot.model_copy(update=update)
     if robot.folder.parent == catalogue.CATALOGUE:
         return robot  # its gravity lies along the axes of its paper
-    want_readable(robot.folder / robot.mjcf, context=running_context())
+    want_readable(robot.folder / robot.mjcf, robot.actuated, context=running_context())
     return with_configurations(robot)
 
 

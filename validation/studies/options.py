@@ -226,7 +226,7 @@ actuated_option = option(
     default="",
     metavar="J1,J2",
     group=TARGET,
-    help="Actuated joints, instead of the actuators of the model.",
+    help="Actuated joints, instead of the actuators of the model; or those of its actuators that act.",
 )
 leave_out_option = option(
     "--leave-out",

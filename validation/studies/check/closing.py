@@ -43,6 +43,7 @@ OF_TUNE = ("--mode", "--configuration", "--actuated", "--leave-out", "--motion")
 """Options that `check` and `tune` share."""
 LONGER = 4
 """Suggested time limit over a limit that did not suffice [-]."""
+LIMITS_OF_TENDONS, LIMITS_OF_JOINTS = "limits of tendons ", "limits of joints "
 VERBS = {
     "agree": "agrees",
     "disagree": "disagrees",
@@ -77,7 +78,10 @@ class WorstCase(NamedTuple):
 
 
 def closing_lines(results: Results) -> list[Line]:
-    """At most six lines: the user's own simulation, the agreement, the rest, a failed motion, and the next step."""
+    """At most seven lines.
+
+    The user's own simulation, the agreement, the rest, a failed motion, limits that may carry the robot, the next step.
+    """
     if results.run.get("is_first"):  # the others wait for the simulations
         return [line for line in [_agreement(results)] if line] or [Line("Agreement", "not known yet")]
     worst = _worst_cases(results)
@@ -89,6 +93,7 @@ def closing_lines(results: Results) -> list[Line]:
         _agreement(results),
         _open(results, others),
         _motion(results),
+        _carried(results),
         following,
         None if following and following.command else _diagnosis(results, [*unmodified, *others]),
     )
@@ -216,6 +221,29 @@ def _motion(results: Results) -> Line | None:
     return next((Line("Motion", note) for note in notes if note.startswith(GENERATED)), None)
 
 
+def _carried(results: Results) -> Line | None:
+    """Limits that no source has, of a robot with dofs that nothing else holds."""
+    for about in about_robots(results).values():
+        undriven = [str(each) for each in about.get("undriven") or []]
+        limits = [
+            sentence
+            for sentence in about.get("left_out") or []
+            if sentence.startswith(LIMITS_OF_TENDONS)
+            or (
+                sentence.startswith(LIMITS_OF_JOINTS)
+                and any(f"'{name}'" in " ".join(undriven) for name in _named(sentence))
+            )
+        ]
+        if undriven and limits:
+            return Line("Left out", f"{'; '.join(limits)}. They may carry the robot, but here {', '.join(undriven)}")
+    return None
+
+
+def _named(sentence: str) -> list[str]:
+    """Names of joints in a sentence on their limits."""
+    return sentence.removeprefix(LIMITS_OF_JOINTS).split(", ")
+
+
 def _next(results: Results, unmodified: Sequence[WorstCase], others: Sequence[WorstCase]) -> Line | None:
     """The most helpful finding about the model, or command; None for several robots."""
     robots = about_robots(results)
@@ -256,7 +284,9 @@ def _tuning(results: Results, robot: str, unmodified: Sequence[WorstCase]) -> Li
     tunable = [off for off in unmodified if off.source.split("/")[0] in with_tuning and _size(off)]
     if not tunable:
         return None
-    off, target = tunable[0], target_of(results, robot) or robot
+    undecided = [off for off in tunable if off.finding.verdict != "agree"]
+    off = min(undecided or tunable, key=lambda off: not _is_own(results, off))  # the first of the others
+    target = target_of(results, robot) or robot
     accuracy = off.finding.tolerance if off.finding.tolerance > 0 else TYPICAL
     option = ["--accuracy", f"{100 * accuracy:.4g}%"]
     if off.finding.verdict == "disagree" or (off.finding.verdict == "informational" and off.finding.error > accuracy):
