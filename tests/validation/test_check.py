@@ -202,7 +202,7 @@ def test_a_bad_motion_file_is_one_line(
         (("nowhere.xml",), "nowhere.xml: the model file must exist, got no such file"),
         (("3prr.xml", "--mode", "open"), "unknown mode of 3prr: 'open'. Known: plus, minus"),
         (("3prr.xml", "--motion", "nowhere.csv"), "nowhere.csv: the file must exist, got no such file"),
-        (("3prr.xml", "--actuated", ", "), "--actuated must name joints, for example J1,J2, got ', '"),
+        (("3prr.xml", "--actuated", ", "), "--actuated must name joints or actuators, for example J1,J2, got ', '"),
         (("3prr.xml", "--actuated", "q1,q1"), "3prr.xml: actuated joints must be unique, got q1, q1"),
         (("3prr.xml", "--accuracy", "inf"), "must be a positive number or percentage, as 0.05 or 5%, got 'inf'"),
         (("3prr.xml", "--source", "x"), "unknown source: 'x'"),
