@@ -28,6 +28,10 @@ Gears: TypeAlias = tuple[tuple[int, CoordinateClosure], ...]
 def close_loops(world: World) -> tuple[int, ...]:
     """Add a constraint for each closure, and a gear for each rotor.
 
+    The solver ends after a number of sweeps, and satisfies the constraint that it sweeps last. A rotor's gear shares its
+    joint with the loop: of a belt between a light pulley with a rotor and a heavy one, a sweep leaves .84 of the error,
+    50 sweeps 1e-4, and gears have no correction of their position unless they get one. So the rotors come first.
+
     Returns:
         PyBullet's numbers of the constraints.
 
@@ -35,10 +39,10 @@ def close_loops(world: World) -> tuple[int, ...]:
         NotRepresentableError: If a closure couples more than two joints.
     """
     want_representable("pybullet", of_loops(world.mechanism))
-    closures = [_constraint(world, closure) for closure in world.mechanism.closures]
     rotors = [_gear(world, *rotor) for rotor in world.rotors]
     for rotor in rotors:
         _set_gear(world, rotor, slope=1.0, intercept=0.0)
+    closures = [_constraint(world, closure) for closure in world.mechanism.closures]
     return (*closures, *rotors)
 
 
