@@ -28,9 +28,9 @@ Gears: TypeAlias = tuple[tuple[int, CoordinateClosure], ...]
 def close_loops(world: World) -> tuple[int, ...]:
     """Add a constraint for each closure, and a gear for each rotor.
 
-    The solver ends after a number of sweeps, and satisfies the constraint that it sweeps last. A rotor's gear shares its
-    joint with the loop: of a belt between a light pulley with a rotor and a heavy one, a sweep leaves .84 of the error,
-    50 sweeps 1e-4, and gears have no correction of their position unless they get one. So the rotors come first.
+    The solver ends after a number of sweeps, and satisfies the constraint that it sweeps last, so rotors come first. A
+    rotor's gear shares its joint with the loop: of a belt between a light pulley with a rotor and a heavy one, a sweep
+    leaves .84 of the error, 50 sweeps 1e-4, and gears have no correction of their position unless they get one.
 
     Returns:
         PyBullet's numbers of the constraints.
