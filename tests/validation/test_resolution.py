@@ -130,7 +130,7 @@ def test_variants_of_a_route_that_waits_to_be_named(name: str) -> None:
         (1.0, None, "agree", ""),
         (1.0, 5.0, "agree", ""),
         (1.1, None, "disagree", ""),
-        (1.1, nan, "disagree", "the resolution of this route could not be measured"),
+        (1.1, nan, "not comparable", "the resolution of this route could not be measured: error 1.1, limit 1"),
         (1.1, 0.4, "not comparable", "below the resolution of this route: error 1.1, resolution 0.4, limit 1"),
         (1.2, 0.4, "not comparable", "below the resolution of this route: error 1.2, resolution 0.4, limit 1"),
         (1.3, 0.4, "disagree", "error 1.3, resolution 0.4, limit 1"),

@@ -346,7 +346,8 @@ def judge_effort(error: float, limit: float, resolution: float | None) -> tuple[
     if resolution is None:
         return "disagree", ""
     if np.isnan(resolution):
-        return "disagree", "the resolution of this route could not be measured"
+        figures = f"error {error:.3g}, limit {limit:.3g}"
+        return "not comparable", f"the resolution of this route could not be measured: {figures}"
     figures = f"error {error:.3g}, resolution {resolution:.3g}, limit {limit:.3g}"
     if error <= RESOLVED * resolution:
         return "not comparable", f"below the resolution of this route: {figures}"
