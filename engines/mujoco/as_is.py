@@ -10,7 +10,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from loopcheck.engines.as_is import Record, finite, held_by_others, history, runs_at
+from loopcheck.engines.as_is import Record, Runs, finite, held_by_others, history, runs_at
 from loopcheck.engines.computed_torque import (
     Friction,
     bandwidth,
@@ -192,11 +192,10 @@ def driven(stepper: Stepper, case: Case, motion: Motion, settings: Mapping[str, 
     model = stepper.model
     servo, driving = actuators(model).servo, plan(case.mechanism, motion)
     with finite(stepper.source):
-        runs = runs_at(
-            lambda width, sample: simulate(driving, stepper, width, start=sample),
-            own_bandwidth(model),
-            len(motion.t) // 2,
-        )
+        run, middle = partial(_from_sample, driving, stepper), len(motion.t) // 2
+        width = own_bandwidth(model)
+        # servos hold their drives themselves, whatever the bandwidth
+        runs = Runs(np.nan, run(width, 0), run(width, middle)) if servo.all() else runs_at(run, width, middle)
         others = []
         if not servo.any():  # a servo holds its own drive
             others = held_by_others(
@@ -217,6 +216,10 @@ def driven(stepper: Stepper, case: Case, motion: Motion, settings: Mapping[str, 
             },
             others,
         )
+
+
+def _from_sample(plan: Plan, stepper: Stepper, bandwidth: float, sample: int) -> Record:
+    return simulate(plan, stepper, bandwidth, start=sample)
 
 
 def _in_words(servos: int, motors: int) -> str:
