@@ -23,7 +23,7 @@ from loopcheck.robots.motion import Drive, Motion
 if TYPE_CHECKING:
     from scipy.interpolate import BSpline, CubicSpline, PPoly
 
-MOST_OPEN = 0.05
+MOST_OPEN = 0.1
 """Largest loop gap of a log of this robot, over its size or one radian [-]: soft loops open by a part of this."""
 COARSE = 200
 """Most samples of a log of the drives that are assembled in sequence [-]; poses between them are near enough."""

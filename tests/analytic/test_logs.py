@@ -379,9 +379,9 @@ def test_an_encoder_that_hangs_is_named(exact: Log) -> None:
         ({"actuators": ("motor",)}, "unknown actuator of four_bar.xml in log 'run': 'motor'. Known: crank"),
         (
             {"q": np.rad2deg},
-            r"closed to 0\.055 m \(5 % of the size of the robot\), got a gap of .* at t = .*, closure 'C'",
+            r"closed to 0\.11 m \(10 % of the size of the robot\), got a gap of .* at t = .*, closure 'C'",
         ),
-        ({"q": lambda q: q + np.array([0, 0.07, 0])}, r"closed to 0\.055 m .*, got a gap of 0\.0"),
+        ({"q": lambda q: q + np.array([0, 0.15, 0])}, r"closed to 0\.11 m .*, got a gap of 0\.1"),
     ],
     ids=["joint", "actuator", "degrees", "open loop"],
 )

@@ -224,24 +224,20 @@ def _motion(results: Results) -> Line | None:
 def _carried(results: Results) -> Line | None:
     """Limits that no source has, of a robot with dofs that nothing else holds."""
     for about in about_robots(results).values():
-        undriven = [str(each) for each in about.get("undriven") or []]
-        limits = [
-            sentence
-            for sentence in about.get("left_out") or []
-            if sentence.startswith(LIMITS_OF_TENDONS)
-            or (
-                sentence.startswith(LIMITS_OF_JOINTS)
-                and any(f"'{name}'" in " ".join(undriven) for name in _named(sentence))
-            )
-        ]
-        if undriven and limits:
-            return Line("Left out", f"{'; '.join(limits)}. They may carry the robot, but here {', '.join(undriven)}")
+        loose = [str(each) for each in about.get("undriven") or [] if "spring" not in str(each)]
+        limits = [of for sentence in about.get("left_out") or [] if (of := _limits_of(str(sentence), loose))]
+        if loose and limits:
+            return Line("Left out", f"{'; '.join(limits)}. They may carry the robot, but here {', '.join(loose)}")
     return None
 
 
-def _named(sentence: str) -> list[str]:
-    """Names of joints in a sentence on their limits."""
-    return sentence.removeprefix(LIMITS_OF_JOINTS).split(", ")
+def _limits_of(left_out: str, loose: Sequence[str]) -> str:
+    """Limits of tendons, or of joints that nothing holds, in a sentence on what is left out."""
+    if left_out.startswith(LIMITS_OF_TENDONS):
+        return left_out
+    names = left_out.removeprefix(LIMITS_OF_JOINTS).split(", ") if left_out.startswith(LIMITS_OF_JOINTS) else []
+    named = [name for name in names if any(f"'{name}'" in each for each in loose)]
+    return f"{LIMITS_OF_JOINTS}{', '.join(named)}" if named else ""
 
 
 def _next(results: Results, unmodified: Sequence[WorstCase], others: Sequence[WorstCase]) -> Line | None:
