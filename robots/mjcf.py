@@ -81,6 +81,7 @@ def load_spec(model: ModelFile) -> Any:
     if any("NaN" in warning for warning in messages):
         raise MechanismError(f"{model.path}: numbers must be finite, got {_first_nan(model)}")
     _name_all(spec)
+    _release_handles(spec)
     for kind, elements in model.overrides.items():
         for name, values in elements.items():
             _override(model, spec, kind, name, values)
@@ -191,6 +192,7 @@ def _mechanism(model: ModelFile, m: Any, missing: tuple[MissingFile, ...], *, is
             *dict.fromkeys(str(loss) for loss in losses if loss.kind == "load" and not loss.path),
             *_idle_tendons(m),
             *_without_effort(model),
+            *_handles(m),
             *(["plugins of sensors, geometry and rendering"] if m.nplugin else []),
             *([in_words(missing)] if missing else []),
             *(form.left_out(model.path) if form else ()),
@@ -211,6 +213,10 @@ class Description:
     """Whether angles of the file are in degrees."""
     unsupported: tuple[str, ...]
     """Elements that are not in `mechanism`."""
+    handles: tuple[str, ...]
+    """Equalities to mocap bodies, a phrase each."""
+    densities: Mapping[str, float]
+    """Largest density of a geom of each body with its mass from geoms [kg/m³], by body."""
     lines: Mapping[tuple[str, str], int]
     """Line of each element by its kind (body, joint, equality, actuator or tendon) and name."""
 
@@ -228,7 +234,7 @@ def describe(path: Path, leave_out: Sequence[str] = ()) -> Description:
     hashes = {str(path.absolute()): file_hash(path)}  # nobody stores results of it
     model = ModelFile(path=path, leave_out=tuple(leave_out), hashes=hashes)
     spec = load_spec(model)
-    lines = dict(_lines(spec))
+    lines, densities = dict(_lines(spec)), _densities(spec)
     leave_out_meshes(spec)
     compiled, missing = _compile(model, spec)
     m = CompatibleModel(compiled)
@@ -242,6 +248,8 @@ def describe(path: Path, leave_out: Sequence[str] = ()) -> Description:
         compiled=m,
         in_degrees=bool(spec.compiler.degree),
         unsupported=tuple(dict.fromkeys(_unsupported(m))),
+        handles=tuple(_handles(m)),
+        densities=densities,
         lines=lines,
     )
 
@@ -306,6 +314,39 @@ def _name_all(spec: Any) -> None:
             while not element.name and name in taken:
                 name += "_"
             element.name = element.name or name
+
+
+def _release_handles(spec: Any) -> None:
+    """Deactivate the connects and welds to mocap bodies: whoever moves such a body holds the robot by it."""
+    handles = {body.name for body in spec.bodies if body.mocap}
+    on_handles = {site.name for site in spec.sites if site.parent.mocap}
+    for equality in spec.equalities if handles else ():
+        taken = on_handles if equality.objtype == mujoco.mjtObj.mjOBJ_SITE else handles
+        if int(equality.type) in (CONNECT, WELD) and {equality.name1, equality.name2} & taken:
+            equality.active = False
+
+
+def _handles(m: Any) -> Iterator[str]:
+    """Connects and welds to mocap bodies, a phrase each."""
+    for i in range(m.neq if m.nmocap else 0):
+        if m.eq_type[i] in (CONNECT, WELD):
+            ends = [int(m.eq_obj1id[i]), int(m.eq_obj2id[i])]
+            bodies = [int(m.site_bodyid[end]) for end in ends] if m.eq_objtype[i] == SITE else ends
+            held = [m.body(body).name for body in bodies if m.body_mocapid[body] >= 0]
+            if held:
+                kind = "weld" if m.eq_type[i] == WELD else "connect"
+                yield f"{kind} '{m.equality(i).name or f'equality{i}'}' to the mocap body '{held[0]}'"
+
+
+def _densities(spec: Any) -> dict[str, float]:
+    """Largest density of a geom of each body with its mass from geoms [kg/m³], by body."""
+    always = int(spec.compiler.inertiafromgeom) == int(mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_TRUE)
+    densities: dict[str, float] = {}
+    for i, body in enumerate(spec.bodies):
+        stated = [float(geom.density) for geom in body.geoms if np.isnan(geom.mass)]
+        if stated and (always or not body.explicitinertial):
+            densities[body.name or f"body{i}"] = max(stated)
+    return densities
 
 
 def _override(model: ModelFile, spec: Any, kind: str, name: str, values: Mapping[str, Any]) -> None:

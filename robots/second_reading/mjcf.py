@@ -51,6 +51,8 @@ class _Reading:
     joints: list[Joint] = field(default_factory=list)
     sites: dict[str, tuple[str, Array]] = field(default_factory=dict)
     """Body and pose in the world of each site."""
+    handles: set[str] = field(default_factory=set)
+    """Mocap bodies: equalities to them are no closures."""
     effort_limits: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Effort limits of the joints [N or N m]."""
 
@@ -130,7 +132,7 @@ def read_mjcf(path: Path) -> Table:
     return Table(
         links=reading.links,
         joints=_without_forces_of(reading, actuators, reading.joints),
-        closures=list(_closures(reading, equalities)),
+        closures=[one for one in _closures(reading, equalities) if reading.handles.isdisjoint(one.links)],
         couplings=list(_couplings(reading, equalities, by_name)),
         actuators=list(_actuators(reading, actuators, by_name)),
         tendons=tendons,
@@ -190,6 +192,8 @@ def _bodies(reading: _Reading, parent: ET.Element, body: str, X: Array, childcla
 
 def _body(reading: _Reading, element: ET.Element, parent: str, X: Array, childclass: str) -> None:
     name = element.get("name") or f"body{len(reading.links) + 1}"
+    if element.get("mocap") == "true":
+        reading.handles.add(name)
     parts = list(_parts(reading, element, X, childclass))
     joints = [part for part in parts if part[0].tag in ("joint", "freejoint")]
     for joint, inner, inherited in joints:
