@@ -118,7 +118,12 @@ def baseline_schema() -> dict[str, Any]:
     }
     of_gate = {name: TEXT if str in kinds else COUNT for name, kinds in gate_baseline.COLUMNS.items()}
     check = {**head, "command": {"const": "check"}, "models": texts, "rows": _rows(columns)}
-    gate = {**head, "command": {"const": "gate"}, "rows": _rows(of_gate)}
+    rows = _rows(of_gate)
+    rows["items"]["properties"][gate_baseline.EXTENT] = {
+        "type": "number",
+        "description": "size of the finding in the unit of its message; absent for a finding without one",
+    }
+    gate = {**head, "command": {"const": "gate"}, "rows": rows}
     return _titled(baseline.SCHEMA, {"oneOf": [_object(check), _object(gate)]})
 
 

@@ -46,13 +46,14 @@ def command(
     fix: bool,
     format: str,
 ) -> int:
-    """Check model files without a simulation: loops, freedom, drives, start pose, inertias, time step and units.
+    """Check model files without a simulation: loops, freedom, drives, start pose, inertias, signs, time step and units.
 
     A model without loops is a tree: the checks of loops do not apply.
 
     A comment `loopcheck: ignore LC206` in the line of an element or the line before switches a finding off;
-    `loopcheck: ignore-file LC206` does so for a file. With --baseline, only findings that are not stored count; the key
-    of a finding is its file, code and element. Exit status: 1 for an error, 0 for warnings and notes, 2 for bad input.
+    `loopcheck: ignore-file LC206` does so for a file. With --baseline, only findings count that are not stored, or
+    larger than stored; the key of a finding is its file, code and element. Exit status: 1 for an error, 0 for warnings
+    and notes, 2 for bad input.
 
     \b
     Examples:

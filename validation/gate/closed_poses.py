@@ -23,6 +23,10 @@ ZERO, GAP = 1e-5, 1e3
 """Singular values below this count as zero [-], and least ratio of the last kept to the first dropped value [-]."""
 AMPLITUDES = (0.03, 0.1, 0.3, 1.0)
 """Distances of the starts from the pose of the file [rad, or sizes of the robot]."""
+LARGEST = 2**28
+"""Bytes of the twist matrices of all poses above which a mechanism is too large for the checks of loops."""
+LONGEST = 2e7
+"""Closure rows times the square of the dofs above which it is too large."""
 POLISHED = 3
 """Starts with the least residual that a minimization continues from."""
 
@@ -46,8 +50,20 @@ class Freedom:
     rank: int
     is_certain: bool
     """Whether a gap separates the singular values that count from those that do not."""
-    drives: Array
-    """Largest motion of each actuator along a unit motion over that of its joints alone [-], shape (na,)."""
+    S_N: Array
+    """Motion of each actuator along the basis, over that of its joints alone [-], shape (na, dof)."""
+
+    @property
+    def drives(self) -> Array:
+        """Largest motion of each actuator along a unit motion [-], shape (na,)."""
+        return np.asarray(np.linalg.norm(self.S_N, axis=1))
+
+
+def is_large(mechanism: Mechanism) -> bool:
+    """Whether closed poses, rank and freedom would take more than some seconds or a gigabyte."""
+    poses, nv = STARTS if mechanism.closures else 1, mechanism.nv
+    twists = poses * len(mechanism.bodies) * 6 * nv * 8
+    return twists > LARGEST or len(closure_of_rows(mechanism)) * nv**2 > LONGEST
 
 
 def residual_scales(mechanism: Mechanism) -> Array:
@@ -110,40 +126,47 @@ def freedom(mechanism: Mechanism, q: PositionSeries) -> list[Freedom]:
     if not mechanism.closures:  # alike in all poses; twist matrices of a thousand dofs take gigabytes
         return [_freedom(np.zeros((0, mechanism.nv)), S)] * len(q)
     Phi = State.at_rest(mechanism, q).Phi * units
-    return [_freedom(Phi_k, S) for Phi_k in _row_factors(mechanism, Phi) * Phi]
-
-
-def rank_without(mechanism: Mechanism, q: JointPositions, closure: int) -> int:
-    """Rank of the closure equations without a closure, in a closed pose."""
-    Phi = State.at_rest(mechanism, q[None]).Phi * unit_rates(mechanism)
-    kept = np.array(closure_of_rows(mechanism)) != closure
-    return _freedom((_row_factors(mechanism, Phi) * Phi)[0][kept], np.zeros((0, mechanism.nv))).rank
+    return [_freedom(Phi_k, S) for Phi_k in row_factors_of_closures(mechanism, Phi) * Phi]
 
 
 def _freedom(Phi: Array, S: Array) -> Freedom:
     nv = S.shape[1]
     if not Phi.size:
-        return Freedom(N=np.eye(nv), rank=0, is_certain=True, drives=np.linalg.norm(S, axis=1))
+        return Freedom(N=np.eye(nv), rank=0, is_certain=True, S_N=S)
     _, values, V_T = svd(Phi)
-    rank = int((values > ZERO * values.max(initial=0.0)).sum())
+    rank = rank_of(values)
     kept, dropped = (values[rank - 1] if rank else 1.0), (values[rank] if rank < len(values) else ZERO * values[0])
     is_certain = rank == 0 or bool(kept >= GAP * dropped)
     N = V_T[rank:].T
-    return Freedom(N=N, rank=rank, is_certain=is_certain, drives=np.linalg.norm(S @ N, axis=1))
+    return Freedom(N=N, rank=rank, is_certain=is_certain, S_N=S @ N)
 
 
-def _row_factors(mechanism: Mechanism, Phi: Array) -> Array:
+def rank_of(values: Array, zero: float = ZERO) -> int:
+    """Number of singular values that count, of rows with factors: the longest row of a closure has length one.
+
+    Args:
+        values: Singular values, of any order [-], shape (n,).
+        zero: Relative value up to which they are zero [-].
+    """
+    return int((values > zero * values.max(initial=1.0)).sum())
+
+
+def row_factors_of_closures(mechanism: Mechanism, Phi: Array) -> Array:
     """One factor per closure, so that its longest row has length one, shape (nt, nc, 1).
 
     The rows of a closure share it: a planar loop has a row near zero, which a factor of its own would turn into an
-    equation made of round-off.
+    equation made of round-off. So would a closure that opens for no motion: the longest row counts as at least `ZERO`
+    of its unit.
+
+    Args:
+        Phi: Closure Jacobian, turns in rad, slides in sizes of the robot [m or rad], shape (nt, nc, nv).
     """
     lengths = np.linalg.norm(Phi, axis=2)
     of_closure = np.array(closure_of_rows(mechanism), dtype=int)
     longest = np.zeros_like(lengths)
     for k in range(len(mechanism.closures)):
         longest[:, of_closure == k] = lengths[:, of_closure == k].max(axis=1, initial=0.0, keepdims=True)
-    return np.asarray(1 / np.where(longest, longest, 1.0))[..., None]
+    return np.asarray(1 / np.maximum(longest, ZERO * residual_scales(mechanism)))[..., None]
 
 
 def _names(mechanism: Mechanism) -> list[str]:

@@ -48,6 +48,16 @@ RULES: Mapping[str, Rule] = {
         title="two readings differ",
         remedy="Report the file, because one of the readers is wrong. Or write the element in a simpler form.",
     ),
+    "LC107": Rule(
+        title="links form a truss",
+        remedy="Change the length of a link of the loop: at the stated lengths the links are in line.",
+    ),
+    "LC108": Rule(title="switched off by a flag", remedy="Remove the flag from <option>."),
+    "LC109": Rule(title="negative coefficient", remedy="Reverse the sign."),
+    "LC110": Rule(
+        title="drive weaker than its friction",
+        remedy="Raise the limit of the drive, or correct the unit of the friction (N m, or N of a slide).",
+    ),
     "LC201": Rule(
         title="loop open at the start", remedy="Start from a keyframe with closed loops. `--fix` proposes one."
     ),
@@ -66,7 +76,7 @@ RULES: Mapping[str, Rule] = {
         title="time step too long",
         remedy="Reduce the time step, or soften the loop or servo. For velocity gains, use an implicit integrator.",
     ),
-    "LC208": Rule(title="doubtful unit", remedy="Use m, kg, s and N. State the unit of angles in <compiler angle>."),
+    "LC208": Rule(title="doubtful unit", remedy="Use m, kg, s and N."),
     "LC209": Rule(title="loop missing", remedy="Add an equality (connect or weld) that closes the loop."),
     "LC210": Rule(
         title="friction solved apart from loops",
@@ -74,39 +84,73 @@ RULES: Mapping[str, Rule] = {
     ),
     "LC211": Rule(
         title="part of an actuator not read",
-        remedy="Nothing to do for the efforts of a prescribed motion. A simulation with this actuator depends on it.",
+        remedy="State it in the settings of the simulation. The efforts of a prescribed motion do not depend on it.",
     ),
-    "LC212": Rule(
-        title="unknown name",
-        remedy="Correct the spelling, or remove the element if it has no effect.",
+    "LC212": Rule(title="unknown name", remedy="Correct the spelling, or remove the element if it has no effect."),
+    "LC213": Rule(title="gravity points up", remedy="Reverse the sign of gravity in <option>."),
+    "LC214": Rule(
+        title="drive hardly stronger than its friction",
+        remedy="Raise the limit of the drive, or correct the unit of the friction (N m, or N of a slide).",
+    ),
+    "LC215": Rule(
+        title="drive weaker than the weight",
+        remedy="Raise the limit of the drive, or correct the unit of the masses (kg).",
+    ),
+    "LC216": Rule(title="denser than any metal", remedy="Correct the unit of the mass (kg) or of the density (kg/m³)."),
+    "LC217": Rule(
+        title="loop closes slowly",
+        remedy="Reduce the time constant in solref to at most 0.05 s; MuJoCo's default is 0.02 s.",
+    ),
+    "LC218": Rule(
+        title="control of a keyframe outside its range",
+        remedy="Correct the ctrl of the keyframe or the ctrlrange of the actuator.",
+    ),
+    "LC219": Rule(
+        title="angle in degrees",
+        remedy="State angles in the unit of <compiler angle>; ctrlrange and forcerange are in radians and N m in any "
+        "file.",
+    ),
+    "LC220": Rule(title="range without room", remedy="Widen the range, or remove the actuator."),
+    "LC221": Rule(title="closure twice", remedy="Remove one of the closures."),
+    "LC222": Rule(title="closure to the parent", remedy="Name the body that closes the loop, or remove the equality."),
+    "LC223": Rule(title="weld in place of a pin", remedy="Replace the weld by a connect at the pin."),
+    "LC224": Rule(
+        title="too large", remedy="Check a part of the robot, for example a single leg, in a file of its own."
     ),
     "LC301": Rule(
-        title="redundant closure rows",
-        remedy="Nothing to do for planar loops. Otherwise remove a duplicate closure, or replace a weld by a connect.",
+        title="redundant closure rows", remedy="Leave planar loops as they are, and remove a duplicate closure."
     ),
     "LC302": Rule(
-        title="number of drives",
-        remedy="Nothing to do if intended. Otherwise add or remove actuators, or select joints with --actuated.",
+        title="number of drives", remedy="Compare the actuators with the degrees of freedom that they can move."
     ),
-    "LC303": Rule(
-        title="motion without drive",
-        remedy="Nothing to do if intended. Otherwise add an actuator, or some damping to a rod that spins freely.",
-    ),
+    "LC303": Rule(title="motion without drive", remedy="Add an actuator where the robot has a motor."),
     "LC304": Rule(
         title="rank uncertain",
         remedy="Write the numbers of the file with more digits, so that its loops close more exactly.",
     ),
     "LC305": Rule(
-        title="not checked",
-        remedy="Nothing to do: the gate ignores these elements. Use `loopcheck check` to examine the model.",
+        title="not checked", remedy="Read the other findings as findings on the file without these elements."
     ),
     "LC306": Rule(
         title="soft loop opens under load",
         remedy="Reduce the time constant in solref, or increase dmax in solimp. `loopcheck tune` finds the settings.",
     ),
-    "LC307": Rule(
-        title="convention",
-        remedy="Nothing to do if the meaning in the message is intended. Otherwise state the value in the file.",
+    "LC307": Rule(title="convention", remedy="Write the value into the file, so that every reader takes the same."),
+    "LC308": Rule(title="unusual gravity", remedy="Set gravity in <option>: 9.81 m/s² on Earth, in m and s."),
+    "LC309": Rule(
+        title="large armature", remedy="Check the unit of the armature (kg m²) and the square of the gear ratio in it."
+    ),
+    "LC310": Rule(
+        title="time constant below two steps",
+        remedy="Set the time constant in solref to two time steps or more: MuJoCo uses two time steps anyway.",
+    ),
+    "LC311": Rule(title="part of other files", remedy="Check the file that includes it, which states the units."),
+    "LC312": Rule(
+        title="left out", remedy="Nothing depends on it here: the efforts are those of the robot without this handle."
+    ),
+    "LC313": Rule(
+        title="closure in a comment",
+        remedy="Remove the comment marks if the loop belongs to the robot, otherwise delete the comment.",
     ),
 }
 """The kinds of findings, by code."""
@@ -121,6 +165,10 @@ class Finding:
     """A sentence with the numbers."""
     element: str = ""
     """Kind and name of the element, as `joint 'knee'`; empty for the whole file."""
+    advice: str = ""
+    """What to do about it, with the elements and numbers of the file; empty for the remedy of the rule."""
+    extent: float | None = None
+    """How large the fault is, in the unit of its message, larger for worse; None for a fault without a size."""
     file: str = ""
     line: int = 1
 
@@ -132,7 +180,7 @@ class Finding:
     @property
     def remedy(self) -> str:
         """What to do."""
-        return RULES[self.code].remedy
+        return self.advice or RULES[self.code].remedy
 
     @property
     def page(self) -> str:
@@ -179,6 +227,6 @@ def _is_ignored(finding: Finding, comments: Iterable[tuple[int, bool, set[str]]]
     return any(finding.code in codes and (of_file or number in near) for number, of_file, codes in comments)
 
 
-def number_of(count: int, noun: str) -> str:
+def number_of(count: int, noun: str, plural: str = "") -> str:
     """A number and its noun, for example "2 files"."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    return f"{count} {noun if count == 1 else plural or f'{noun}s'}"

@@ -26,7 +26,7 @@ def as_text(results: Sequence[GateResult], status: int) -> str:
         lines += [
             one_line(f"{each.file}:{each.line}: {each.code} {each.severity}: {each.message}") for each in findings
         ]
-        lines.append(f"    {remedy} See {page}")
+        lines.append(f"    {one_line(remedy)} See {page}")
     lines += [one_line(f"{result.file}: no loop (tree)") for result in results if result.loops == 0]
     seconds = sum(result.seconds for result in results)
     return "\n".join([*lines, f"{_counted(results)} ({seconds:.2f} s)"])
@@ -71,8 +71,9 @@ def as_markdown(results: Sequence[GateResult], status: int) -> str:
     if shown:
         lines += ["", "| file | code | finding | remedy |", "| --- | --- | --- | --- |"]
     for finding in shown:
-        place, message = (_unmarked(text) for text in (f"{finding.file}:{finding.line}", finding.message))
-        lines.append(f"| {place} | {finding.code} {finding.severity} | {message} | {finding.remedy} |")
+        texts = (f"{finding.file}:{finding.line}", finding.message, finding.remedy)
+        place, message, remedy = map(_unmarked, texts)
+        lines.append(f"| {place} | {finding.code} {finding.severity} | {message} | {remedy} |")
     return "\n".join(lines)
 
 

@@ -19,10 +19,13 @@ from loopcheck.robots.mjcf import Description, describe
 from loopcheck.robots.model_file import xml_files
 from loopcheck.robots.second_reading.differences import compare_with_file
 from loopcheck.validation.gate.closed_poses import closed_near
+from loopcheck.validation.gate.drive_checks import drive_findings
 from loopcheck.validation.gate.findings import Finding, without_ignored
-from loopcheck.validation.gate.mechanism_checks import Poses, mechanism_findings
+from loopcheck.validation.gate.fragments import comment_findings, fragment_findings, including
+from loopcheck.validation.gate.mechanism_checks import Poses, mechanism_findings, size_findings
 from loopcheck.validation.gate.parameter_checks import parameter_findings
 from loopcheck.validation.gate.softness import softness_findings
+from loopcheck.validation.gate.unit_checks import BY_UNITS, unit_findings
 
 CODES: Mapping[Kind, str] = {"mechanism": "LC105", "drive": "LC211", "unknown": "LC212"}
 """Codes of the findings on names that are not read, by kind."""
@@ -90,13 +93,26 @@ def _gate(target: str, leave_out: Sequence[str]) -> GateResult:
     except (MechanismError, NotFoundError) as error:  # the latter of a joint that the file names and lacks
         findings = [_not_compiled(path, error), *_losses(_losses_of_file(path, leave_out))]
     else:
-        loops = len(description.mechanism.closures) or (None if description.compiled.neq else 0)
+        loops = len(description.mechanism.closures) or (None if description.compiled.eq_active0.any() else 0)
         findings = [_placed(finding, description, texts) for finding in _findings(description)]
+        if description.mechanism.model.path.suffix.lower() in (".xml", ".mjcf"):
+            findings = list(_as_text_has_it(path, findings, texts, is_tree=loops == 0))
         if any(finding.code == "LC201" for finding in findings):
             closed = closed_near(description.mechanism, description.mechanism.rest_position)
     kept = tuple(without_ignored(findings, texts))
     seconds = time.perf_counter() - began
     return GateResult(target=target, file=path, findings=kept, seconds=seconds, loops=loops, closed=closed)
+
+
+def _as_text_has_it(
+    path: Path, findings: Sequence[Finding], texts: Mapping[str, Sequence[str]], *, is_tree: bool
+) -> Iterator[Finding]:
+    """The findings, of a part of other files those that depend on no unit, and findings on the texts."""
+    parts = list(fragment_findings(path, texts))
+    yield from parts
+    yield from (finding for finding in findings if not (parts and finding.code in BY_UNITS))
+    if is_tree:
+        yield from comment_findings(texts)
 
 
 def _losses(losses: Iterable[Loss]) -> Iterator[Finding]:
@@ -111,14 +127,28 @@ def _findings(description: Description) -> Iterator[Finding]:
     yield from _losses(mechanism.losses)
     yield from _second_reading(description)
     if description.unsupported:
-        yield Finding(code="LC305", message=f"not checked: {listed(description.unsupported, 5, '; ')}")
+        elements = listed(description.unsupported, 5, "; ")
+        yield Finding(code="LC305", extent=float(len(description.unsupported)), message=f"not checked: {elements}")
+    if description.handles:
+        yield Finding(
+            code="LC312",
+            element=f"equality {description.handles[0].split(' ')[1]}",
+            message=f"left out: {listed(description.handles, NAMED)}, which moves from outside",
+        )
     if not mechanism.nv:
         return
     poses = Poses(mechanism=mechanism)
-    yield from mechanism_findings(poses)
+    yield from size_findings(poses)
+    yield from (
+        finding
+        for finding in mechanism_findings(poses)
+        if not (finding.code == "LC209" and description.handles)  # a handle is no missing loop
+    )
     q = poses.closed.q[0] if len(poses.closed.q) else mechanism.rest_position
     yield from parameter_findings(description, np.asarray(q))
-    yield from softness_findings(description, poses.closed.q)
+    yield from unit_findings(description)
+    yield from drive_findings(description, poses.starts, is_large=poses.is_large)
+    yield from softness_findings(description, poses)
 
 
 def _second_reading(description: Description) -> Iterator[Finding]:
@@ -133,7 +163,10 @@ def _second_reading(description: Description) -> Iterator[Finding]:
 def _not_compiled(path: Path, error: HarnessError) -> Finding:
     message = str(error).removeprefix(f"{path}: ")
     number = re.search(r"\bline (\d+)", message)
-    return Finding(code="LC101", message=message, file=str(path), line=int(number[1]) if number else 1)
+    includers = [f"'{file.name}'" for file in including(path)] if "mujocoinclude" in message else []
+    advice = f"Check {listed(includers, NAMED)}, which includes this file." if includers else ""
+    line = int(number[1]) if number else 1
+    return Finding(code="LC101", message=message, file=str(path), line=line, advice=advice)
 
 
 def _losses_of_file(path: Path, leave_out: Sequence[str]) -> tuple[Loss, ...]:

@@ -1,32 +1,28 @@
-"""Checks of numbers of a model file: inertias, rotors, time step and units."""
+"""Checks of numbers of a model file: inertias, rotors and time step."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
 from loopcheck.analytic.kinematics.inertia import inertia_matrix
-from loopcheck.analytic.kinematics.mobility import radians_as_degrees
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.robots.arrays import Array, JointPositions, svd
 from loopcheck.robots.mechanism import WORLD, Mechanism
 from loopcheck.robots.mjcf import Description
 from loopcheck.robots.mujoco_compat import names_of_actuators
 from loopcheck.robots.size import size
-from loopcheck.validation.gate.findings import Finding
+from loopcheck.validation.gate.closed_poses import is_large
+from loopcheck.validation.gate.findings import Finding, number_of
 from loopcheck.validation.gate.softness import REFSAFE, equality_names
 
 PROPORTION = 1e3
 """Largest ratio of an inertia to that of a uniform body with the same mass and extent, and largest inverse [-]."""
 SHORT = 0.2
 """Least extent of a body, relative to the size of the robot, that bounds its inertia from above [-]."""
-LARGEST, SMALLEST = 50.0, 2e-3
-"""Sizes of robots above or below which the unit of length is doubtful [m]."""
-HEAVIEST = 1e5
-"""Total mass above which the unit of mass is doubtful [kg]."""
-GRAVITY = (0.1, 100.0)
-"""Gravity outside of which its unit is doubtful [m/s²]; zero is none."""
 STABLE = 2.0
 """Limit of step times frequency, or of step times decay rate, of explicit integrators [-]."""
+LONGEST = 1e9
+"""Bodies times the square of the dofs above which the inertia matrix takes too long."""
 EXPLICIT_DAMPING = (0, 1)
 """MuJoCo's integrators that take velocity gains explicitly: Euler and Runge-Kutta."""
 IMPLICIT_STIFFNESS = 4
@@ -43,14 +39,14 @@ def parameter_findings(description: Description, q: JointPositions) -> Iterator[
     yield from _inertias(mechanism)
     yield from _rotors(mechanism)
     yield from _loop_steps(description)
-    yield from _servo_steps(description, q)
+    if not is_large(mechanism):
+        yield from _servo_steps(description, q)
     yield from _friction_apart(description)
-    yield from _units(description)
 
 
-def _inertias(mechanism: Mechanism) -> Iterator[Finding]:
-    """Bodies whose inertia does not fit their mass and the distances of their joints, closures and mass centre."""
-    points: dict[int, list[Array]] = {b: [body.center] for b, body in enumerate(mechanism.bodies)}
+def extents(mechanism: Mechanism) -> list[float]:
+    """Largest distance of the joints, closures, children and mass centre of each body [m]."""
+    points: list[list[Array]] = [[body.center] for body in mechanism.bodies]
     for b, body in enumerate(mechanism.bodies):
         points[b] += [mechanism.joints[j].anchor for j in mechanism.joints_of[b]]
         if body.parent != WORLD:
@@ -59,10 +55,13 @@ def _inertias(mechanism: Mechanism) -> Iterator[Finding]:
         for end, point in ((closure.body1, closure.point1), (closure.body2, closure.point2)):
             if end != WORLD:
                 points[end].append(point)
+    return [float(np.linalg.norm(np.array(each)[:, None] - each, axis=-1).max()) for each in points]
+
+
+def _inertias(mechanism: Mechanism) -> Iterator[Finding]:
+    """Bodies whose inertia does not fit their mass and the distances of their joints, closures and mass centre."""
     least = SHORT * size(mechanism)
-    for b, body in enumerate(mechanism.bodies):
-        ends = np.array(points[b])
-        extent = float(np.linalg.norm(ends[:, None] - ends, axis=-1).max())
+    for body, extent in zip(mechanism.bodies, extents(mechanism), strict=True):
         largest = float(np.linalg.eigvalsh(body.inertia)[-1])
         rod, longer = body.mass * extent**2 / 12, body.mass * max(extent, least) ** 2 / 12
         if not body.mass or not largest or rod / PROPORTION <= largest <= longer * PROPORTION:
@@ -71,6 +70,7 @@ def _inertias(mechanism: Mechanism) -> Iterator[Finding]:
         yield Finding(
             code="LC205",
             element=f"body '{body.name}'",
+            extent=max(largest / uniform, uniform / largest),
             message=f"the largest inertia of body '{body.name}' is {largest / uniform:.2g} times that of a uniform rod "
             f"of its {body.mass:.3g} kg between its joints, closures and mass centre; must be within "
             f"{1 / PROPORTION:g} and {PROPORTION:g}",
@@ -103,6 +103,7 @@ def _loop_steps(description: Description) -> Iterator[Finding]:
             yield Finding(
                 code="LC207",
                 element=f"equality '{closure.name}'",
+                extent=h * rate,
                 message=f"the time step of {h:g} s times the rate of the loop '{closure.name}' is {h * rate:.3g}, must "
                 f"be at most {STABLE:g}",
             )
@@ -124,6 +125,10 @@ def _servo_steps(description: Description, q: JointPositions) -> Iterator[Findin
     gains = np.array([-m.actuator_biasprm[numbers[actuator.name], 1:3] for actuator in mechanism.actuators])
     if not gains.size or not gains.any() or not mechanism.nv:
         return
+    if len(mechanism.bodies) * mechanism.nv**2 > LONGEST:
+        bodies, dofs = number_of(len(mechanism.bodies), "body", "bodies"), number_of(mechanism.nv, "dof")
+        yield Finding(code="LC224", message=f"{bodies} and {dofs} are too many for the check of the servos' time step")
+        return
     state = State.at_rest(mechanism, q[None])
     M = inertia_matrix(state)[0]
     compliance = _inverse_inertia(M, state.Phi[0], mechanism.selection)
@@ -135,6 +140,7 @@ def _servo_steps(description: Description, q: JointPositions) -> Iterator[Findin
             yield Finding(
                 code="LC207",
                 element=f"actuator '{actuator.name}'",
+                extent=float(h * max(frequency, decay)),
                 message=f"the time step of {h:g} s times the {what} of the servo '{actuator.name}' is "
                 f"{h * max(frequency, decay):.3g}, must be at most {STABLE:g}",
             )
@@ -161,17 +167,3 @@ def _inverse_inertia(M: Array, Phi: Array, S: Array) -> Array:
     if not N.size:
         return np.zeros(len(S))
     return np.asarray(np.einsum("ai,ij,aj->a", S @ N, np.linalg.pinv(N.T @ M @ N, hermitian=True), S @ N))
-
-
-def _units(description: Description) -> Iterator[Finding]:
-    mechanism = description.mechanism
-    length, mass = size(mechanism), sum(body.mass for body in mechanism.bodies)
-    gravity = float(np.linalg.norm(mechanism.gravity))
-    if not SMALLEST <= length <= LARGEST:
-        yield Finding(code="LC208", message=f"the longest link is {length:.3g} m: are lengths in mm?")
-    if mass > HEAVIEST:
-        yield Finding(code="LC208", message=f"the total mass is {mass:.3g} kg: are masses in g?")
-    if gravity and not GRAVITY[0] <= gravity <= GRAVITY[1]:
-        yield Finding(code="LC208", message=f"gravity is {gravity:.3g} m/s²: is its unit mm/s² or g?")
-    for sentence in radians_as_degrees(mechanism) if description.in_degrees else ():
-        yield Finding(code="LC208", message=sentence)
