@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -32,6 +32,7 @@ from loopcheck.robots.efforts import Deviation, EffortHistory, Source
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
+from loopcheck.robots.size import ClosureUnits, closure_units, resolved_part
 
 STATE = "q and rates of independent drives; passive rates from J and J̇q̇ of the engine"
 RANK = f"{RANK_TOLERANCE:g} relative to rows of unit length"
@@ -76,6 +77,17 @@ class Equations(Protocol):
         M, bias, passive = self.tree_terms(q, qd)
         return M, M @ qdd + bias - passive, self.mechanism.selection
 
+    @property
+    def row_units(self) -> ClosureUnits:
+        """Units of the rows of the Jacobian."""
+        return closure_units(self.mechanism)
+
+    def resolved_jacobian(self, q: JointPositions) -> Array:
+        """The Jacobian, as far as the digits of the file resolve it [m/rad or m/m], shape (nc, nv)."""
+        J = self.jacobian(q)
+        P = resolved_part(self.mechanism, J, self.row_units)
+        return J if P is None else P @ J
+
 
 class LoopEquations(Equations, Protocol):
     """The same, with the gaps of the loops."""
@@ -97,6 +109,8 @@ class Kkt(Source):
     """Converts exceptions of the engine."""
     settings: Mapping[str, str]
     """The engine's function behind each term."""
+    own_rows: Callable[[Mechanism], bool] = field(default=lambda _: False)
+    """See `EffortHistory.own_rows`."""
 
     def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
         """See `loopcheck.robots.efforts.Source.compute_efforts`."""
@@ -110,6 +124,7 @@ class Kkt(Source):
                 effort=efforts_along(equations, (motion.q, motion.qd, motion.qdd)),
                 settings={**self.settings, "state": STATE, "rank tolerance": RANK},
                 note=state_in_words(case.mechanism),
+                own_rows=self.own_rows(case.mechanism),
             )
 
 
@@ -147,14 +162,15 @@ def demands_along(equations: Equations, states: States, friction: Friction | Non
     mechanism = equations.mechanism
     friction = friction or no_friction(mechanism.nv)
     W = mechanism.rates_of(mechanism.drives)
-    independent = drives_along(equations.jacobian, states[0], W)
+    independent = drives_along(equations.resolved_jacobian, states[0], W)
     loops = _loops_along(equations, states, W[independent])
     by_sample: dict[int, Demand] = {}
     for k, loop, M, force, S in loops:
         of_part = demands(loop, M, force, S, mechanism.effort_scales, friction)
         by_sample.update(zip(k, of_part, strict=True))
     in_order = [by_sample[k] for k in range(len(states[0]))]
-    return Demands(tuple(independent), in_order, other_drives_along(equations.jacobian, states[0], W, independent))
+    others = other_drives_along(equations.resolved_jacobian, states[0], W, independent)
+    return Demands(tuple(independent), in_order, others)
 
 
 def _loops_along(
@@ -166,9 +182,13 @@ def _loops_along(
     """
     for begin in range(0, len(states[0]), AT_ONCE):
         q, qd, qdd = (values[begin : begin + AT_ONCE] for values in states)
-        for k, loop in loop_motions_along(np.array([equations.jacobian(each) for each in q]), W):
+        J = np.array([equations.jacobian(each) for each in q])
+        P = resolved_part(equations.mechanism, J, equations.row_units)
+        for k, loop in loop_motions_along(J if P is None else P @ J, W):
             v = loop.velocities(qd[k])
             closure_bias = np.array([equations.closure_bias(*state) for state in zip(q[k], v, strict=True)])
+            if P is not None:
+                closure_bias = (P[k] @ closure_bias[..., None])[..., 0]
             a = loop.accelerations(qdd[k], closure_bias)
             required = [equations.required(*state) for state in zip(q[k], v, a, strict=True)]
             M, force, S = (np.array(terms) for terms in zip(*required, strict=True))
@@ -178,8 +198,8 @@ def _loops_along(
 def held_drives(equations: Equations, motion: Motion) -> tuple[tuple[int, ...], int]:
     """Driven coordinates that a simulation holds (all unless redundantly actuated), and the number of undriven dofs."""
     mechanism = equations.mechanism
-    drives = drives_along(equations.jacobian, motion.q, mechanism.rates_of(mechanism.drives))
-    dof = null_space(equations.jacobian(motion.q[len(motion.t) // 2])).shape[1]
+    drives = drives_along(equations.resolved_jacobian, motion.q, mechanism.rates_of(mechanism.drives))
+    dof = null_space(equations.resolved_jacobian(motion.q[len(motion.t) // 2])).shape[1]
     return tuple(drives), dof - len(drives)
 
 

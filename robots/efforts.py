@@ -131,6 +131,8 @@ class EffortHistory:
     """The step sizes it was run with, coarsest first."""
     note: str = ""
     """Remark for the reader of the numbers."""
+    own_rows: bool = False
+    """Whether the rows of open loops are measured in a frame of a body that turns, unlike those of the reference."""
     as_is: AsIs | None = None
     """The run with its own motion; None if the efforts are judged by the prescribed motion."""
 

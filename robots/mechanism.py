@@ -343,6 +343,33 @@ class Stacked(NamedTuple):
     """Longest distance of two joints, closures or mass centres of a body, or of the world [m]; 0 without any."""
 
 
+class Closing(NamedTuple):
+    """Accuracy to which the loops of a file close, found by `loopcheck.analytic.kinematics.closing`."""
+
+    accuracy: float = 0.0
+    """Largest gap of a loop in closed poses: lengths over the size, angles in rad [-]; 0 if loops close exactly."""
+    noise: float = 0.0
+    """Singular values of the closures below this part of the largest are noise of the numbers [-]; 0: unknown."""
+    rank_limit: float = 1e-5
+    """Smallest singular value that counts, relative to the largest [-]."""
+
+
+UNKNOWN = Closing()
+"""Accuracy of a mechanism whose loops nobody has closed yet: they count as exact."""
+
+
+class PinOffset(NamedTuple):
+    """Distance of the two anchors of a closure along its pin, a direction in which nothing moves them."""
+
+    closure: str
+    length: float
+    """Distance [m]."""
+    axes: tuple[tuple[float, ...], tuple[float, ...]]
+    """Direction from anchor 2 to anchor 1 in the axes of both bodies [-]."""
+    points: tuple[tuple[float, ...], tuple[float, ...]]
+    """Anchors at their mean along the pin, in the frames of both bodies [m]."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mechanism:
     """A robot with closed loops. Bodies stand after their parents, joints in the order of their bodies."""
@@ -365,6 +392,10 @@ class Mechanism:
     """Features of the model that no source of loopcheck takes into account, a sentence each."""
     losses: tuple[Loss, ...] = ()
     """Elements of the file that the reference does not take into account, by kind."""
+    offsets: tuple[PinOffset, ...] = ()
+    """Offsets along pins in the file; the closures are without them."""
+    closing: Closing = UNKNOWN
+    """Accuracy of the closures."""
     q_slices: tuple[slice, ...] = field(init=False, repr=False)
     """Indices of each joint in q."""
     dof_slices: tuple[slice, ...] = field(init=False, repr=False)

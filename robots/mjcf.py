@@ -34,7 +34,7 @@ from loopcheck.robots.mechanism import (
     WeldClosure,
 )
 from loopcheck.robots.missing_files import MissingFile, compile_without, in_words, leave_out_meshes, missing_files
-from loopcheck.robots.model_file import ModelFile, Overrides, captured_warnings, file_hash, in_one_line
+from loopcheck.robots.model_file import ANCHORS, ModelFile, Overrides, captured_warnings, file_hash, in_one_line
 from loopcheck.robots.mujoco_compat import CompatibleModel, names_of_actuators
 from loopcheck.robots.spec_elements import add_motor, exact_tensors
 
@@ -84,7 +84,10 @@ def load_spec(model: ModelFile) -> Any:
     _release_handles(spec)
     for kind, elements in model.overrides.items():
         for name, values in elements.items():
-            _override(model, spec, kind, name, values)
+            if kind == ANCHORS:
+                _put_anchors(spec, name, values)
+            else:
+                _override(model, spec, kind, name, values)
     exact_tensors(spec)
     if model.actuated:
         _actuate(model, spec)
@@ -347,6 +350,15 @@ def _densities(spec: Any) -> dict[str, float]:
         if stated and (always or not body.explicitinertial):
             densities[body.name or f"body{i}"] = max(stated)
     return densities
+
+
+def _put_anchors(spec: Any, name: str, points: Mapping[str, Any]) -> None:
+    """Let a closure between sites join two new sites of their bodies [m]; the old ones may serve other elements."""
+    equality = next(equality for k, equality in enumerate(spec.equalities) if (equality.name or f"equality{k}") == name)
+    sites = {site.name: site for site in spec.sites}
+    for end, point in points.items():
+        site = sites[getattr(equality, end)].parent.add_site(name=f"{name} {end} at its mean", pos=list(point))
+        setattr(equality, end, site.name)
 
 
 def _override(model: ModelFile, spec: Any, kind: str, name: str, values: Mapping[str, Any]) -> None:

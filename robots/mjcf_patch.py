@@ -1,4 +1,4 @@
-"""Changed settings of an MJCF: options, equalities, joints and inertias. All other text stays as written."""
+"""Changed settings of an MJCF: options, equalities, joints, inertias and sites. All other text stays as written."""
 
 import os
 import re
@@ -34,6 +34,8 @@ class Patch:
     """Attributes of joints, by their names."""
     inertials: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Attributes of the inertia of a joint's body, by the joint's name; all its attributes are replaced."""
+    sites: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Attributes of sites, by their names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,15 +91,33 @@ def patched(model: ModelFile, patch: Patch, equalities: int) -> dict[Path, bytes
     for k, attributes in patch.equalities.items():
         file, element = standing[k]
         changes.setdefault(file, []).append(_Change(element=element, attributes=attributes))
-    for file, element, attributes in _joints(model, elements, patch.joints):
-        changes.setdefault(file, []).append(_Change(element=element, attributes=attributes))
-    for file, joint, attributes in _joints(model, elements, patch.inertials):
+    for tag, named in (("joint", patch.joints), ("site", patch.sites)):
+        for file, element, attributes in _named(model, elements, tag, named):
+            changes.setdefault(file, []).append(_Change(element=element, attributes=attributes))
+    for file, joint, attributes in _named(model, elements, "joint", patch.inertials):
         changes.setdefault(file, []).append(_inertia(file, joint, attributes, elements))
     if patch.option:
         for file, element, attributes in _options(elements, patch.option):
             child = "" if element.tag == "option" else "option"
             changes.setdefault(file, []).append(_Change(element=element, attributes=attributes, child=child))
     return {file: _rewritten(_text_of(file), of_file) for file, of_file in changes.items()}
+
+
+def uses_of_site(model: ModelFile, name: str) -> int:
+    """Number of attributes of a model that name a site, apart from its own name."""
+    return sum(
+        attribute != "name" and value == name
+        for _, element in _elements(model.path.absolute(), model.path.absolute().parent, ())
+        for attribute, value in element.attributes.items()
+    )
+
+
+def ends_of_equality(model: ModelFile, index: int) -> tuple[str, str]:
+    """Names of the sites of an equality, empty without sites, by its index among the equalities of the files."""
+    elements = _elements(model.path.absolute(), model.path.absolute().parent, ())
+    standing = [e for _, e in elements if e.tag in EQUALITIES and e.parents[-1:] == ("equality",)]
+    attributes = standing[index].attributes if index < len(standing) else {}
+    return attributes.get("site1", ""), attributes.get("site2", "")
 
 
 FOLDERS = ("meshdir", "texturedir")
@@ -144,19 +164,21 @@ def _relative(path: Path, folder: Path) -> str:
     return Path(os.path.relpath(path, folder.resolve())).as_posix()
 
 
-def _joints(
-    model: ModelFile, elements: Sequence[tuple[Path, _Element]], joints: Mapping[str, Mapping[str, str]]
+def _named(
+    model: ModelFile, elements: Sequence[tuple[Path, _Element]], tag: str, named: Mapping[str, Mapping[str, str]]
 ) -> Iterator[tuple[Path, _Element, Mapping[str, str]]]:
-    """Places of joints, and of the elements that belong to each."""
-    for name, attributes in joints.items():
+    """Places of joints or sites, and their new attributes."""
+    for name, attributes in named.items():
         standing = [
             (file, element)
             for file, element in elements
-            if element.tag == "joint" and element.attributes.get("name") == name and "body" in element.parents
+            if element.tag == tag
+            and element.attributes.get("name") == name
+            and {"body", "worldbody"} & set(element.parents)
         ]
         if len(standing) != 1:
             raise MechanismError(
-                f"{model.path}: joint '{name}' must be a single XML element so that its attributes can be set, "
+                f"{model.path}: {tag} '{name}' must be a single XML element so that its attributes can be set, "
                 f"got {len(standing)}"
             )
         yield (*standing[0], attributes)

@@ -13,6 +13,8 @@ import mujoco
 from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.formats import format_of
 
+ANCHORS = "anchors"
+"""Kind of the overrides that put the anchors of closures elsewhere, by closure, body (point1 or point2) [m]."""
 Overrides: TypeAlias = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """New values by kind of element, its name and its attribute."""
 FOLDERS = {"meshes": "meshdir", "hfields": "meshdir", "skins": "meshdir", "textures": "texturedir"}
@@ -59,6 +61,11 @@ class ModelFile:
             for name, values in elements.items():
                 changed[name] = {**changed.get(name, {}), **values}
         return replace(self, overrides=merged)
+
+    @property
+    def as_written(self) -> Self:
+        """The same MJCF with the anchors of its closures where the file has them."""
+        return replace(self, overrides={kind: each for kind, each in self.overrides.items() if kind != ANCHORS})
 
     def want_unchanged(self) -> None:
         """Check that the files have the content of the first reading.

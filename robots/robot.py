@@ -13,9 +13,9 @@ from loopcheck.robots import catalogue
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.catalogue import ROBOT_FILE
 from loopcheck.robots.errors import MechanismError, NotFoundError
-from loopcheck.robots.mechanism import Actuator, Mechanism, Wrench
+from loopcheck.robots.mechanism import Actuator, Closing, Mechanism, PinOffset, Wrench
 from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile, file_hash
+from loopcheck.robots.model_file import ANCHORS, ModelFile, Overrides, file_hash
 from loopcheck.robots.schema import reason_of
 
 HOME = "home"
@@ -93,6 +93,10 @@ class Robot(BaseModel):
     """Names of the given and the turned gravity of a spatial robot with a horizontal and a vertical position."""
     gravities: Mapping[str, Vector] = Field(default_factory=dict, exclude=True)
     """Gravity of each configuration [m/s²], the model's own first (`loopcheck.analytic.motion.configurations`)."""
+    closing: Mapping[str, Closing] = Field(default_factory=dict, exclude=True)
+    """Accuracy of the loops of each variant (`loopcheck.analytic.kinematics.closing`); by default they are exact."""
+    offsets: Mapping[str, tuple[PinOffset, ...]] = Field(default_factory=dict, exclude=True)
+    """Offsets along pins of each variant (`loopcheck.analytic.kinematics.offsets`), without which loops close."""
     expected: Mapping[str, Literal["not comparable"]] = Field(default_factory=dict)
     """Verdict that is expected of a mode."""
 
@@ -119,6 +123,14 @@ class Robot(BaseModel):
         """All variants, `default` first."""
         return (DEFAULT, *(name for name in self.variants if name != DEFAULT))
 
+    def overrides(self, variant: str) -> Overrides:
+        """Changes of the MJCF in a variant, with the anchors of closures at their mean along a pin."""
+        anchors = {
+            offset.closure: {f"name{end}": point for end, point in enumerate(offset.points, start=1)}
+            for offset in self.offsets.get(variant, ())
+        }
+        return {**self.variants.get(variant, {}), **({ANCHORS: anchors} if anchors else {})}
+
     def mechanism(self, variant: str = DEFAULT) -> Mechanism:
         """The mechanism of a variant, in the gravity of its file.
 
@@ -128,15 +140,15 @@ class Robot(BaseModel):
         """
         if variant not in self.variant_names:
             raise NotFoundError(f"variant of {self.name}", variant, self.variant_names)
-        overrides = self.variants.get(variant, {})
-        model = ModelFile(
-            path=self.folder / self.mjcf, overrides=overrides, actuated=self.actuated, leave_out=self.leave_out
-        )
+        path, overrides = self.folder / self.mjcf, self.overrides(variant)
+        model = ModelFile(path=path, overrides=overrides, actuated=self.actuated, leave_out=self.leave_out)
         mechanism = read_mechanism(model)
         return replace(
             mechanism,
             wrenches=tuple(_wrench(mechanism, spec) for spec in self.wrenches),
             actuators=_scaled(mechanism, self.effort_scales),
+            closing=self.closing.get(variant, Closing()),
+            offsets=self.offsets.get(variant, ()),
         )
 
 

@@ -20,6 +20,7 @@ from loopcheck import engines
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, Robot, load, make_case
+from loopcheck.validation.comparison.targets import robot_with_closed_loops
 from loopcheck.validation.execution.folders import user_folder
 from loopcheck.validation.execution.forkserver import RARE
 from loopcheck.validation.execution.invocation import UV, UV_RUN
@@ -132,7 +133,7 @@ def model_case() -> CaseMaker:
     def make(path: Path, *, mode: str = "home", configuration: str = "horizontal", **law: Any) -> Case:
         spec = {"law": "sine", "parameters": law}
         robot = Robot(name=path.stem, folder=path.parent, title="", mjcf=path.name, motion=spec, source="test")  # type: ignore[arg-type]
-        return make_case(robot, variant="default", mode=mode, configuration=configuration)
+        return make_case(robot_with_closed_loops(robot), variant="default", mode=mode, configuration=configuration)
 
     return make
 

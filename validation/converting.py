@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from loopcheck.analytic.dynamics.powers import scale_of
-from loopcheck.analytic.kinematics.redundancy import contradiction
+from loopcheck.analytic.kinematics.closing import allowed, with_closing
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.random_states import RandomStates, random_states
 from loopcheck.robots import carried
@@ -39,6 +39,7 @@ from loopcheck.robots.model_file import ModelFile, file_hash, files_of
 from loopcheck.robots.motion import Drive, Motion
 from loopcheck.robots.robot import Case
 from loopcheck.robots.sdf_writer import sdf_text
+from loopcheck.robots.size import size
 from loopcheck.robots.urdf import refusal_by_mujoco
 from loopcheck.robots.urdf_writer import urdf_texts
 from loopcheck.robots.usd_writer import usd_text, write_without_doubles
@@ -60,10 +61,9 @@ FLOATS = 2e-6
 """Largest error of a quantity from the floats of a format, relative to its scale [-]."""
 SAMPLES = 100
 """Number of random closed states."""
-UNFIT = 100.0
-"""Largest effort error of an engine, relative to the contradiction between redundant loops, that is not judged [-]."""
 ENGINE = "mujoco/kkt"
 """Route that computes the efforts of the converted file too."""
+EFFORTS = f"efforts by {ENGINE}"
 SCHEMA = "loopcheck.convert/2"
 STEPS = 5
 """Number of steps of a conversion: read, find closed poses, write and read back, compare, compare by an engine."""
@@ -186,9 +186,11 @@ def conversion_steps(
     if form.closes_loops:
         kept, opening = closed_exactly(kept, states.start)
         if opening:
+            is_rounding = opening <= allowed(0.0, case.mechanism) * size(case.mechanism)
+            kept = with_closing(kept, [states.start])
             states = random_states(kept, states.start, count=SAMPLES, seed=seed)
             gaps = f"gaps of loops, up to {opening:.1e} m or rad: closed in the pose of the file"
-            losses = (*losses, Loss(kind="mechanism", tag="gaps", words=gaps))
+            losses = (*losses, Loss(kind="setting" if is_rounding else "mechanism", tag="gaps", words=gaps))
     files = {path.absolute(): text for path, text in form.texts(kept, out, states.start, loops).items()}
     for path in files:
         _want_new(path, files_of(case.mechanism.model.path))
@@ -197,10 +199,11 @@ def conversion_steps(
         proof_file.parent.mkdir(parents=True, exist_ok=True)
         for path, text in files.items():
             path.write_bytes(text)
-        converted = replace(case, mechanism=read_mechanism(ModelFile(path=out.absolute())))
+        read = replace(read_mechanism(ModelFile(path=out.absolute())), closing=kept.closing)
+        converted = replace(case, mechanism=read)
         yield None
         result = proof(case.mechanism, kept, converted.mechanism, states, losses)
-        result = replace(result, rows=_fitting(result.rows, kept, states))
+        result = replace(result, rows=_fitting(result.rows, kept))
         yield None
         rounded = _rounded(form, out, kept, states) if form.write_rounded else ()
         result = replace(result, rows=(*result.rows, *_by_engine(result, case, (kept, converted), states), *rounded))
@@ -288,7 +291,8 @@ def _rounded(form: Format, out: Path, kept: Mechanism, states: RandomStates) -> 
         copy = Path(folder) / out.name
         if form.write_rounded is not None:
             form.write_rounded(out, copy)
-        result = proof(kept, kept, read_mechanism(ModelFile(path=copy)), states, (), FLOATS)
+        read = replace(read_mechanism(ModelFile(path=copy)), closing=kept.closing)
+        result = proof(kept, kept, read, states, (), FLOATS)
     for row in result.rows:
         named = row._replace(quantity=f"from floats: {row.quantity}")
         amplified = row.verdict == DISAGREE and FLOATS < row.error <= FLOATS / states.distance
@@ -298,15 +302,12 @@ def _rounded(form: Format, out: Path, kept: Mechanism, states: RandomStates) -> 
         yield named
 
 
-def _fitting(rows: tuple[Row, ...], kept: Mechanism, states: RandomStates) -> tuple[Row, ...]:
-    """The rows; a difference below the contradiction between redundant loops of the input is not judged."""
-    if all(row.verdict != DISAGREE or row.quantity not in QUANTITIES for row in rows):
-        return rows
-    conflict = contradiction(kept, states.q)
-    note = f"redundant loops of the input contradict each other by {conflict:.1e}: its numbers are rounded"
+def _fitting(rows: tuple[Row, ...], kept: Mechanism) -> tuple[Row, ...]:
+    """The rows; a difference that the loops of the input leave open is not judged."""
+    note = f"the loops of the input close to {kept.closing.accuracy:.1e} of its size only: its numbers are rounded"
     return tuple(
         row._replace(verdict=INFORMATIONAL, note=note)
-        if row.verdict == DISAGREE and row.quantity in QUANTITIES and row.error <= conflict
+        if row.verdict == DISAGREE and row.quantity in (*QUANTITIES, EFFORTS) and row.error <= allowed(0.0, kept)
         else row
         for row in rows
     )
@@ -323,7 +324,7 @@ def _by_engine(result: Proof, original: Case, output: tuple[Mechanism, Case], st
     Args:
         output: The part of the original that the format carries, and the file that was read back.
     """
-    name, (carried, converted) = f"efforts by {ENGINE}", output
+    name, (carried, converted) = EFFORTS, output
     limit = tolerances.registered()[ENGINE].relative_error or 0.0
     if not carried.actuators or any(row.verdict != AGREE for row in result.rows if row.quantity.startswith("names")):
         return ()
@@ -338,10 +339,9 @@ def _by_engine(result: Proof, original: Case, output: tuple[Mechanism, Case], st
         return (Row(name, float("nan"), limit, MISSING, str(failure)),)
     scale = scale_of(State(mechanism=carried, q=states.q, qd=states.qd), states.qdd).scale
     error = float(np.max(np.abs(theirs - reference) / np.maximum(scale, np.finfo(float).tiny)))
-    conflict = contradiction(carried, states.q)
-    if error > limit and conflict > limit and error <= UNFIT * conflict:
-        note = f"redundant loops of the input contradict each other by {conflict:.1e}: its numbers are rounded"
-        return (Row(name, error, limit, INFORMATIONAL, note),)
+    (row,) = _fitting((Row(name, error, limit, AGREE if error <= limit else DISAGREE),), carried)
+    if row.verdict == INFORMATIONAL:
+        return (row,)
     if error > limit:
         with suppress(HarnessError):
             change = np.abs(theirs - _by_name(original, mine, carried)) / np.maximum(scale, np.finfo(float).tiny)

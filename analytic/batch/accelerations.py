@@ -208,7 +208,7 @@ def _states(
     state = State(mechanism=mechanism, q=q, qd=qd)
     _want_directions(state)
     rates = (state.Phi @ qd[..., None])[..., 0] / (1 + np.abs(qd).max(axis=1, initial=0.0))[:, None]
-    for name, gaps in (("loops", state.gap), ("rates of the loops", rates)):
+    for name, gaps in (("loops", state.residual[:, None]), ("rates of the loops", rates)):
         size = np.abs(gaps).max(axis=1, initial=0.0)
         worst = int(size.argmax())
         if size[worst] > CLOSED:

@@ -21,7 +21,7 @@ from loopcheck.robots.mechanism import (
 
 KNOWN: Mapping[type, str] = {
     Mechanism: "model bodies joints closures actuators sites keyframes gravity wrenches left_out losses tendons "
-    "point_springs q_slices dof_slices joints_of stacked",
+    "point_springs closing q_slices dof_slices joints_of stacked",
     Body: "name parent position rotation mass center inertia gravity_compensation",
     Joint: "name kind body axis anchor rest_position armature damping stiffness spring_reference limits",
     ConnectClosure: "name body1 point1 body2 point2",
@@ -68,6 +68,8 @@ def want_drives_of_joints(mechanism: Mechanism) -> None:
 
 
 def _unknown(mechanism: Mechanism) -> Iterator[str]:
+    if mechanism.closing.accuracy:
+        yield "loops that do not close exactly"
     names = ("bodies", "joints", "closures", "actuators", "wrenches", "tendons", "point_springs")
     parts = (getattr(mechanism, name) for name in names)
     coordinates = [item.coordinate for item in mechanism.actuators] + [item.length for item in mechanism.tendons]

@@ -13,6 +13,7 @@ import numpy as np
 
 from loopcheck.analytic.kinematics.closures import (
     RANK_TOLERANCE,
+    closure_of_rows,
     pseudo_inverse,
     row_factors,
 )
@@ -22,10 +23,10 @@ from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import Poses, point_of, retract, rotation_of, skew
 from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, VelocitySeries, svd
 from loopcheck.robots.efforts import EffortHistory
-from loopcheck.robots.mechanism import Joint, Mechanism
+from loopcheck.robots.mechanism import WORLD, Joint, Mechanism, WeldClosure
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.robots.size import unit_rates
+from loopcheck.robots.size import resolved_part, unit_rates
 
 STEP = 1e-40
 """Imaginary step [m or rad]: its square vanishes beside 1, so the derivative has no truncation error."""
@@ -127,14 +128,17 @@ def lagrange_model(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) 
     # c_ijk q̇_j q̇_k with c_ijk = (∂M_ij/∂q_k + ∂M_ik/∂q_j − ∂M_jk/∂q_i) / 2
     V_q = partials(lambda step: potential_energy(mechanism, retract(mechanism, q, step))[:, None])
     slopes = partials(lambda step: lengths(mechanism, State.at_rest(mechanism, retract(mechanism, q, step)).poses))
+    Phi = _closure_derivatives(mechanism, q)
+    bias = _opening_rate_near(mechanism, q, 1j * STEP * qd, qd).imag / STEP
+    P = resolved_part(mechanism, Phi)
     return LagrangeModel(
         M=M,
         coriolis=np.einsum("tijk,tj,tk->ti", christoffel, qd, qd),
         gravity=V_q[:, 0],
         dissipation=_dissipation(mechanism, qd, slopes),
         load=partials(lambda step: _work_of_wrenches(mechanism, q, step)[:, None])[:, 0],
-        Phi=partials(lambda step: _residual_near(mechanism, q, step)),
-        closure_bias=_opening_rate_near(mechanism, q, 1j * STEP * qd, qd).imag / STEP,
+        Phi=Phi if P is None else P @ Phi,
+        closure_bias=bias if P is None else (P @ bias[..., None])[..., 0],
     )
 
 
@@ -147,7 +151,9 @@ def _partials(function: Callable[[AnyArray], AnyArray], nt: int, nv: int) -> Arr
 
 def _held(mechanism: Mechanism, q: Array) -> _RateSolver:
     middle, W = q[len(q) // 2], mechanism.rates_of(mechanism.drives)
-    Phi = _partials(lambda step: _residual_near(mechanism, q, step), len(q), mechanism.nv)
+    Phi = _closure_derivatives(mechanism, q)
+    P = resolved_part(mechanism, Phi)
+    Phi = Phi if P is None else P @ Phi
     units = unit_rates(mechanism)
     rows = np.concatenate([Phi, np.broadcast_to(W, (len(q), *W.shape))], axis=1) * units
     factors = row_factors(rows)
@@ -239,14 +245,38 @@ def _inertia_near(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
     return J_r.swapaxes(1, 2) @ M @ J_r
 
 
+def _closure_derivatives(mechanism: Mechanism, q: Array) -> Array:
+    """Φ as the derivative of the closure residual, shape (nt, nc, nv).
+
+    The rotation of a weld that rounding leaves open has other derivatives than the rows whose rate is used, J.
+    """
+    if mechanism.closing.accuracy:
+        return State.at_rest(mechanism, q).every_Phi
+    return _partials(lambda step: _residual_near(mechanism, q, step), len(q), mechanism.nv)
+
+
 def _residual_near(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
     return State.at_rest(mechanism, retract(mechanism, q, step)).gap
 
 
 def _opening_rate_near(mechanism: Mechanism, q: Array, step: AnyArray, qd: Array) -> AnyArray:
     """Φ q̇ after a small step from q, q̇ the same, shape (nt, nc)."""
-    Phi = State.at_rest(mechanism, retract(mechanism, q, step)).Phi
-    return (Phi @ qd[..., None])[..., 0]
+    near = State.at_rest(mechanism, retract(mechanism, q, step))
+    rate = (near.every_Phi @ qd[..., None])[..., 0]
+    if mechanism.closing.accuracy:  # the axes of a weld must not turn its noise into the rows that the file resolves
+        here = State.at_rest(mechanism, q)
+        for row, body in _turns(mechanism):
+            turned = here.poses.R[:, body].swapaxes(1, 2) @ near.poses.R[:, body]
+            rate[:, row : row + 3] = (turned @ rate[:, row : row + 3, None])[..., 0]
+    return rate
+
+
+def _turns(mechanism: Mechanism) -> Iterator[tuple[int, int]]:
+    """First row of the rotation of each weld in Φ, and the body whose axes it has, unless it is the world."""
+    rows = closure_of_rows(mechanism)
+    for k, closure in enumerate(mechanism.closures):
+        if isinstance(closure, WeldClosure) and closure.body1 != WORLD:
+            yield rows.index(k) + 3, closure.body1
 
 
 def _work_of_wrenches(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:

@@ -19,6 +19,7 @@ from loopcheck.robots.mechanism import (
     Mechanism,
     WeldClosure,
 )
+from loopcheck.robots.size import resolved_part
 
 RANK_TOLERANCE = 1e-5
 """Singular values of normalized rows below this count as zero [-]: CAD models never close below 1e-7 m.
@@ -318,14 +319,19 @@ def pseudo_inverse(rows: Array) -> Array:
     return inverse - inverse @ (rows @ inverse - np.eye(rows.shape[-2]))
 
 
-def closure_jacobian_at(mechanism: Mechanism, q: PositionSeries) -> Array:
-    """Φ at joint positions alone (equation (3)).
+def closure_jacobian_at(mechanism: Mechanism, q: AnyArray) -> AnyArray:
+    """Φ at joint positions alone (equation (3)), the part that the file resolves (`loopcheck.robots.size`).
+
+    Args:
+        q: Joint positions [m or rad], shape (nt, nq); may be complex.
 
     Returns:
         Φ [m/rad or m/m], shape (nt, nc, nv).
     """
     body_poses = poses(mechanism, q)
-    return closure_jacobian(mechanism, body_poses, twist_matrices(mechanism, body_poses), q)
+    Phi = closure_jacobian(mechanism, body_poses, twist_matrices(mechanism, body_poses), q)
+    P = resolved_part(mechanism, Phi.real)
+    return Phi if P is None else P @ Phi
 
 
 def null_space(Phi: Array) -> Array:

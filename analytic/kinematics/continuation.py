@@ -162,13 +162,12 @@ class Tracer:
         qd[:, dofs], qdd[:, dofs] = drive.qd[:, joints], drive.qdd[:, joints]
         state = closed.with_velocities(qd)
         Phi, dependent = state.Phi, state.dependent_rates(~passive)
-        last = slice(Phi.shape[1] - len(tendons), None)  # rows that hold them
-        right = Phi @ qd[..., None]
-        right[:, last, 0] -= drive.qd[:, tendons]
+        held = np.eye(Phi.shape[1])[:, Phi.shape[1] - len(tendons) :]  # rows that hold them
+        held = held if state.resolved is None else state.resolved @ held
+        right = Phi @ qd[..., None] - held @ drive.qd[:, tendons, None]
         qd[:, passive] = dependent(right)[..., 0]
         right = Phi @ qdd[..., None] + state.with_velocities(qd).Phi_dot @ qd[..., None]
-        right[:, last, 0] -= drive.qdd[:, tendons]
-        qdd[:, passive] = dependent(right)[..., 0]
+        qdd[:, passive] = dependent(right - held @ drive.qdd[:, tendons, None])[..., 0]
         return qd, qdd
 
     def dependent_jacobian(self, q: PositionSeries) -> Array:
@@ -329,6 +328,8 @@ def conditioning(Phi_u: Array, follow: int | None = None) -> tuple[Array, Array]
         Phi_u: Passive columns of the closure Jacobian [m/rad or m/m], shape (nt, nc, nu).
         follow: How many of the passive dofs follow from the closures; by default all.
     """
+    if not Phi_u.shape[2]:  # a drive on every joint
+        return np.ones(len(Phi_u)), np.ones(len(Phi_u))
     values = np.asarray(np.linalg.svd(Phi_u, compute_uv=False), dtype=np.float64)
     smallest = values[:, -1 if follow is None else follow - 1]
     return smallest / values[:, 0], smallest
@@ -353,8 +354,8 @@ def _closed_state(mechanism: Mechanism, q: Array, passive: AnyArray) -> tuple[St
     best, best_residual, stalled = State.at_rest(mechanism, q), np.inf, 0
     state, exact = best, min(EXACT, ROUND_OFF * mechanism.stacked.longest_link)
     while True:
-        phi = state.gap
-        residual = float(np.abs(phi).max(initial=0.0))
+        phi = state.resolved_gap
+        residual = float(state.residual[0])
         stalled = 0 if residual < best_residual / 2 else stalled + 1
         if residual < best_residual:
             best, best_residual = state, residual
@@ -381,8 +382,7 @@ def close_batch(
     best, least = q, np.full(len(q), np.inf)
     for _ in range(MOST_ITERATIONS):
         state = State.at_rest(mechanism, q)
-        phi = state.gap
-        residual = np.abs(phi).max(axis=1, initial=0.0)
+        phi, residual = state.resolved_gap, state.residual
         better = residual < least
         settled = not (residual < least / 2).any()
         best, least = np.where(better[:, None], q, best), np.where(better, residual, least)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from loopcheck.analytic.kinematics.closing import allowed
 from loopcheck.analytic.kinematics.closures import (
     RANK_TOLERANCE,
     closure_jacobian_at,
@@ -140,7 +141,7 @@ def open_start(mechanism: Mechanism, q: JointPositions) -> str:
     gaps = np.abs(State.at_rest(mechanism, q[None]).gap)[0]
     widest = float(gaps.max(initial=0.0))
     relative = widest / size(mechanism)
-    if relative <= OPEN_START:
+    if relative <= allowed(OPEN_START, mechanism):
         return ""
     return (
         f"start pose of the file: closure '{closure_names(mechanism)[int(gaps.argmax())]}' is open by {widest:.3g} "

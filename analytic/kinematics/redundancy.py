@@ -234,32 +234,6 @@ def free_motions(mechanism: Mechanism, q: JointPositions) -> Array:
     return null_space(closure_jacobian_at(mechanism, q[None])[0] * unit_rates(mechanism))
 
 
-def contradiction(mechanism: Mechanism, q: PositionSeries) -> float:
-    """Largest contradiction between redundant closures and the other closures.
-
-    Redundant closures, as those of planar loops in space, leave the rates of the joints uncertain by this amount if the
-    closures do not fit to the last digit: in a rounded file, or in a drawing.
-
-    Returns:
-        Largest singular value of Φ in unit rates, rows of length one, that counts as zero; or the largest length of a
-        zero
-        row, relative to the longest [-].
-    """
-    return contradiction_of(closure_jacobian_at(mechanism, q) * unit_rates(mechanism))
-
-
-def contradiction_of(Phi: Array) -> float:
-    """The same of closure Jacobians.
-
-    Args:
-        Phi: Closure Jacobian [m/rad or m/m], shape (nt, nc, nv).
-    """
-    length, factors = np.linalg.norm(Phi, axis=2, keepdims=True), row_factors(Phi)
-    values = np.asarray(np.linalg.svd(factors * Phi, compute_uv=False), dtype=np.float64)
-    rows = (length / np.maximum(length.max(axis=1, keepdims=True, initial=0.0), np.finfo(float).tiny))[factors == 0]
-    return float(max(values[values <= RANK_TOLERANCE].max(initial=0.0), rows.max(initial=0.0)))
-
-
 def rates_of_drives(mechanism: Mechanism) -> Array:
     """Rates of all driven coordinates per joint velocity, in rows of length one and before the gears of actuators.
 

@@ -6,6 +6,7 @@ from typing import Self
 
 import numpy as np
 
+from loopcheck.analytic.kinematics.closing import allowed, loop_gaps
 from loopcheck.analytic.kinematics.closures import (
     DependentRates,
     closure_jacobian,
@@ -15,9 +16,9 @@ from loopcheck.analytic.kinematics.closures import (
 from loopcheck.analytic.kinematics.tree import Poses, Twists, poses, twist_matrices, twists
 from loopcheck.robots.arrays import AnyArray, Array, VelocitySeries
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.size import unit_rates
+from loopcheck.robots.size import resolved_part, unit_rates
 
-BY_POSITION: tuple[str, ...] = ("poses", "gap", "K", "Phi", "_solvers")
+BY_POSITION: tuple[str, ...] = ("poses", "gap", "K", "Phi", "resolved", "every_Phi", "_solvers")
 """Quantities that do not depend on velocities."""
 
 
@@ -61,14 +62,46 @@ class State:
         return twists(self.mechanism, self.poses, self.qd, self.K)
 
     @cached_property
-    def Phi(self) -> AnyArray:
-        """Closure Jacobian [m/rad or m/m], shape (nt, nc, nv)."""
+    def every_Phi(self) -> AnyArray:
+        """Closure Jacobian with the noise of a rounded file [m/rad or m/m], shape (nt, nc, nv)."""
         return closure_jacobian(self.mechanism, self.poses, self.K, self.q)
 
     @cached_property
-    def Phi_dot(self) -> Array:
-        """Its rate while the loops stay closed [m/rad/s or 1/s], shape (nt, nc, nv)."""
+    def resolved(self) -> Array | None:
+        """Projector on the closure equations that the file resolves, shape (nt, nc, nc); None if loops close exactly.
+
+        Constant for derivatives by the complex step.
+        """
+        return resolved_part(self.mechanism, self.every_Phi.real)
+
+    @cached_property
+    def Phi(self) -> AnyArray:
+        """Closure Jacobian, as far as the file resolves it [m/rad or m/m], shape (nt, nc, nv)."""
+        return self.every_Phi if self.resolved is None else self.resolved @ self.every_Phi
+
+    @cached_property
+    def every_Phi_dot(self) -> Array:
+        """Rate of `every_Phi` while the loops stay closed [m/rad/s or 1/s], shape (nt, nc, nv)."""
         return closure_jacobian_rate(self.mechanism, self.poses, self.twists, self.q, self.qd)
+
+    @cached_property
+    def Phi_dot(self) -> Array:
+        """Rate of the closure Jacobian, as far as the file resolves it [m/rad/s or 1/s], shape (nt, nc, nv)."""
+        return self.every_Phi_dot if self.resolved is None else self.resolved @ self.every_Phi_dot
+
+    @property
+    def resolved_gap(self) -> Array:
+        """Closure residual as far as the file resolves it: least squares make it zero [m or rad], shape (nt, nc)."""
+        return self.gap if self.resolved is None else (self.resolved @ self.gap[..., None])[..., 0]
+
+    @property
+    def residual(self) -> Array:
+        """Largest closure residual that the digits of the file do not explain [m or rad], shape (nt,)."""
+        left = np.abs(self.resolved_gap).max(axis=1, initial=0.0)
+        if self.resolved is None:
+            return left
+        is_open = loop_gaps(self.mechanism, self.gap).max(axis=1) > allowed(0.0, self.mechanism)
+        return np.where(is_open, np.abs(self.gap).max(axis=1), left)
 
     def dependent_rates(self, independent: AnyArray) -> DependentRates:
         """Rates of all other dofs from the closures.

@@ -154,8 +154,8 @@ def _closed_poses(mechanism: Mechanism, drives: tuple[Coordinate, ...], targets:
     left = np.arange(len(q))  # samples whose residual still falls
     for _ in range(MOST_ITERATIONS):
         state = State.at_rest(mechanism, q)
-        off = np.concatenate([state.gap, mechanism.values_of(drives, q) - targets[left]], axis=1)
-        residual = np.abs(off).max(axis=1, initial=0.0)
+        off = np.concatenate([state.resolved_gap, mechanism.values_of(drives, q) - targets[left]], axis=1)
+        residual = np.maximum(np.abs(off).max(axis=1, initial=0.0), state.residual)
         falls = residual < least[left] / 2
         is_better = residual < least[left]
         best[left[is_better]], least[left[is_better]] = q[is_better], residual[is_better]

@@ -104,7 +104,7 @@ def inside_limits(mechanism: Mechanism, q: Array) -> Array:
         q[:, column] = np.clip(q[:, column], low[dof], high[dof])
     for _ in range(MOST_STEPS):
         state = State.at_rest(mechanism, q)
-        phi = state.gap[0]
+        phi = state.resolved_gap[0]
         if np.abs(phi).max(initial=0.0) <= CLOSE_ENOUGH:
             break
         here = np.where(np.isfinite(low), q[0, columns], 0.0)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from loopcheck.analytic.kinematics.closing import allowed
 from loopcheck.analytic.kinematics.closures import (
     closure_names,
 )
@@ -28,6 +29,7 @@ from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.model_file import file_hash
 from loopcheck.robots.motion import Drive, Motion, report_grid
 from loopcheck.robots.robot import Case, Robot, want_actuators
+from loopcheck.robots.size import size
 
 CONTRADICTION = 1e-3
 """Largest deviation of a rate from the derivative, relative to the largest rate, that is no contradiction [-]."""
@@ -113,10 +115,11 @@ def _recorded(mechanism: Mechanism, recording: Recording, guess: Array, where: s
     q, qd, qdd = recording.states
     state = State(mechanism=mechanism, q=q, qd=qd)
     acceleration = state.Phi @ qdd[..., None] + state.Phi_dot @ qd[..., None]
+    closed = CLOSED + allowed(0.0, mechanism) * max(1.0, size(mechanism))
     gaps = {
-        "positions": (state.gap, CLOSED),
-        "velocities": ((state.Phi @ qd[..., None])[..., 0], CLOSED * max(1.0, float(np.abs(qd).max()))),
-        "accelerations": (acceleration[..., 0], CLOSED * max(1.0, float(np.abs(qdd).max()))),
+        "positions": (state.gap, closed),
+        "velocities": ((state.Phi @ qd[..., None])[..., 0], closed * max(1.0, float(np.abs(qd).max()))),
+        "accelerations": (acceleration[..., 0], closed * max(1.0, float(np.abs(qdd).max()))),
     }
     for what, (gap, most) in gaps.items():
         widest = float(np.abs(gap).max(initial=0.0))

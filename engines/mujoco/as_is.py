@@ -65,7 +65,7 @@ class Plan:
 
 def compiled(mechanism: Mechanism) -> Any:
     """The user's unmodified model, in the gravity of the case."""
-    model = copy.copy(_compiled(pickle.dumps(mechanism.model)))
+    model = copy.copy(_compiled(pickle.dumps(mechanism.model.as_written)))
     model.opt.gravity[:] = mechanism.gravity
     return model
 

@@ -16,6 +16,7 @@ from loopcheck.engines.mujoco.model import (
 from loopcheck.robots.arrays import Array, JointAccelerations, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.size import ClosureUnits, units_of_closures
 
 
 class MujocoEquations(LoopEquations):
@@ -35,6 +36,11 @@ class MujocoEquations(LoopEquations):
     def jacobian(self, q: JointPositions) -> Array:
         """See `loopcheck.engines.equations.Equations.jacobian`."""
         return loop_jacobian(self._model, self._data, q)
+
+    @property
+    def row_units(self) -> ClosureUnits:
+        """See `loopcheck.engines.equations.Equations.row_units`: a weld has the sine of half its turn."""
+        return units_of_closures(self._mechanism, self._mechanism.closures, turn=0.5)
 
     def opening(self, q: JointPositions) -> Deviation:
         """See `loopcheck.engines.equations.LoopEquations.opening`."""

@@ -27,8 +27,8 @@ def read(case: Case, q: JointPositions) -> Inventory:
         case: Case to read.
     """
     robot = case.robot
-    overrides = robot.variants.get(case.variant, {})
-    model = compile_model(ModelFile(path=robot.folder / robot.mjcf, overrides=overrides, actuated=robot.actuated))
+    path, overrides = robot.folder / robot.mjcf, robot.overrides(case.variant)
+    model = compile_model(ModelFile(path=path, overrides=overrides, actuated=robot.actuated))
     configure(model, _turned(model, case.mechanism.gravity))
     data = mujoco.MjData(model)
     data.qpos[:] = q

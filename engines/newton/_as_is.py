@@ -46,7 +46,7 @@ def drive_gains(mechanism: Mechanism, motion: Motion, bandwidth: float) -> Gains
         NotRepresentableError: If the drives are redundant, so that together they would contradict each other.
     """
     terms, k = equations(mechanism), len(motion.t) // 2
-    loop = loop_motions(terms.jacobian(motion.q[k]), mechanism.rates_of(mechanism.drives))
+    loop = loop_motions(terms.resolved_jacobian(motion.q[k]), mechanism.rates_of(mechanism.drives))
     if len(loop.W) < len(mechanism.drives):
         raise NotRepresentableError(
             f"newton: number of drives must not exceed the {len(loop.W)} degrees of freedom they move, got "

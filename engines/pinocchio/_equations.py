@@ -19,6 +19,7 @@ from loopcheck.engines.pinocchio._tree import Tree, build
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.size import ClosureUnits, units_of_closures
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,12 @@ class PinocchioEquations(LoopEquations):
     def jacobian(self, q: JointPositions) -> Array:
         """See `loopcheck.engines.equations.Equations.jacobian`, along the axes of the closures' first frames."""
         return closure_jacobian(self.tree, self.loops, q)
+
+    @property
+    def row_units(self) -> ClosureUnits:
+        """See `loopcheck.engines.equations.Equations.row_units`: rigid closures come first."""
+        mechanism = self.tree.mechanism
+        return units_of_closures(mechanism, (*mechanism.rigid_closures, *mechanism.coordinate_closures))
 
     def opening(self, q: JointPositions) -> Deviation:
         """See `loopcheck.engines.equations.LoopEquations.opening`."""

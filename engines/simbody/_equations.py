@@ -12,6 +12,7 @@ from loopcheck.engines.simbody._opensim import matrix, opensim, vector
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation, deviation_of
 from loopcheck.robots.mechanism import Closure, ConnectClosure, CoordinateClosure, Mechanism, WeldClosure
+from loopcheck.robots.size import ClosureUnits, units_of_closures
 
 ROWS: Mapping[type[Closure], int] = {ConnectClosure: 3, WeldClosure: 6, CoordinateClosure: 1}
 """Number of position errors of a closure."""
@@ -34,6 +35,11 @@ class SimbodyEquations(LoopEquations):
         model.put(q, np.zeros(self.mechanism.nv))
         model.model.realizePosition(model.state)
         return constraint_matrix(model, model.state)[: model.loop_rows] @ model.rates(q)
+
+    @property
+    def row_units(self) -> ClosureUnits:
+        """See `loopcheck.engines.equations.Equations.row_units`."""
+        return units_of_closures(self.mechanism, self.mechanism.closures, turn_first=True)
 
     def opening(self, q: JointPositions) -> Deviation:
         """See `loopcheck.engines.equations.LoopEquations.opening`."""

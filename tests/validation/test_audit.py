@@ -50,8 +50,6 @@ def wrong(rows: pd.DataFrame) -> list[tuple[str, str, str]]:
     return list(zip(beyond["tier"], beyond["quantity"], beyond["element"], strict=True))
 
 
-OF_OPEN_LOOPS = {"simbody": {"forbidden directions", "closure acceleration"}}
-"""Engines evaluate a point of open loops differently; see the known issue."""
 FAULTS = {
     ("geared_pair", "mujoco"): [("instantaneous", "closure acceleration in its solver", "cam")],
     ("floating_rotors", "pybullet"): [("static", "all", "robot")],  # it has no rotor of a tendon, and says so
@@ -89,7 +87,7 @@ def test_loops_that_the_model_closes_only_so_far_are_as_open_in_every_engine(
     path.write_text(OPEN_FOUR_BAR, encoding="utf-8")
     case = model_case(path, amplitude=0.1)
     rows = table_of(case, prescribe(case), engine)
-    assert {quantity for _, quantity, _ in wrong(rows)} == OF_OPEN_LOOPS.get(engine, set())
+    assert wrong(rows) == []
     (wanted,) = rows.loc[rows["quantity"] == "opening of the loops", "wanted"]
     assert wanted > 4e-8
 

@@ -25,6 +25,7 @@ from loopcheck.validation.comparison.evaluate import Outcome
 from loopcheck.validation.comparison.resolution import Resolution
 from loopcheck.validation.comparison.targets import cases_of
 from loopcheck.validation.comparison.tolerances import Tolerance, registered
+from loopcheck.validation.execution.errors import internal_errors
 from tests.conftest import MODELS
 
 T = np.array([0.0, 0.1, 0.2])
@@ -222,8 +223,8 @@ def test_a_reference_in_doubt_lets_nothing_agree(name: str, reference: Outcome, 
         wrong = changed(reference, **{name: value})
         doubt = f"{name.replace('_', ' ')} must be at most {limit:g}, got {got}"
         summary = summarize([wrong, candidate], EVIDENCE)
-        assert summary["verdict"].tolist() == [*3 * ["disagree"], *3 * ["not comparable"]]
-        assert summary["note"].iloc[0].startswith(doubt)
+        assert summary["verdict"].tolist() == 6 * ["not comparable"]  # an internal error, not a verdict on the file
+        assert internal_errors(summary["note"]) == [f"internal error: audit of our efforts: {doubt}"]
         assert summary["note"].iloc[-1] == f"the reference cannot be trusted: {doubt}; said so"
 
 
@@ -369,9 +370,9 @@ def test_only_efforts_beyond_their_limit_want_an_explanation(reference: Outcome,
 @pytest.mark.parametrize(
     ("resolved", "verdict", "note"),
     [
-        (None, "disagree", "power imbalance must be at most 1e-13, got 3e-13"),
-        (np.nan, "disagree", "power imbalance must be at most 1e-13, got 3e-13"),
-        (9e-14, "disagree", "power imbalance must be at most 1e-13, got 3e-13"),
+        (None, "not comparable", "power imbalance must be at most 1e-13, got 3e-13"),
+        (np.nan, "not comparable", "power imbalance must be at most 1e-13, got 3e-13"),
+        (9e-14, "not comparable", "power imbalance must be at most 1e-13, got 3e-13"),
         (
             2e-13,
             "not comparable",
@@ -390,11 +391,12 @@ def test_a_power_balance_is_judged_by_its_limit_and_by_what_is_resolved(
         evidence = replace(EVIDENCE, resolutions={(candidate.case.key, sources.REFERENCE): found})
     rows = summarize([unbalanced, candidate], evidence)
     assert set(rows["verdict"][:3]) == {verdict}
-    assert rows["note"][0].startswith(note)
+    assert rows["note"][0].removeprefix("internal error: audit of our efforts: ").startswith(note)
+    assert bool(internal_errors(rows["note"])) == (resolved != 2e-13)
     assert set(rows["verdict"][3:]) == {"not comparable"}
     assert rows["note"][3].startswith(f"the reference cannot be trusted: {note}")
     faulty = replace(unbalanced, term_sum=1.0)
-    assert set(summarize([faulty, candidate], evidence)["verdict"][:3]) == {"disagree"}
+    assert internal_errors(summarize([faulty, candidate], evidence)["note"])
 
 
 def test_what_is_resolved_is_asked_of_those_alone_whose_effort_is_beyond(

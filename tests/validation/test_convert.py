@@ -13,6 +13,7 @@ import mujoco  # noqa: TID251 - its own reader of URDF
 import numpy as np
 import pytest
 
+from loopcheck.analytic.kinematics.closing import with_closing
 from loopcheck.analytic.kinematics.inertia import inertia_matrix
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.random_states import RandomStates, random_states
@@ -411,12 +412,15 @@ def test_rounding_to_floats_is_excused_up_to_the_conditioning(error: float, verd
 
 
 @pytest.mark.parametrize(("part", "verdict"), [(0.1, "informational"), (3.0, "disagree")])
-def test_a_difference_beyond_the_contradiction_of_the_input_disagrees(part: float, verdict: str) -> None:
-    """The axis of the coupler leaves the plane of the loop by 1e-8 rad: so much of its rates is across it."""
+def test_a_difference_beyond_the_gaps_of_the_input_disagrees(part: float, verdict: str) -> None:
+    """The axis of the coupler leaves the plane of the loop by 1e-6 rad: the loop closes to a part of that."""
     flat = model("four_bar")
-    tilted = moved(flat, "joints", 1, axis=flat.joints[1].axis + np.array([1e-8, 0, 0]))
-    rows = tuple(Row(name, part * 1e-8, LIMIT, "disagree") for name in ("efforts", "loop gap"))
-    assert [row.verdict for row in _fitting(rows, tilted, states("four_bar"))] == [verdict, "disagree"]
+    tilted = with_closing(moved(flat, "joints", 1, axis=flat.joints[1].axis + np.array([1e-6, 0, 0])))
+    assert 1e-8 < tilted.closing.accuracy < 1e-6
+    error = part * 3 * tilted.closing.accuracy
+    rows = tuple(Row(name, error, LIMIT, "disagree") for name in ("efforts", "loop gap"))
+    assert [row.verdict for row in _fitting(rows, tilted)] == [verdict, "disagree"]
+    assert [row.verdict for row in _fitting(rows, flat)] == ["disagree", "disagree"]
 
 
 def test_progress_counts_all_steps(tmp_path: Path) -> None:

@@ -13,21 +13,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from loopcheck.analytic.kinematics.closing import allowed
 from loopcheck.analytic.kinematics.mobility import open_start
 from loopcheck.robots.arrays import Efforts, EffortSeries
 from loopcheck.robots.efforts import EffortHistory
+from loopcheck.robots.errors import INTERNAL
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import modes
 from loopcheck.robots.size import size
 from loopcheck.validation.comparison import sources
 from loopcheck.validation.comparison.accuracy import Requirement
 from loopcheck.validation.comparison.as_is import Settled
-from loopcheck.validation.comparison.evaluate import Outcome
-from loopcheck.validation.comparison.limits import INTERNAL_LOAD, RESOLVED
+from loopcheck.validation.comparison.evaluate import STIFF_ON_GAPS, Outcome, is_stiff_on_gaps
+from loopcheck.validation.comparison.limits import FILE_RESOLVES, INTERNAL_LOAD, RESOLVED
 from loopcheck.validation.comparison.resolution import Resolution, measure_resolution
 from loopcheck.validation.comparison.results import table
 from loopcheck.validation.comparison.tolerances import Tolerance, registered
 from loopcheck.validation.comparison.verdicts import CASE, FILE, NO_LOAD, NOT_SUPPORTED, Key
+from loopcheck.validation.execution.errors import AUDIT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,7 +101,8 @@ def _is_required(outcome: Outcome, requested: Sequence[frozenset[str]] | None, u
 def unexplained(summary: pd.DataFrame) -> list[tuple[Key, str]]:
     """Cases and sources with an effort or a power balance that disagrees, so that their resolution must be measured."""
     is_beyond = (summary["relative_error"] > summary["tolerance"]) | summary["source"].isin(sources.ANALYTIC)
-    rows = summary[(summary["verdict"] == "disagree") & is_beyond]
+    is_audit = summary["note"].str.startswith(INTERNAL) & (summary["verdict"] == "not comparable")
+    rows = summary[((summary["verdict"] == "disagree") & is_beyond) | is_audit]
     return [((r, v, m, c), s) for r, v, m, c, s in rows[[*CASE, "source"]].drop_duplicates().itertuples(index=False)]
 
 
@@ -184,7 +188,7 @@ def verdict_rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> li
     """Rows of one source in one case in the table of verdicts."""
     mechanism, tolerance = outcome.case.mechanism, evidence.tolerances.get(outcome.source)
     if outcome is not reference:
-        outcome = replace(outcome, contradiction=reference.contradiction)
+        outcome = replace(outcome, unresolved=reference.unresolved)
     peaks = _peaks(reference, mechanism.actuator_units)
     resolution = evidence.resolutions.get((outcome.case.key, outcome.source))
     doubt = ("disagree", evidence.doubts.get(outcome.case.key, ""))
@@ -196,12 +200,11 @@ def verdict_rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> li
         verdict, reason = _verdict(outcome, reference, k, doubt, evidence, numbers)
         if outcome.settled is not None and outcome.settled.bounds and verdict != "agree":
             numbers |= dict.fromkeys(("max_error", "rms_error", "relative_error", "peak_error"), np.nan)
-        if verdict == "disagree" and _is_undetermined(outcome, tolerance, numbers):
-            verdict, reason = "not comparable", _undetermined(outcome, numbers)
         history = outcome.history
         unmeasured = resolution.note if resolution else ""
         cancellation = "" if outcome.settled else _cancellation(tolerance, numbers)
-        parts = (reason, unmeasured, outcome.note, _opening(outcome), _balance(outcome), cancellation)
+        offsets = "" if outcome.source in sources.ANALYTIC else reference.offsets
+        parts = (reason, unmeasured, outcome.note, offsets, _opening(outcome), _balance(outcome), cancellation)
         rows.append(
             {
                 **case_and_source(outcome),
@@ -219,18 +222,19 @@ def verdict_rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> li
     return rows
 
 
-def _is_undetermined(outcome: Outcome, tolerance: Tolerance | None, numbers: Mapping[str, float]) -> bool:
-    """Return whether an effort exceeds its limit by less than the uncertainty due to the closures."""
-    if tolerance is None or _beyond(outcome, tolerance)[1]:
-        return False
-    return numbers["max_error"] <= outcome.contradiction * numbers["scale"]
+def _unresolved(outcome: Outcome, actuator: int) -> float:
+    """Part of an effort that the digits of the file leave open [N or N m]."""
+    return 0.0 if outcome.unresolved is None else float(outcome.unresolved[actuator])
 
 
-def _undetermined(outcome: Outcome, numbers: Mapping[str, float]) -> str:
-    """Note on an error beyond its limit but within the uncertainty due to the closures; empty otherwise."""
-    return (
-        f"below the accuracy of the model: its redundant closures differ by {outcome.contradiction:.2g}, "
-        f"error {numbers['max_error']:.3g}, scale {numbers['scale']:.3g}"
+def _too_rounded(outcome: Outcome, actuator: int, limit: float) -> tuple[str, str]:
+    """Verdict on an effort that the digits of the file leave open by more than a limit [N or N m], or empty texts."""
+    unresolved = _unresolved(outcome, actuator)
+    if unresolved <= limit:
+        return "", ""
+    return "not comparable", (
+        f"the digits of the file leave this effort open by {unresolved:.3g}, at most {limit:.3g} can be judged: its "
+        f"loops close to {outcome.case.mechanism.closing.accuracy:.1e} of its size. Write it with more digits"
     )
 
 
@@ -294,18 +298,42 @@ def _verdict(
     if outcome.source == sources.REFERENCE:
         return doubt if doubt[1] else ("reference", "")
     if doubt[1]:
-        return "not comparable", f"the reference cannot be trusted: {doubt[1]}"
+        return "not comparable", f"the reference cannot be trusted: {doubt[1].removeprefix(f'{INTERNAL}: {AUDIT} ')}"
     if tolerance is None or tolerance.relative_error is None:
         return ("informational", "") if tolerance else ("not comparable", "no tolerance is registered for this source")
     for reader in (outcome.source.split("/")[0], FILE):
         if (outcome.case.key, reader) in evidence.blocking_reasons:
             return "not comparable", evidence.blocking_reasons[outcome.case.key, reader]
-    if outcome.settled is not None and reference.required is not None:
-        return _by_accuracy(outcome.settled, reference.required, actuator, tolerance.relative_error)
-    resolution = evidence.resolutions.get((outcome.case.key, outcome.source))
+    accuracy, left = tolerance.relative_error, outcome.settled
+    if left is not None and reference.required is not None:
+        limit = FILE_RESOLVES[1] * accuracy * float(reference.required.divisor[actuator])
+        rounded = _too_rounded(outcome, actuator, limit)
+        return rounded if rounded[1] else _by_accuracy(left, reference.required, actuator, accuracy)
+    rounded = _too_rounded(outcome, actuator, FILE_RESOLVES[0] * numbers["scale"])
+    return rounded if rounded[1] else _by_tolerance(outcome, actuator, tolerance, evidence, numbers)
+
+
+def _by_tolerance(
+    outcome: Outcome, actuator: int, tolerance: Tolerance, evidence: Evidence, numbers: Mapping[str, float]
+) -> tuple[str, str]:
+    """Verdict by the tolerance of a route, and between it and 3 r by the resolution r of the file.
+
+    Routes with the closed state and the rows of the reference have no part in r: their errors are no rounding.
+    """
+    resolution, limit = evidence.resolutions.get((outcome.case.key, outcome.source)), tolerance.relative_error or 0.0
     name = outcome.case.mechanism.actuators[actuator].name
     resolved = resolution.effort.get(name) if resolution else None
-    return _judged(numbers, tolerance.relative_error, resolved, _beyond(outcome, tolerance, resolution))
+    beyond = _beyond(outcome, tolerance, resolution)
+    verdict = _judged(numbers, limit, resolved, beyond)
+    unresolved = RESOLVED * _unresolved(outcome, actuator)
+    has_own_rows = is_stiff_on_gaps(outcome.case, outcome.source) or bool(outcome.history and outcome.history.own_rows)
+    if verdict[0] == "disagree" and has_own_rows and not beyond[1] and numbers["max_error"] <= unresolved:
+        figures = f"error {numbers['max_error']:.3g}, tolerance {limit * numbers['scale']:.3g}, 3 r {unresolved:.3g}"
+        return "agree", f"agree to 3 r: the file resolves no more ({figures})"
+    if verdict[0] != "agree" and verdict[1] != NO_LOAD and is_stiff_on_gaps(outcome.case, outcome.source):
+        named = evidence.requested is None or frozenset({outcome.source}) in evidence.requested
+        return "not comparable" if named else NOT_SUPPORTED, f"{STIFF_ON_GAPS} ({verdict[1] or 'effort error'})"
+    return verdict
 
 
 def _by_accuracy(left: Settled, required: Requirement, actuator: int, accuracy: float) -> tuple[str, str]:
@@ -328,9 +356,10 @@ def _judged(
         return "not comparable", NO_LOAD
     if not np.isfinite(numbers["relative_error"]):
         return "not comparable", "no finite effort of this actuator on the time grid of the reference"
-    if beyond[1]:
+    by_effort = judge_effort(numbers["max_error"], limit * numbers["scale"], resolution)
+    if beyond[1] and not (beyond[1].startswith(INTERNAL) and by_effort[0] == "disagree"):
         return beyond
-    return judge_effort(numbers["max_error"], limit * numbers["scale"], resolution)
+    return by_effort
 
 
 def judge_effort(error: float, limit: float, resolution: float | None) -> tuple[str, str]:
@@ -363,11 +392,11 @@ def _beyond(outcome: Outcome, tolerance: Tolerance, resolution: Resolution | Non
     resolutions, unresolved = {"power_imbalance": resolution.power_balance} if resolution else {}, ""
     for name, value in measured.items():
         limit, resolved, words = getattr(tolerance, name), resolutions.get(name, np.nan), name.replace("_", " ")
-        if limit is None or (value is not None and value <= max(limit, outcome.contradiction)):
+        if limit is None or (value is not None and value <= allowed(limit, outcome.case.mechanism)):
             continue
         if value is None or not value <= RESOLVED * resolved:
             got = "not reported" if value is None else f"{value:.3g}"
-            return "disagree", f"{words} must be at most {limit:g}, got {got}"
+            return "not comparable", f"{INTERNAL}: {AUDIT} {words} must be at most {limit:g}, got {got}"
         figures = f"{words} {value:.3g}, resolution {resolved:.3g}, limit {limit:g}"
         unresolved = f"below the resolution of this route: {figures}"
     off = _off_the_motion(outcome, tolerance)
@@ -379,6 +408,7 @@ def _off_the_motion(outcome: Outcome, tolerance: Tolerance) -> str:
     length = size(outcome.case.mechanism) if outcome.size is None else outcome.size
     for name in ("closure_drift", "tracking_error"):
         deviation, limit = getattr(outcome.history, name, None), getattr(tolerance, name)
+        limit = limit if limit is None else allowed(limit, outcome.case.mechanism)
         if limit is None or (deviation is not None and deviation.over(length) <= limit):
             continue
         words = name.replace("_", " ")

@@ -8,6 +8,7 @@ import numpy as np
 
 from loopcheck.analytic.dynamics.noc import needed_efforts
 from loopcheck.analytic.dynamics.powers import powers_along, scale_of, tree_inertia
+from loopcheck.analytic.kinematics.closing import allowed
 from loopcheck.analytic.kinematics.continuation import close_batch
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.random_states import RandomStates
@@ -102,9 +103,9 @@ def _dynamics(carried: Mechanism, converted: Mechanism, states: RandomStates, li
     note = f"{before:.1e} in the input, {float(after.max(initial=0.0)):.1e} after closing again"
     if not states.N.shape[2]:
         note += "; the loops leave no motion to compare"
-    allowed = max(GAP, limit) + before
+    most = max(GAP, limit) + before
     if carried.closures or converted.closures:
-        yield Row("loop gap", open_by, allowed, AGREE if open_by <= allowed else DISAGREE, note)
+        yield Row("loop gap", open_by, most, AGREE if open_by <= most else DISAGREE, note)
     theirs = State(mechanism=converted, q=q, qd=moved.qd)
     pairs = ((mine, states.qdd, states.N), (theirs, moved.qdd, moved.N))
     for name, quantity in QUANTITIES.items():
@@ -234,5 +235,5 @@ def _effect(original: Mechanism, carried: Mechanism, states: RandomStates) -> Ro
         return Row(name, float("nan"), LIMIT, MISSING, "loops or actuators are lost")
     mine, theirs = (State(mechanism=m, q=states.q, qd=states.qd) for m in (carried, original))
     (left, _), (right, scale) = (_efforts(state, states.qdd, states.N) for state in (mine, theirs))
-    row = _row(name, left, right, scale) if left.size else Row(name, 0.0, LIMIT, AGREE)
+    row = _row(name, left, right, scale, allowed(LIMIT, original)) if left.size else Row(name, 0.0, LIMIT, AGREE)
     return row if row.verdict == AGREE else row._replace(verdict=MISSING)

@@ -7,9 +7,11 @@ from functools import partial
 
 import numpy as np
 
+from loopcheck.analytic.dynamics.couples import offset_couples
 from loopcheck.analytic.dynamics.energy import power_imbalance
 from loopcheck.analytic.dynamics.powers import effort_scale
-from loopcheck.analytic.kinematics.redundancy import contradiction, moving_part, undriven_dofs
+from loopcheck.analytic.dynamics.resolution import file_resolution
+from loopcheck.analytic.kinematics.redundancy import moving_part, undriven_dofs
 from loopcheck.analytic.motion.assembly import finely_sampled
 from loopcheck.analytic.motion.automatic import halved
 from loopcheck.analytic.motion.laws import RECORDED
@@ -35,6 +37,17 @@ RANDOM = "random"
 
 START = "positions, velocities and accelerations of the analytic dynamics; the simulation is independent afterwards"
 """Source of the initial state of unactuated dofs in a simulation."""
+
+
+HARMLESS = 1e-9
+"""Largest effort of the couples of offsets, over the peak of the actuator, that is round-off [-]."""
+RIGID = 1e-9
+"""Accuracy of the loops above which a simulation that keeps all equations rigid has taken minutes for nothing [-]."""
+STIFF_ON_GAPS = (
+    "the redundant equations of the loops contradict each other by the rounding of the file, which rigid constraints "
+    "turn into forces. Write the file with more digits, or close each pin once"
+)
+"""Reason for missing efforts of a simulation with rigid loops."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +76,10 @@ class Outcome:
     """Peaks and scales of the required efforts; the reference only."""
     settled: Settled | None = None
     """Remaining error of an unmodified simulation after its initial transient, the basis of its verdict."""
-    contradiction: float = 0.0
-    """Contradiction between redundant closures [-], found with the reference."""
+    unresolved: Array | None = None
+    """Part of each effort that the digits of the file leave open [N or N m], shape (na,), found with the reference."""
+    offsets: str = ""
+    """Effect of offsets along the pins of the file, found with the reference."""
     size: float | None = None
     """Size of the robot in its motion [m]; by default the size of its links."""
     term_sum: float | None = None
@@ -96,8 +111,23 @@ def evaluate(case: Case, motion: Motion, source: str, limits: Limits | None = No
     if motion.contradiction and sources.simulates(source):
         note = f"the log contradicts itself; no simulation can follow it: {motion.contradiction}"
         return Outcome(case=case, source=source, history=None, failure="not comparable", note=note)
+    if case.mechanism.closing.accuracy > RIGID and is_stiff_on_gaps(case, source) and not _reduces_rows(source):
+        return Outcome(case=case, source=source, history=None, failure=NOT_SUPPORTED, note=STIFF_ON_GAPS)
     outcome = outcome_of(case, motion, source, partial(_efforts_of, source, case, motion, limits))
+    if outcome.is_engine_error and is_stiff_on_gaps(case, source):
+        return replace(outcome, failure=NOT_SUPPORTED, note=f"{STIFF_ON_GAPS} ({outcome.note})", is_engine_error=False)
     return _with_origin_of_start(outcome, motion) if sources.simulates(source) else outcome
+
+
+def _reduces_rows(source: str) -> bool:
+    return bool(getattr(sources.load(source), "reduces_rows", False))
+
+
+def is_stiff_on_gaps(case: Case, source: str) -> bool:
+    """Return whether a source makes the loops rigid, although the equations of the file contradict each other."""
+    if not case.mechanism.closing.accuracy or sources.is_log(source):
+        return False
+    return sources.simulates(source) and not sources.is_as_is(source)
 
 
 def _efforts_of(source: str, case: Case, motion: Motion, limits: Limits | None) -> EffortHistory:
@@ -152,8 +182,23 @@ def _with_scale(outcome: Outcome, case: Case, motion: Motion, history: EffortHis
         outcome,
         required=requirement(case.mechanism, motion, history.effort, terms.scale),
         term_sum=float((difference / np.maximum(terms.scale, smallest)).max()),
-        contradiction=contradiction(case.mechanism, motion.q),
+        offsets=_effect_of_offsets(case.mechanism, motion, history) if case.mechanism.offsets else "",
+        unresolved=file_resolution(case.mechanism, motion) if case.mechanism.closing.accuracy else None,
     )
+
+
+def _effect_of_offsets(mechanism: Mechanism, motion: Motion, history: EffortHistory) -> str:
+    """Effect of the offsets along the pins of the file on the efforts of a simulation, in words."""
+    couples, peaks = offset_couples(mechanism, motion, history.effort), np.abs(history.effort).max(axis=0, initial=0.0)
+    largest = int(np.divide(couples, peaks, out=np.zeros_like(couples), where=peaks > 0).argmax())
+    worst = couples[largest] / peaks[largest] if peaks[largest] > 0 else 0.0
+    lengths = ", ".join(f"{1e3 * offset.length:.3g} mm at '{offset.closure}'" for offset in mechanism.offsets)
+    acts = (
+        f"acts as a couple: {100 * worst:.2g} % of '{history.actuators[largest]}'"
+        if worst > HARMLESS
+        else "is harmless"
+    )
+    return f"the file's offset along the pin ({lengths}) {acts}; `gate --fix` removes it"
 
 
 def attempt(case: Case, source: str, compute: Callable[[], EffortHistory]) -> Outcome:

@@ -17,6 +17,10 @@ An error agrees if it is within its limit together with one floor; in between th
 RESOLVED = 3.0
 """Smallest ratio of error to resolution of the route for a verdict on the engine [-].
 The resolution is the largest of a few measured changes, not a bound."""
+FILE_RESOLVES = (1e-4, 0.1)
+"""Largest part of an effort that the digits of a file leave open in a judged comparison, over its scale and over the
+accuracy of the user [-].
+Beyond, two tools that are both right differ by more than anybody asks for."""
 MARGINS = (50.0, 10_000.0)
 """Least and largest ratio of tolerance to noise without an extra reason [-].
 Below, another machine or compiler may fail; above, a fault of that size is not detected."""

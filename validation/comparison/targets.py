@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypedDict, Unpack
 
+from loopcheck.analytic.kinematics.closing import with_closing
+from loopcheck.analytic.kinematics.offsets import pin_offsets
 from loopcheck.analytic.motion.configurations import with_configurations
 from loopcheck.analytic.motion.laws import AUTOMATIC, RECORDED
 from loopcheck.robots import catalogue
@@ -63,7 +65,7 @@ def robot_of(target: str | Path, **changes: Unpack[Changes]) -> Robot:
     if robot.folder.parent == catalogue.CATALOGUE:
         return robot  # its gravity lies along the axes of its paper
     want_readable(robot.folder / robot.mjcf, robot.actuated, context=running_context())
-    return with_configurations(robot)
+    return with_configurations(robot_with_closed_loops(robot))
 
 
 def cases_of(
@@ -173,6 +175,14 @@ def _loaded(target: str | Path) -> Robot:
         motion=MotionSpec(law=AUTOMATIC),
         source=f"the file {path.name}",
     )
+
+
+def robot_with_closed_loops(robot: Robot) -> Robot:
+    """The robot with the accuracy of its loops, and without the offsets along pins that keep them open."""
+    found = {variant: pin_offsets(robot.mechanism(variant)) for variant in robot.variant_names}
+    robot = robot.model_copy(update={"offsets": {variant: each for variant, each in found.items() if each}})
+    closing = {variant: with_closing(robot.mechanism(variant)).closing for variant in robot.variant_names}
+    return robot.model_copy(update={"closing": closing})
 
 
 def _modes(target: str | Path, robot: Robot, variant: str, selected: Sequence[str]) -> Sequence[str]:

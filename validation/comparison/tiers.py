@@ -9,11 +9,8 @@ from loopcheck.analytic.dynamics.lagrange import LagrangeModel
 from loopcheck.analytic.kinematics.closures import (
     closure_names,
     null_space,
-    pseudo_inverse,
-    row_factors,
     solve_dependent,
 )
-from loopcheck.analytic.kinematics.redundancy import contradiction_of
 from loopcheck.robots.arrays import Array, svd
 from loopcheck.robots.inventory import Inventory, Matrices
 from loopcheck.robots.mechanism import Mechanism
@@ -22,6 +19,9 @@ from loopcheck.validation.comparison.limits import ROUND_OFF
 
 CLOSURE_ACCELERATION = "closure acceleration"
 """J̇ q̇ by the kinematics of an engine, an input of its `kkt` route."""
+FORBIDDEN, OPENING = "forbidden directions", "opening of the loops"
+OF_LOOPS = (FORBIDDEN, OPENING, CLOSURE_ACCELERATION, f"{CLOSURE_ACCELERATION} in its solver")
+"""Quantities that loops of a rounded file leave open."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ QUANTITIES = {
     "external moment": ("moment", "bodies", "N m"),
     "gear": ("transmission", "actuators", "-"),
     "force at rest": ("rest_force", "dofs", "N or N m"),
-    "opening of the loops": ("opening", "", "m or rad"),
+    OPENING: ("opening", "", "m or rad"),
 }
 """Field of the inventory, kind of element and unit, by quantity; causes come before effects, to name the cause."""
 
@@ -196,18 +196,10 @@ def _closure_acceleration(
 
     It is a difference of the accelerations of two points and is compared with these accelerations. On a flying robot
     with a locked loop the closures have no acceleration of their own.
-
-    Redundant closures that do not fit exactly contradict each other in it: only the part that accelerations can meet
-    counts.
     """
     names, (J, bias) = closure_names(mechanism), loops
     closing = solve_dependent(terms.Phi, terms.closure_bias[..., None])
     expected = -(J @ closing)[..., 0]
-    if contradiction_of(terms.Phi) > ROUND_OFF:
-        rows = row_factors(J) * J
-        within = rows @ pseudo_inverse(rows)
-        factors = np.where(row_factors(J) > 0, row_factors(J), 1.0)
-        bias = expected + ((within @ (factors * (bias - expected)[..., None])) / factors)[..., 0]
     return QuantityCheck(
         quantity=quantity,
         unit="m/s² or rad/s²",
@@ -231,7 +223,7 @@ def _forbidden(dofs: Sequence[str], Phi: Array, J: Array) -> QuantityCheck:
     rest = [side for pair in zip(Phi, J, strict=True) for side in (_beyond(*pair), _beyond(*pair[::-1]))]
     actual = np.concatenate(rest).T
     return QuantityCheck(
-        quantity="forbidden directions",
+        quantity=FORBIDDEN,
         unit="-",
         elements=dofs,
         expected=np.zeros(actual.shape),

@@ -10,6 +10,8 @@ from loopcheck.validation.execution.folders import user_folder
 
 WHOLE = "traceback"
 """Before the path of the traceback, at the end of the note on an internal error."""
+AUDIT = "audit of our efforts:"
+"""Begins an internal error that has no traceback: a result of loopcheck misses a limit of its own."""
 
 
 def internal_error(error: BaseException) -> str:
@@ -30,5 +32,5 @@ def internal_error(error: BaseException) -> str:
 
 def internal_errors(notes: Iterable[str]) -> list[str]:
     """Internal errors in the notes of tables, each line once."""
-    lines = (re.search(rf"{INTERNAL}: .*?; {WHOLE}[^;]*", note) for note in notes)
+    lines = (re.search(rf"{INTERNAL}: (.*?; {WHOLE}|{AUDIT})[^;]*", note) for note in notes)
     return list(dict.fromkeys(line[0] for line in lines if line))

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from loopcheck.analytic.kinematics.closing import allowed
 from loopcheck.analytic.kinematics.closures import closure_of_rows
 from loopcheck.analytic.kinematics.continuation import close_batch
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import retract
 from loopcheck.robots.arrays import AnyArray, Array, JointPositions, PositionSeries, svd
-from loopcheck.robots.mechanism import CoordinateClosure, Mechanism, WeldClosure
-from loopcheck.robots.size import size, unit_rates
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.size import closure_units, unit_rates
 
 STARTS = 20
 """Starts of the search for closed poses, and closed poses that are judged."""
@@ -66,22 +67,9 @@ def is_large(mechanism: Mechanism) -> bool:
     return twists > LARGEST or len(closure_of_rows(mechanism)) * nv**2 > LONGEST
 
 
-def residual_scales(mechanism: Mechanism) -> Array:
-    """Unit of each closure row: the size for lengths, 1 rad for angles [m or rad], shape (nc,)."""
-    length = size(mechanism)
-    scales: list[float] = []
-    for closure in mechanism.closures:
-        if isinstance(closure, CoordinateClosure):
-            joints = [mechanism.joints[j] for j in closure.follower.joints]
-            scales.append(length if all(joint.kind == "slide" for joint in joints) else 1.0)
-        else:
-            scales += [length] * 3 + ([1.0] * 3 if isinstance(closure, WeldClosure) else [])
-    return np.array(scales)
-
-
 def relative_gaps(mechanism: Mechanism, q: PositionSeries) -> Array:
     """Residual of each closure over the size [-], shape (nt, closures)."""
-    rows = np.abs(State.at_rest(mechanism, q).gap) / residual_scales(mechanism)
+    rows = np.abs(State.at_rest(mechanism, q).gap) / closure_units(mechanism).units
     of_closure = np.array(closure_of_rows(mechanism), dtype=int)
     gaps = np.zeros((len(q), len(mechanism.closures)))
     for k in range(gaps.shape[1]):
@@ -98,21 +86,21 @@ def closed_poses(mechanism: Mechanism) -> ClosedPoses:
         return ClosedPoses(q=starts[:STARTS], residual={})
     every = np.ones(mechanism.nv, dtype=bool)
     q, _ = close_batch(mechanism, starts, every)
-    worst = relative_gaps(mechanism, q).max(axis=1)
-    if worst.min() > EXACT:
+    worst, exact = relative_gaps(mechanism, q).max(axis=1), allowed(EXACT, mechanism)
+    if worst.min() > exact:
         polished = np.array([_polished(mechanism, q[k]) for k in np.argsort(worst)[:POLISHED]])
         q = np.concatenate([q, polished])
         worst = relative_gaps(mechanism, q).max(axis=1)
     best = q[int(worst.argmin())]
     residual = dict(zip(_names(mechanism), map(float, relative_gaps(mechanism, best[None])[0]), strict=True))
-    limit = max(EXACT, 2 * float(worst.min())) if worst.min() <= OPEN else 0.0
+    limit = max(exact, 2 * float(worst.min())) if worst.min() <= allowed(OPEN, mechanism) else 0.0
     return ClosedPoses(q=q[worst <= limit][:STARTS], residual=residual)
 
 
 def closed_near(mechanism: Mechanism, q: JointPositions) -> Array | None:
     """The closed pose near a pose, shape (nq,); None if Newton's method does not close the loops from there."""
     closed, _ = close_batch(mechanism, q[None], np.ones(mechanism.nv, dtype=bool))
-    return closed[0] if relative_gaps(mechanism, closed).max(initial=0.0) <= OPEN else None
+    return closed[0] if relative_gaps(mechanism, closed).max(initial=0.0) <= allowed(OPEN, mechanism) else None
 
 
 def freedom(mechanism: Mechanism, q: PositionSeries) -> list[Freedom]:
@@ -166,7 +154,7 @@ def row_factors_of_closures(mechanism: Mechanism, Phi: Array) -> Array:
     longest = np.zeros_like(lengths)
     for k in range(len(mechanism.closures)):
         longest[:, of_closure == k] = lengths[:, of_closure == k].max(axis=1, initial=0.0, keepdims=True)
-    return np.asarray(1 / np.maximum(longest, ZERO * residual_scales(mechanism)))[..., None]
+    return np.asarray(1 / np.maximum(longest, ZERO * closure_units(mechanism).units))[..., None]
 
 
 def _names(mechanism: Mechanism) -> list[str]:
@@ -190,7 +178,7 @@ def _polished(mechanism: Mechanism, q: Array) -> Array:
     """A pose with a least residual near a pose, by Levenberg and Marquardt, shape (nq,)."""
     from scipy.optimize import least_squares  # takes as long as the checks of a file, and few files need it
 
-    scales, units = residual_scales(mechanism), unit_rates(mechanism)
+    scales, units = closure_units(mechanism).units, unit_rates(mechanism)
     weak = 1e-9 * np.eye(mechanism.nv)  # the method demands as many rows as unknowns
 
     def pose(x: AnyArray) -> Array:

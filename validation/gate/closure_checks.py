@@ -18,7 +18,7 @@ from loopcheck.robots.mechanism import (
     WeldClosure,
 )
 from loopcheck.robots.size import size, unit_rates
-from loopcheck.validation.gate.closed_poses import ZERO, freedom, rank_of, residual_scales, row_factors_of_closures
+from loopcheck.validation.gate.closed_poses import ZERO, freedom, rank_of, row_factors_of_closures
 from loopcheck.validation.gate.findings import Finding, number_of
 from loopcheck.validation.gate.trusses import independent_loops
 
@@ -39,7 +39,10 @@ def closure_findings(mechanism: Mechanism, q: JointPositions, stuck: set[int]) -
     """
     yield from _repeated(mechanism)
     Phi = State.at_rest(mechanism, q[None]).Phi * unit_rates(mechanism)
-    of_rows, relative = np.array(closure_of_rows(mechanism), dtype=int), Phi[0] / residual_scales(mechanism)[:, None]
+    of_rows, relative = (
+        np.array(closure_of_rows(mechanism), dtype=int),
+        Phi[0] / closure_units(mechanism).units[:, None],
+    )
     doubtful = set(stuck)
     for k, closure in enumerate(mechanism.closures):
         found = list(_to_parent(mechanism, closure, relative[of_rows == k]))

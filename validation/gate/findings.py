@@ -117,6 +117,14 @@ RULES: Mapping[str, Rule] = {
     "LC224": Rule(
         title="too large", remedy="Check a part of the robot, for example a single leg, in a file of its own."
     ),
+    "LC225": Rule(
+        title="offset along a pin",
+        remedy="Move the sites of the equality together. `--fix` proposes their mean.",
+    ),
+    "LC226": Rule(
+        title="few digits",
+        remedy="Write the numbers of the file with more digits.",
+    ),
     "LC301": Rule(
         title="redundant closure rows", remedy="Leave planar loops as they are, and remove a duplicate closure."
     ),

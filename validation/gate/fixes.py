@@ -1,14 +1,20 @@
-"""Changes of a file that are safe: a keyframe with the closed pose, as a unified diff."""
+"""Changes of a file that are safe, as a unified diff: a keyframe with the closed pose, and anchors along their pin."""
 
 import difflib
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
 
+from loopcheck.analytic.kinematics.closing import allowed, with_closing
+from loopcheck.analytic.kinematics.offsets import pin_offsets
 from loopcheck.robots.arrays import JointPositions
 from loopcheck.robots.errors import HarnessError
-from loopcheck.robots.mjcf import describe
+from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.mjcf import compile_model, describe
+from loopcheck.robots.mjcf_patch import Patch, ends_of_equality, patched, uses_of_site
+from loopcheck.robots.model_file import ModelFile
 from loopcheck.validation.gate.closed_poses import OPEN, relative_gaps
 from loopcheck.validation.gate.gate import GateResult
 
@@ -20,20 +26,15 @@ UNFINISHED = b"\n\\ No newline at end of file\n"
 
 
 def closing_diff(result: GateResult) -> bytes:
-    """A diff that adds a keyframe with the closed pose; empty without an open start, or if the result does not compile.
+    """A diff that closes the loops of a file; empty without a change, or if the result does not compile.
 
-    The keyframe changes no dynamics. The changed file is compiled beside the original, and its loops are measured.
-    Bytes, because all other lines keep their encoding and their line ends.
+    Anchors that lie apart along a pin are moved to their mean. A keyframe with the closed pose is added beside an open
+    start; it changes no dynamics. The changed file is compiled beside the original, and its loops are measured. Bytes,
+    because all other lines keep their encoding and their line ends.
     """
-    if result.closed is None:
-        return b""
     text = result.file.read_bytes()
-    head, end, tail = text.rpartition(END)
-    if not end or f'name="{KEY}"'.encode() in text:
-        return b""
-    newline = b"\r\n" if b"\r\n" in text else b"\n"
-    changed = b"".join((head, _keyframe(result.closed).replace(b"\n", newline), end, tail))
-    if not _is_sound(result, changed):
+    changed = _with_keyframe(result, _with_anchors(result, text))
+    if changed == text:
         return b""
     path, folder = result.file.resolve(), Path.cwd()  # git patches no symbolic link
     name = path.relative_to(folder if path.is_relative_to(folder) else path.anchor).as_posix()
@@ -42,19 +43,57 @@ def closing_diff(result: GateResult) -> bytes:
     return b"".join(line if line.endswith(b"\n") else line + UNFINISHED for line in diff)
 
 
+def _with_anchors(result: GateResult, text: bytes) -> bytes:
+    """The text with sites at their mean along a pin; a site that serves other elements stays, the other one moves."""
+    if not result.offsets:
+        return text
+    model, sites = ModelFile(path=result.file), dict[str, Mapping[str, str]]()
+    compiled = compile_model(model)
+    names = [compiled.equality(k).name or f"equality{k}" for k in range(compiled.neq)]
+    for offset in result.offsets:
+        ends = ends_of_equality(model, names.index(offset.closure))
+        movable = [name for name in ends if uses_of_site(model, name) == 1]
+        for name, axis, sign in zip(ends, offset.axes, (-1, 1), strict=True):
+            if name in movable:
+                moved = compiled.site(name).pos + sign * offset.length / len(movable) * np.array(axis)
+                sites[name] = {"pos": " ".join(f"{x:.12g}" for x in np.round(moved, 15) + 0.0)}
+    try:
+        files = patched(model, Patch(option={}, equalities={}, sites=sites), compiled.neq)
+    except HarnessError:
+        return text
+    changed = files.get(result.file.absolute(), text)
+    return (
+        changed if len(files) == 1 and _holds(result, changed, lambda mechanism: not pin_offsets(mechanism)) else text
+    )
+
+
+def _with_keyframe(result: GateResult, text: bytes) -> bytes:
+    """The text with a keyframe of the closed pose, if the file starts with open loops."""
+    head, end, tail = text.rpartition(END)
+    if result.closed is None or not end or f'name="{KEY}"'.encode() in text:
+        return text
+    newline = b"\r\n" if b"\r\n" in text else b"\n"
+    changed = b"".join((head, _keyframe(result.closed).replace(b"\n", newline), end, tail))
+    return changed if _holds(result, changed, _is_closed) else text
+
+
 def _keyframe(q: JointPositions) -> bytes:
     numbers = " ".join(f"{value:.12g}" for value in q)
     return f'  <keyframe>\n    <key name="{KEY}" qpos="{numbers}"/>\n  </keyframe>\n'.encode()
 
 
-def _is_sound(result: GateResult, changed: bytes) -> bool:
-    """Whether the changed file compiles and its keyframe closes the loops."""
+def _is_closed(mechanism: Mechanism) -> bool:
+    """Whether the keyframe closes the loops."""
+    q = np.array(mechanism.keyframes[KEY])
+    return float(relative_gaps(mechanism, q[None]).max()) <= allowed(OPEN, with_closing(mechanism))
+
+
+def _holds(result: GateResult, changed: bytes, holds: Callable[[Mechanism], bool]) -> bool:
+    """Whether the changed file compiles, and a condition holds for its mechanism."""
     trial = result.file.with_name(f".{result.file.stem}-loopcheck.xml")
     try:
         trial.write_bytes(changed)
-        mechanism = describe(trial).mechanism
-        q = np.array(mechanism.keyframes[KEY])
-        return float(relative_gaps(mechanism, q[None]).max()) <= OPEN
+        return holds(describe(trial).mechanism)
     except (HarnessError, OSError, KeyError):
         return False
     finally:

@@ -10,15 +10,17 @@ from pathlib import Path
 
 import numpy as np
 
+from loopcheck.analytic.kinematics.offsets import in_words, with_closed_loops
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.catalogue import CATALOGUE, ROBOT_FILE, names, want_targets
 from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError, listed
 from loopcheck.robots.formats import format_of
 from loopcheck.robots.losses import Kind, Loss, with_accepted
+from loopcheck.robots.mechanism import PinOffset
 from loopcheck.robots.mjcf import Description, describe
 from loopcheck.robots.model_file import xml_files
 from loopcheck.robots.second_reading.differences import compare_with_file
-from loopcheck.validation.gate.closed_poses import closed_near
+from loopcheck.validation.gate.closed_poses import OPEN, closed_near
 from loopcheck.validation.gate.drive_checks import drive_findings
 from loopcheck.validation.gate.findings import Finding, without_ignored
 from loopcheck.validation.gate.fragments import comment_findings, fragment_findings, including
@@ -48,6 +50,8 @@ class GateResult:
     """Number of closures and couplings; None for a file that does not compile, or with others alone."""
     known: int = 0
     """Further findings that a baseline excuses."""
+    offsets: tuple[PinOffset, ...] = ()
+    """Offsets along pins of closures."""
     closed: Array | None = None
     """A closed pose beside an open start of the file [m or rad], shape (nq,)."""
 
@@ -88,20 +92,25 @@ def gate(target: str, leave_out: Sequence[str] = ()) -> GateResult:
 def _gate(target: str, leave_out: Sequence[str]) -> GateResult:
     began, path = time.perf_counter(), model_path(target)
     texts, closed, loops = {str(part): _text_lines(part) for part in xml_files(path)}, None, None
+    offsets: tuple[PinOffset, ...] = ()
     try:
-        description = describe(path, leave_out)
+        as_written = describe(path, leave_out)
+        description = replace(as_written, mechanism=with_closed_loops(as_written.mechanism))
     except (MechanismError, NotFoundError) as error:  # the latter of a joint that the file names and lacks
         findings = [_not_compiled(path, error), *_losses(_losses_of_file(path, leave_out))]
     else:
+        offsets = description.mechanism.offsets
         loops = len(description.mechanism.closures) or (None if description.compiled.eq_active0.any() else 0)
-        findings = [_placed(finding, description, texts) for finding in _findings(description)]
+        findings = [_placed(finding, description, texts) for finding in _findings(as_written, description)]
         if description.mechanism.model.path.suffix.lower() in (".xml", ".mjcf"):
             findings = list(_as_text_has_it(path, findings, texts, is_tree=loops == 0))
         if any(finding.code == "LC201" for finding in findings):
             closed = closed_near(description.mechanism, description.mechanism.rest_position)
     kept = tuple(without_ignored(findings, texts))
     seconds = time.perf_counter() - began
-    return GateResult(target=target, file=path, findings=kept, seconds=seconds, loops=loops, closed=closed)
+    return GateResult(
+        target=target, file=path, findings=kept, seconds=seconds, loops=loops, closed=closed, offsets=offsets
+    )
 
 
 def _as_text_has_it(
@@ -122,10 +131,10 @@ def _losses(losses: Iterable[Loss]) -> Iterator[Finding]:
             yield Finding(code=CODES[loss.kind], message=str(loss), element=loss.tag, file=loss.file, line=loss.line)
 
 
-def _findings(description: Description) -> Iterator[Finding]:
+def _findings(as_written: Description, description: Description) -> Iterator[Finding]:
     mechanism = description.mechanism
     yield from _losses(mechanism.losses)
-    yield from _second_reading(description)
+    yield from _second_reading(as_written)
     if description.unsupported:
         elements = listed(description.unsupported, 5, "; ")
         yield Finding(code="LC305", extent=float(len(description.unsupported)), message=f"not checked: {elements}")
@@ -137,6 +146,11 @@ def _findings(description: Description) -> Iterator[Finding]:
         )
     if not mechanism.nv:
         return
+    for offset in mechanism.offsets:
+        yield Finding(code="LC225", element=f"equality '{offset.closure}'", message=in_words(offset))
+    if mechanism.closing.accuracy > OPEN:
+        accuracy = f"{mechanism.closing.accuracy:.2g} of the size of the robot"
+        yield Finding(code="LC226", message=f"the loops close to {accuracy}: the numbers of the file are rounded")
     poses = Poses(mechanism=mechanism)
     yield from size_findings(poses)
     yield from (

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from loopcheck.analytic.kinematics.closing import allowed
 from loopcheck.analytic.kinematics.closures import closure_of_rows
 from loopcheck.analytic.kinematics.mobility import missing_loops, unactuated
 from loopcheck.analytic.kinematics.redundancy import independent_rows
@@ -13,7 +14,7 @@ from loopcheck.analytic.motion.limits import TOUCHED, excess
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import listed
 from loopcheck.robots.mechanism import WORLD, Actuator, Closure, CoordinateClosure, Mechanism, WeldClosure
-from loopcheck.robots.size import unit_rates
+from loopcheck.robots.size import closure_units, unit_rates
 from loopcheck.validation.gate.closed_poses import (
     OPEN,
     STARTS,
@@ -24,7 +25,6 @@ from loopcheck.validation.gate.closed_poses import (
     freedom,
     is_large,
     relative_gaps,
-    residual_scales,
 )
 from loopcheck.validation.gate.closure_checks import as_connect, closure_findings
 from loopcheck.validation.gate.findings import Finding, number_of
@@ -131,7 +131,7 @@ def size_findings(poses: Poses) -> Iterator[Finding]:
 def _open_loops(poses: Poses) -> Iterator[Finding]:
     mechanism, residual = poses.mechanism, poses.closed.residual
     for k, closure in enumerate(mechanism.closures if not len(poses.closed.q) else ()):
-        if residual[closure.name] > OPEN:
+        if residual[closure.name] > allowed(OPEN, mechanism):
             at_best = _in_unit(mechanism, k, residual[closure.name])
             yield Finding(
                 code="LC102",
@@ -149,7 +149,7 @@ def _open_loops(poses: Poses) -> Iterator[Finding]:
 def _in_unit(mechanism: Mechanism, k: int, residual: float) -> str:
     """A relative residual of a closure in its unit."""
     first = closure_of_rows(mechanism).index(k)
-    scale = float(residual_scales(mechanism)[first])
+    scale = float(closure_units(mechanism).units[first])
     is_angle = isinstance(mechanism.closures[k], CoordinateClosure) and scale == 1
     return f"{residual * scale:.3g} {'rad' if is_angle else 'm'}"
 
@@ -250,7 +250,7 @@ def _start_findings(poses: Poses) -> Iterator[Finding]:
     names = list(poses.starts)
     gaps = relative_gaps(mechanism, np.array(list(poses.starts.values())))
     for k, closure in enumerate(mechanism.closures if len(poses.closed.q) or poses.is_large else ()):
-        opened = [name for name, gap in zip(names, gaps[:, k], strict=True) if gap > OPEN]
+        opened = [name for name, gap in zip(names, gaps[:, k], strict=True) if gap > allowed(OPEN, mechanism)]
         if opened:
             yield Finding(
                 code="LC201",

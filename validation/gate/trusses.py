@@ -10,8 +10,8 @@ from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import retract
 from loopcheck.robots.arrays import AnyArray, Array, JointPositions, svd
 from loopcheck.robots.mechanism import WORLD, CoordinateClosure, Mechanism
-from loopcheck.robots.size import unit_rates
-from loopcheck.validation.gate.closed_poses import ZERO, rank_of, residual_scales, row_factors_of_closures
+from loopcheck.robots.size import closure_units, unit_rates
+from loopcheck.validation.gate.closed_poses import ZERO, rank_of, row_factors_of_closures
 
 STEP = 1e-3
 """Step of the second differences [rad, or sizes of the robot]."""
@@ -81,7 +81,7 @@ def trusses(mechanism: Mechanism, q: JointPositions) -> Iterator[Loops]:
         return
     units, of_rows = unit_rates(mechanism), np.array(closure_of_rows(mechanism), dtype=int)
     state = State.at_rest(mechanism, q[None])
-    Phi, gaps = state.Phi * units, np.abs(state.gap[0]) / residual_scales(mechanism)
+    Phi, gaps = state.Phi * units, np.abs(state.gap[0]) / closure_units(mechanism).units
     factors = row_factors_of_closures(mechanism, Phi)
     scaled = (factors * Phi)[0]
     is_spin = np.array([joint.kind in ("ball", "free") for joint in mechanism.joints])

@@ -160,7 +160,7 @@ def loops_of(
             in_b[:, start + 1 : start + 4] = values[:, 1:] @ axes[0].T @ pair.T[:3, :3] @ axes[1]
         else:
             in_b[:, places[1][pair.b.name]] = pair.sign * (values + pair.offset)
-    gap = float(np.abs(State.at_rest(b.mechanism, in_b).gap).max())
+    gap = float(State.at_rest(b.mechanism, in_b).residual.max())
     closed, _ = close_batch(b.mechanism, in_b, np.ones(b.mechanism.nv, dtype=bool))
     of = [min(each.N.shape[1] for each in freedom(*model)) for model in ((a.mechanism, q), (b.mechanism, closed))]
     return common, gap, (of[0] - 6 * a.floating, of[1] - 6 * b.floating)

@@ -3,10 +3,11 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from loopcheck.analytic.kinematics.offsets import with_closed_loops
 from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError
 from loopcheck.robots.losses import unread, want_losses
 from loopcheck.robots.mechanism import Mechanism
@@ -128,6 +129,7 @@ def same(a: str | Path, b: str | Path, **options: Unpack[Options]) -> SameResult
             raise NotFoundError("field or option of same", name, known)
     accepted = options.get("leave_out", ())
     descriptions = [describe(model_path(str(target)), accepted) for target in (a, b)]
+    descriptions = [replace(one, mechanism=with_closed_loops(one.mechanism)) for one in descriptions]
     losses = [loss for one in descriptions for loss in one.mechanism.losses]
     want_losses(accepted, losses)
     pairing = paired(descriptions, options.get("mapping", {}))

@@ -125,7 +125,9 @@ class _Start:
 
 def _unactuated_start(drake: Plant, q: Array, qd: Array) -> _Start:
     """The state at the start of the span, and the directions of the robot's unactuated motions there."""
-    motions = loop_motions(DrakeEquations(drake).jacobian(q), drake.mechanism.rates_of(drake.mechanism.drives)).Z
+    motions = loop_motions(
+        DrakeEquations(drake).resolved_jacobian(q), drake.mechanism.rates_of(drake.mechanism.drives)
+    ).Z
     basis = np.linalg.qr(drake.rates(q) @ motions)[0]
     return _Start(positions=drake.positions(q), velocities=drake.rates(q) @ qd, projector=basis @ basis.T)
 

@@ -66,6 +66,8 @@ class ExudynForward(Refinable, Stepped):
     """Efforts read from the multipliers of Exudyn's drives, extrapolated to step zero."""
 
     name = "exudyn/forward"
+    reduces_rows = True
+    """Redundant rows of the loops are left out."""
 
     def __init__(self, settings: Settings = OWN, limits: Limits | None = None) -> None:
         """With the settings of the route or others, and limits of a verdict, which may omit steps."""

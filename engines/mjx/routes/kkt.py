@@ -9,6 +9,7 @@ from loopcheck.engines.projection import RANK_TOLERANCE, loop_motions_along
 from loopcheck.robots.efforts import Deviation, EffortHistory, Source
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
+from loopcheck.robots.size import resolved_part, units_of_closures
 
 
 class MjxKkt(Source):
@@ -26,15 +27,18 @@ class MjxKkt(Source):
         mechanism, model = case.mechanism, compiled(case.mechanism)
         W = mechanism.rates_of(mechanism.drives)
         with guarded(self.name, double=self.double):
-            loops = list(loop_motions_along(terms(mechanism, model, motion.q, 0 * motion.qd).J, W))
+            J = terms(mechanism, model, motion.q, 0 * motion.qd).J
+            P = resolved_part(mechanism, J, units_of_closures(mechanism, mechanism.closures, turn=0.5))
+            loops = list(loop_motions_along(J if P is None else P @ J, W))
             qd = np.zeros_like(motion.qd)
             for k, loop in loops:
                 qd[k] = loop.velocities(motion.qd[k])
             engine_terms = terms(mechanism, model, motion.q, qd)
         effort = np.zeros((len(motion.t), mechanism.na))
         for k, loop in loops:
-            M, S = engine_terms.M[k], engine_terms.transmission[k]
-            inertia_force = M @ loop.accelerations(motion.qdd[k], engine_terms.closure_bias[k])[..., None]
+            M, S, bias = engine_terms.M[k], engine_terms.transmission[k], engine_terms.closure_bias[k]
+            bias = bias if P is None else (P[k] @ bias[..., None])[..., 0]
+            inertia_force = M @ loop.accelerations(motion.qdd[k], bias)[..., None]
             forces = inertia_force + (engine_terms.bias[k] - engine_terms.passive[k])[..., None]
             effort[k] = loop.efforts(M, forces, S, mechanism.effort_scales)[..., 0]
         return EffortHistory(

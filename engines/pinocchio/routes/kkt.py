@@ -3,6 +3,7 @@
 from loopcheck.engines.equations import Kkt
 from loopcheck.engines.pinocchio._equations import equations
 from loopcheck.engines.pinocchio._tree import guarded
+from loopcheck.robots.mechanism import WeldClosure
 
 KKT = Kkt(
     name="pinocchio/kkt",
@@ -13,4 +14,5 @@ KKT = Kkt(
         "loop Jacobian": "getConstraintJacobian of a RigidConstraintModel for each closure",
         "J̇q̇": "getFrameClassicalAcceleration of the ends; curvature of coordinate equalities computed by loopcheck",
     },
+    own_rows=lambda mechanism: any(isinstance(closure, WeldClosure) for closure in mechanism.closures),
 )

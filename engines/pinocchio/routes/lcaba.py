@@ -45,7 +45,7 @@ class PinocchioLcaba(Source):
             W, scale = mechanism.rates_of(mechanism.drives), mechanism.effort_scales
             for q, qd, qdd in zip(motion.q, motion.qd, motion.qdd, strict=True):
                 gap = gap.or_worse(terms.opening(q))
-                v = loop_motions(terms.jacobian(q), W).velocities(qd)
+                v = loop_motions(terms.resolved_jacobian(q), W).velocities(qd)
                 bias, *columns = (_accelerations(terms, proximal, q, v, tau) for tau in _tried(scale))
                 A = W @ (np.transpose(columns) - bias[:, None])
                 size = np.linalg.norm(A, axis=1)
@@ -57,6 +57,7 @@ class PinocchioLcaba(Source):
             t=motion.t,
             effort=np.array(efforts),
             closure_drift=gap,
+            own_rows=True,
             settings={
                 "solver": f"lcaba, mu {MU:g} of the smallest mobility in the initial state, proximal iterations to "
                 f"{ACCURACY:g}, at most {LIMIT}, no Baumgarte feedback",

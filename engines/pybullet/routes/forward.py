@@ -12,6 +12,7 @@ from typing import Self
 
 import numpy as np
 
+from loopcheck.engines.boundary import want_representable
 from loopcheck.engines.extrapolation import unsettled, without_step
 from loopcheck.engines.forward import EXTRAPOLATED, divided, forward_history, in_ms, in_words
 from loopcheck.engines.projection import drives_along, null_space
@@ -228,6 +229,7 @@ def _plan(mechanism: Mechanism, motion: Motion, settings: Settings) -> _Plan:
     Bullet's direct solver requires independent constraints, and it is wrong for constraints with both ends in the same
     multibody, as here all bodies are.
     """
+    want_representable("pybullet", _of_gaps(mechanism))
     q, _, _ = in_angles(mechanism, motion.q, motion.qd, motion.qdd)
     with opened(mechanism) as world:
         J, tree = closure_jacobian(world, q[len(q) // 2]), world.mechanism
@@ -238,6 +240,12 @@ def _plan(mechanism: Mechanism, motion: Motion, settings: Settings) -> _Plan:
     dof = null_space(J).shape[1]
     direct = settings.direct and uncoupled and len(J) == tree.nv - dof
     return _Plan(motors=driving, undriven=dof > len(places), direct=direct, settings=settings)
+
+
+def _of_gaps(mechanism: Mechanism) -> Iterator[str]:
+    """Loops that its solver iterates on without an end: a minute of no result."""
+    if mechanism.closing.accuracy:
+        yield f"loops whose redundant equations contradict each other by {mechanism.closing.accuracy:.1e} of the size"
 
 
 def _note(mechanism: Mechanism, plan: _Plan, unconverged: float) -> str:

@@ -66,6 +66,8 @@ class SimbodyForward(Refinable, Stepped):
     """Efforts from a simulation of the closed loop with Simbody's constraints, its drives among them."""
 
     name = "simbody/forward"
+    reduces_rows = True
+    """The solver of Simbody finds the independent rows of the loops."""
 
     def __init__(self, settings: Settings = OWN, limits: Limits | None = None) -> None:
         """With the settings of the route or others, and limits of a verdict, which may omit steps."""

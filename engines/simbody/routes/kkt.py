@@ -13,4 +13,5 @@ KKT = Kkt(
         "loop Jacobian": "calcG of PointConstraint, WeldConstraint and CoordinateCouplerConstraint",
         "J̇q̇": "calcBiasForAccelerationConstraints",
     },
+    own_rows=lambda mechanism: bool(mechanism.rigid_closures),
 )

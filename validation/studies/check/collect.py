@@ -7,6 +7,7 @@ import numpy as np
 
 from loopcheck.analytic.dynamics.excitation import excitation_in_words
 from loopcheck.analytic.kinematics.mobility import in_words, mobility, open_start
+from loopcheck.analytic.kinematics.offsets import in_words as in_words_of_offset
 from loopcheck.analytic.motion.laws import task
 from loopcheck.analytic.motion.task import task_efforts
 from loopcheck.robots.motion import Motion
@@ -164,7 +165,7 @@ def _description(case: Case, motion: Motion | None) -> Mapping[str, Any]:
         "mechanism": {name.replace("_", " "): getattr(analysis, name) for name in counts},
         "in_words": in_words(analysis),
         "undriven": list(analysis.unactuated),
-        "oddities": [*([opening] if opening else []), *analysis.warnings],
+        "oddities": [*map(in_words_of_offset, mechanism.offsets), *([opening] if opening else []), *analysis.warnings],
         "motion": [] if motion is None else [*motion.notes, *excitation_in_words(mechanism, motion)],
     }
 
