@@ -17,7 +17,7 @@ from loopcheck.robots.mechanism import (
     Mechanism,
     WeldClosure,
 )
-from loopcheck.robots.size import size, unit_rates
+from loopcheck.robots.size import closure_units, size, unit_rates
 from loopcheck.validation.gate.closed_poses import ZERO, freedom, rank_of, row_factors_of_closures
 from loopcheck.validation.gate.findings import Finding, number_of
 from loopcheck.validation.gate.trusses import independent_loops
