@@ -37,6 +37,9 @@ def one_line(text: str) -> str:
 class HarnessError(Exception):
     """Base of all errors of loopcheck: bad input or an engine that failed, never a bug."""
 
+    example: str = ""
+    """Lines of a file that would help, shown below the message."""
+
     def __reduce__(self) -> tuple[Any, ...]:
         # Errors come back from worker processes; the default would call __init__ with the message alone.
         return _restored, (type(self), self.args, self.__dict__)

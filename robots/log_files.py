@@ -7,18 +7,16 @@ other tools are in `exporters.toml`; they are used as far as the robot has their
 """
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.errors import MechanismError, listed
 from loopcheck.robots.log import READINGS, EffortTime, Log
 from loopcheck.robots.log_description import (
     Description,
@@ -28,22 +26,24 @@ from loopcheck.robots.log_description import (
     read_description,
     unit_factor,
 )
+from loopcheck.robots.log_names import STATES, named_columns, of_actuator
 from loopcheck.robots.log_tables import KEY, PARQUET, pyarrow, read_table
 from loopcheck.robots.mechanism import Coordinate, Mechanism
+from loopcheck.robots.mjcf import MotorForce, motor_forces
 from loopcheck.robots.text_table import ENCODING, numbers, text_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-EXPORTERS = Path(__file__).with_name("exporters.toml")
-UNIT = re.compile(r"^(?P<name>.*?)\s*[\[(](?!\d+[\])])(?P<unit>[^\])]+)[\])]$")
-"""A name followed by a unit in brackets; a number in brackets is an index."""
 EPOCH = 1e8
 """Times above this are counted from the first row [s]: they are dates, whose fractions a number does not hold."""
-NUMBERED = ("effort", "actuator_force")
-"""Columns of efforts by the numbers of the actuators; the second is a reading beside the first."""
+EPOCHS = ((1e17, 1e-9), (1e14, 1e-6), (1e11, 1e-3))
+"""Numbers above which a date counts ns, µs and ms, not s, with the unit [s]."""
+MOST_NAMES = 12
+"""Names in a message."""
+MOST_LINES = 4
+"""Columns in the example of a description."""
 MOTION_OR_EFFORT = re.compile(r".*\.(q|qd|qdd|effort)|q(pos|vel|acc)\.\d+")
-STATES = {"q": "qpos", "qd": "qvel", "qdd": "qacc"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,15 +59,40 @@ class _Table:
     """Units in column names, by our names."""
     signs: Mapping[str, int]
     """-1 for columns of opposite sign, by our names."""
+    forces: Mapping[str, MotorForce] = field(default_factory=dict)
+    """Forces of motors by their commands, by our names of columns that hold commands."""
     used: set[str] = field(default_factory=set)
     """Names of the columns that were read."""
 
+    def want(self, needed: Sequence[str], instead: str = "") -> None:
+        """Check that there are columns, all of them at once.
+
+        Args:
+            needed: Their names.
+            instead: Other columns that would do, as a clause.
+
+        Raises:
+            MechanismError: If some are missing; its example declares them.
+        """
+        missing = [name for name in needed if name not in self.names]
+        if not missing:
+            return
+        known = [name for name in self.names if name == "t" or MOTION_OR_EFFORT.fullmatch(name)]
+        unknown = [file for name, file in self.names.items() if name not in known]
+        columns = ", ".join(map(_in_quotes, missing))
+        understood, other = (listed(names, MOST_NAMES) or "none" for names in (known, unknown))
+        error = MechanismError(
+            f"{self.path}: must have the columns {columns}{instead}; understood: {understood}; not understood: {other}"
+            f". Declare them in {self.path.with_suffix('.toml').name}"
+        )
+        guesses = [*unknown, *["NAME"] * len(missing)]
+        lines = [f'"{name}" = "{file}"  # the name in the file' for name, file in zip(missing, guesses, strict=False)]
+        error.example = "\n".join(["[columns]", *lines[:MOST_LINES], *["..."] * (len(lines) > MOST_LINES)])
+        raise error
+
     def column(self, name: str, quantity: str) -> Array:
         """A column in our units, counted our way; without a quantity it has no unit."""
-        if name not in self.names:
-            raise MechanismError(
-                f"{self.path}: must have a column '{name}', got {', '.join(map(str, self.frame.columns))}"
-            )
+        self.want([name])
         values = self._numbers(name, quantity)
         if not np.isfinite(values).all():
             row = int(np.argmin(np.isfinite(values)))
@@ -81,7 +106,9 @@ class _Table:
         if np.abs(values).max(initial=0.0) < EPOCH:
             return values
         exact = [Decimal(str(cell)) for cell in self.frame[self.names["t"]]]
-        return np.array([float(cell - exact[0]) for cell in exact]) * self._factor("t", "time")
+        is_stated = "t" in self.units or self.description.units.time != "s"
+        factor = self._factor("t", "time") if is_stated else _unit_of_epoch(float(exact[0]))
+        return np.array([float(cell - exact[0]) for cell in exact]) * factor
 
     def gappy(self, name: str, quantity: str) -> Array:
         """The same, with NaN for missing numbers and columns."""
@@ -98,6 +125,8 @@ class _Table:
     def _numbers(self, name: str, quantity: str) -> Array:
         self.used.add(name)
         values = numbers(self.frame[self.names[name]]) * self.signs.get(name, 1)
+        if name in self.forces:
+            return self.forces[name](values)
         if not quantity:
             return values
         return values * self._factor(name, quantity)
@@ -154,12 +183,10 @@ def log_of_frame(
 
 
 def _log_of(table: _Table, mechanism: Mechanism, name: str, effort_time: EffortTime | None, side: Side | None) -> Log:
+    table = _with_commands(table, mechanism)
+    actuators = mechanism.actuators
+    _want_all(table, mechanism)
     motion = _whole_state(table, mechanism) if "qpos.0" in table.names else _named_joints(table, mechanism)
-    actuators = [actuator for actuator in mechanism.actuators if f"{actuator.name}.effort" in table.names]
-    if not actuators:
-        known = ", ".join(f"'{actuator.name}.effort'" for actuator in mechanism.actuators)
-        columns = ", ".join(map(str, table.frame.columns))
-        raise MechanismError(f"{table.path}: must have an effort column ({known}), got {columns}")
     kinds = {a.name: _effort_quantity(mechanism, k) for k, a in enumerate(mechanism.actuators)}
     readings = {
         kind: np.stack([table.gappy(f"{a.name}.{kind}", kinds[a.name]) for a in actuators], axis=1)
@@ -181,6 +208,42 @@ def _log_of(table: _Table, mechanism: Mechanism, name: str, effort_time: EffortT
         columns={column: name if name in table.used else "" for name, column in table.names.items()},
         unused=table.unused(),
     )
+
+
+def _want_all(table: _Table, mechanism: Mechanism) -> None:
+    """Check that times, positions and efforts are there.
+
+    Raises:
+        MechanismError: If some are missing, with all of them.
+    """
+    is_state = "qpos.0" in table.names
+    moving = [f"qpos.{k}" for k in range(mechanism.nq)] if is_state else [f"{one.name}.q" for one in mechanism.drives]
+    if not is_state:
+        parts = {f"{one.name}.q": [mechanism.joints[j].name for j in one.joints] for one in mechanism.drives}
+        moving = [name for name in moving if not all(f"{joint}.q" in table.names for joint in parts[name])]
+    efforts = [f"{actuator.name}.effort" for actuator in mechanism.actuators]
+    told = [name for name in efforts if name not in table.names and f"{name[: -len('effort')]}commanded" in table.names]
+    instead = " (or 'qpos.0' ... of all joints)" * (not is_state and any(name not in table.names for name in moving))
+    if told:
+        instead += " (a servo is told a target: its ctrl is no effort, log actuator_force)"
+    table.want(["t", *moving, *efforts], instead)
+
+
+def _with_commands(table: _Table, mechanism: Mechanism) -> _Table:
+    """A table in which the commands of plain motors are their efforts, if it has no others."""
+    told = {
+        one.name: f"{one.name}.commanded"
+        for one in mechanism.actuators
+        if f"{one.name}.effort" not in table.names and f"{one.name}.commanded" in table.names
+    }
+    if not told:
+        return table
+    motors = motor_forces(mechanism.model)
+    names, forces = dict(table.names), dict(table.forces)
+    for name, command in told.items():
+        if name in motors:
+            names[f"{name}.effort"], forces[f"{name}.effort"] = names.pop(command), motors[name]
+    return replace(table, names=names, forces=forces)
 
 
 def write_log(log: Log, path: Path) -> None:
@@ -234,95 +297,25 @@ def _table_of(frame: "pd.DataFrame", description: Description, mechanism: Mechan
     Raises:
         MechanismError: If two columns have the same content, or a declaration refers to a missing column.
     """
-    names, units = _our_names(frame, description, mechanism, path)
+    columns = named_columns(list(map(str, frame.columns)), description.columns, mechanism, path)
+    names = {ours: column.file for ours, column in columns.items()}
+    units = {ours: column.unit for ours, column in columns.items() if column.unit}
     used = [names[name] for name in names if MOTION_OR_EFFORT.fullmatch(name)]
     frame = frame.dropna(subset=used, how="all").reset_index(drop=True)  # rows of other topics
-    signs = {_of_actuator(name, mechanism, path): sign for name, sign in description.signs.items()}
+    signs = {of_actuator(name, mechanism, path): sign for name, sign in description.signs.items()}
     for name in signs:
         if name not in names:  # or a misspelt name would leave the sign as it is
             raise MechanismError(f"{path}: signs: names must be columns ({', '.join(names)}), got '{name}'")
     return _Table(path=path, frame=frame, description=description, names=names, units=units, signs=signs)
 
 
-def _our_names(
-    frame: "pd.DataFrame", description: Description, mechanism: Mechanism, path: Path
-) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Columns of a file and the units behind their names, both by our names."""
-    for ours, theirs in description.columns.items():
-        if theirs not in frame.columns:
-            raise MechanismError(
-                f"{path}: must have the column '{theirs}', declared for '{ours}' in its description, got "
-                f"{', '.join(map(str, frame.columns))}"
-            )
-    declared = {theirs: ours for ours, theirs in description.columns.items()}
-    names: dict[str, str] = {}
-    units: dict[str, str] = {}
-    for column in map(str, frame.columns):
-        match = UNIT.match(column)
-        plain = match["name"] if match else column
-        ours = declared.get(column) or _of_mujoco(plain, frame, mechanism, path) or _of_exporter(plain, mechanism)
-        ours = _of_actuator(ours, mechanism, path)
-        if ours in description.columns and column not in declared:
-            continue  # another topic of the same joint, for example
-        if ours in names:
-            raise MechanismError(
-                f"{path}: must have a single column for '{ours}', got '{names[ours]}' and '{column}'. Declare one of "
-                f'them: columns = {{ "{ours}" = "{column}" }}'
-            )
-        names[ours] = column
-        if match:
-            units[ours] = match["unit"]
-    return names, units
+def _unit_of_epoch(stamp: float) -> float:
+    """Unit of a date since 1970 [s]: those of this century in ms, µs and ns differ by a thousand."""
+    return next((factor for least, factor in EPOCHS if stamp > least), 1.0)
 
 
-def _of_mujoco(name: str, frame: "pd.DataFrame", mechanism: Mechanism, path: Path) -> str:
-    """Our name of an effort by its number in MuJoCo's order; empty for other columns.
-
-    Raises:
-        MechanismError: If the model has another number of actuators.
-    """
-    kind, _, number = name.rpartition(".")
-    if kind not in NUMBERED or not number.isdigit():
-        return ""
-    if f"{kind}.{mechanism.na}" in frame or f"{kind}.{mechanism.na - 1}" not in frame:
-        raise MechanismError(f"{path}: {kind} must have a column for each of {mechanism.na} actuators of this model")
-    is_effort = kind == NUMBERED[0] or f"{NUMBERED[0]}.{number}" not in frame
-    return f"{mechanism.actuators[int(number)].name}.{'effort' if is_effort else 'reported'}"
-
-
-def _of_exporter(name: str, mechanism: Mechanism) -> str:
-    """Our name of a column, by the first pattern that fits with a joint or an actuator of the robot, or its own."""
-    owners = {joint.name for joint in mechanism.joints} | {drive.name for drive in mechanism.drives}
-    owners |= {actuator.name for actuator in mechanism.actuators}
-    for pattern, ours in _patterns():
-        match = pattern.fullmatch(name)
-        if match and match.groupdict().get("joint", "") in {"", *owners}:
-            return ours.format(**match.groupdict())
-    return name
-
-
-@cache
-def _patterns() -> Sequence[tuple[re.Pattern[str], str]]:
-    exporters = tomllib.loads(EXPORTERS.read_text(encoding="utf-8"))
-    return [(re.compile(theirs, re.I), ours) for names in exporters.values() for theirs, ours in names.items()]
-
-
-def _of_actuator(name: str, mechanism: Mechanism, path: Path) -> str:
-    """An effort that is named by its joint, by the name of the only actuator there.
-
-    Raises:
-        MechanismError: If the joint has several actuators.
-    """
-    owner, _, kind = name.rpartition(".")
-    if kind not in ("effort", *READINGS) or owner in [actuator.name for actuator in mechanism.actuators]:
-        return name
-    candidates = [actuator.name for actuator in mechanism.actuators if actuator.coordinate.name == owner]
-    if len(candidates) > 1:
-        raise MechanismError(
-            f"{path}: column '{name}' must name one of the actuators of joint '{owner}' ({', '.join(candidates)}): "
-            f'columns = {{ "{candidates[0]}.{kind}" = ... }}'
-        )
-    return f"{candidates[0]}.{kind}" if candidates else name
+def _in_quotes(name: str) -> str:
+    return f"'{name}'"
 
 
 def _effort_quantity(mechanism: Mechanism, actuator: int) -> str:
@@ -364,12 +357,6 @@ def _columns(table: _Table, name: str, quantities: Sequence[str]) -> Array:
 def _named_joints(table: _Table, mechanism: Mechanism) -> dict[str, Any]:
     """Motion of the joints, and tendons, that have columns."""
     joints = [name.removesuffix(".q") for name in table.names if name.endswith(".q")]
-    if not joints:
-        known = ", ".join(f"'{drive.name}.q'" for drive in mechanism.drives)
-        raise MechanismError(
-            f"{table.path}: must have position columns {known} or 'qpos.0' ..., got {', '.join(table.names)}. Names of "
-            "another tool: state them in the description of the log, under columns"
-        )
     quantities = {drive.name: _drive_quantity(mechanism, drive) for drive in mechanism.drives}
     quantities |= {joint.name: "length" if joint.kind == "slide" else "angle" for joint in mechanism.joints}
     motion: dict[str, Any] = {"joints": tuple(joints)}

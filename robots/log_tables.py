@@ -12,7 +12,7 @@ import numpy as np
 
 from loopcheck.robots.arrays import AnyArray
 from loopcheck.robots.errors import MechanismError
-from loopcheck.robots.ros_tables import METADATA, echo_table, is_echo, read_bag
+from loopcheck.robots.ros_tables import METADATA, echo_table, is_echo, of_ros1, read_bag, with_stamps
 from loopcheck.robots.text_table import first_row, read_text_table
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ FOXGLOVE_TIMES = ("header.stamp", "receive time", "elapsed time")
 """Its times; the first without gaps counts."""
 
 
-TIMES = ("t", "time", "tout")
+TIMES = ("t", "time", "times", "tout", "timestamp", "timestamps", "stamp")
 """Names of times in arrays and tables, in lower case."""
 STATES = ("qpos", "qvel", "qacc", "effort", "actuator_force")
 """Arrays with a column for each number of MuJoCo's order, even if there is one only."""
@@ -91,7 +91,9 @@ def _read_text(path: Path) -> "tuple[pd.DataFrame, str]":
         frame, above = read_text_table(path, has_names=False)
         return echo_table(frame), above
     frame, above = read_text_table(path)
-    return (_of_foxglove(frame) if set(FOXGLOVE) <= set(frame.columns) else _of_matlab(frame)), above
+    if set(FOXGLOVE) <= set(frame.columns):
+        return _of_foxglove(frame), above
+    return _of_matlab(with_stamps(of_ros1(frame))), above
 
 
 def _of_foxglove(frame: "pd.DataFrame") -> "pd.DataFrame":
@@ -110,16 +112,15 @@ def _of_foxglove(frame: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def _read_npz(path: Path) -> "tuple[pd.DataFrame, str]":
-    """Arrays kept after each `mj_step`: time, qpos, qvel, actuator_force or effort; timestep if steps were left out."""
+    """Arrays over time; a `timestep` states that each row was kept after an `mj_step` of this length."""
     if not is_zipfile(path):
         raise ValueError("must be arrays by name, as numpy.savez writes them")
     with np.load(path, allow_pickle=False) as file:
         arrays = dict(file)
     frame, above = _of_arrays(arrays)
-    if "effort_time" in arrays or "t" not in frame or len(frame) < 2:
+    if "effort_time" in arrays or "timestep" not in arrays:
         return frame, above
-    hold = float(arrays.get("timestep", np.median(np.diff(frame["t"]))))
-    return frame, f'{above}effort_time = "held-until:{hold!r}"\n'
+    return frame, f'{above}effort_time = "held-until:{float(arrays["timestep"])!r}"\n'
 
 
 def _read_mat(path: Path) -> "tuple[pd.DataFrame, str]":

@@ -52,6 +52,8 @@ ON_JOINT = (int(_TRN.mjTRN_JOINT), int(_TRN.mjTRN_JOINTINPARENT))
 ON_TENDON = int(_TRN.mjTRN_TENDON)
 MOTOR = tuple(int(e) for e in (mujoco.mjtGain.mjGAIN_FIXED, mujoco.mjtBias.mjBIAS_NONE, mujoco.mjtDyn.mjDYN_NONE))
 """Kinds of gain, bias and activation of an actuator with effort = constant · control."""
+FOLLOW_LENGTHS = ("discrete", "rk4")
+"""Integrators whose actuator forces follow the lengths within a step, too; the implicit ones follow the rates alone."""
 FIXED_WRAP, SITE_WRAP = int(mujoco.mjtWrap.mjWRAP_JOINT), int(mujoco.mjtWrap.mjWRAP_SITE)
 
 
@@ -121,25 +123,77 @@ def _compile(model: ModelFile, spec: Any) -> tuple[Any, tuple[MissingFile, ...]]
             return compile_without(spec, missing), missing
 
 
-def varying_under(model: ModelFile) -> str:
-    """The integrator of a file under which forces of its actuators change within a step; empty if none do.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MotorForce:
+    """Force of a motor by its command: their ratio, and the ranges to which MuJoCo clips both."""
 
-    Then MuJoCo's `actuator_force`, the force at the beginning of the step, is not the effort that acts over it.
+    gain: float
+    command: tuple[float, float]
+    force: tuple[float, float]
+
+    def __call__(self, commands: Array) -> Array:
+        """Forces before the gear [N or N m], of the shape of the commands."""
+        return np.clip(self.gain * np.clip(commands, *self.command), *self.force)
+
+
+def motor_forces(model: ModelFile) -> dict[str, MotorForce]:
+    """Actuators whose force is a multiple of the command, by name; all others are servos, or have a state.
 
     Raises:
         MechanismError: If the MJCF does not compile.
     """
     m = compile_model(model)
-    by_motion = [
-        prm[np.isin(types, int(affine))][:, 1:3]
-        for prm, types, affine in (
-            (m.actuator_gainprm, m.actuator_gaintype, mujoco.mjtGain.mjGAIN_AFFINE),
-            (m.actuator_biasprm, m.actuator_biastype, mujoco.mjtBias.mjBIAS_AFFINE),
+    kinds = zip(m.actuator_gaintype, m.actuator_biastype, m.actuator_dyntype, strict=True)
+    no_limit = (-np.inf, np.inf)
+    return {
+        name: MotorForce(
+            gain=float(m.actuator_gainprm[k, 0]),
+            command=tuple(m.actuator_ctrlrange[k]) if m.actuator_ctrllimited[k] else no_limit,
+            force=tuple(m.actuator_forcerange[k]) if m.actuator_forcelimited[k] else no_limit,
         )
-    ]
-    if m.opt.integrator == mujoco.mjtIntegrator.mjINT_EULER or not any(prm.any() for prm in by_motion):
-        return ""
-    return mujoco.mjtIntegrator(m.opt.integrator).name.removeprefix("mjINT_").lower()
+        for k, (name, kind) in enumerate(zip(names_of_actuators(m), kinds, strict=True))
+        if tuple(map(int, kind)) == MOTOR
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VaryingForce:
+    """Force of a servo that changes within a step of an integrator."""
+
+    integrator: str
+    timestep: float
+    """Step of the simulation [s]."""
+    by_length: float
+    """Derivative of the force by the length of the transmission [N/m or N m/rad], if the integrator follows it."""
+    by_rate: float
+    """Derivative by its rate [N s/m or N m s/rad]."""
+
+
+def varying_forces(model: ModelFile) -> dict[str, VaryingForce]:
+    """Servos whose forces change within a step by the integrator of the file, by name.
+
+    MuJoCo's `actuator_force`, the force at the beginning of the step, is then not the effort that acts over it.
+
+    Raises:
+        MechanismError: If the MJCF does not compile.
+    """
+    m = compile_model(model)
+    if m.opt.integrator == mujoco.mjtIntegrator.mjINT_EULER:
+        return {}
+    integrator = mujoco.mjtIntegrator(m.opt.integrator).name.removeprefix("mjINT_").lower()
+    is_gain = m.actuator_gaintype == int(mujoco.mjtGain.mjGAIN_AFFINE)
+    is_bias = m.actuator_biastype == int(mujoco.mjtBias.mjBIAS_AFFINE)
+    known = np.where(is_bias[:, None], m.actuator_biasprm[:, 1:3], 0.0)
+    return {
+        name: VaryingForce(
+            integrator=integrator,
+            timestep=float(m.opt.timestep),
+            by_length=float(known[k, 0]) if integrator in FOLLOW_LENGTHS else 0.0,
+            by_rate=float(known[k, 1]),
+        )
+        for k, name in enumerate(names_of_actuators(m))
+        if known[k].any() or (is_gain[k] and m.actuator_gainprm[k, 1:3].any())
+    }
 
 
 def read_mechanism(model: ModelFile) -> Mechanism:

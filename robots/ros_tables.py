@@ -1,14 +1,16 @@
-"""Joint states of ROS 2 as tables: bags in MCAP or sqlite3, and the rows of `ros2 topic echo --csv`.
+"""Joint states of ROS as tables: bags, rows of `ros2 topic echo --csv`, `rostopic echo -p` and bagpy (ROS 1).
 
 A column has the name that PlotJuggler gives it, `/TOPIC/JOINT/position`, `velocity` or `effort`.
 """
 
+import re
 from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.text_table import is_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,6 +20,8 @@ METADATA = "metadata.yaml"
 MESSAGE = "sensor_msgs/msg/JointState"
 QUANTITIES = ("position", "velocity", "effort")
 TOPIC = "/joint_states"
+FIELD_NAME, STAMP = "field.name", "field.header.stamp"
+"""Columns of `rostopic echo -p`: names of joints by number, and the stamp of the message [ns]."""
 HEADER = 3
 """Cells before the names in a row of `ros2 topic echo --csv`: seconds, nanoseconds and frame [-]."""
 
@@ -89,6 +93,59 @@ def echo_table(frame: "pd.DataFrame") -> "pd.DataFrame":
     return pd.concat([t.rename("t"), values], axis=1)
 
 
+def of_ros1(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Joint states of ROS 1 with a column for each joint; any other table as it is.
+
+    `rostopic echo -p` has columns `%time` and `field.name0`, `field.position0` …; bagpy has `Time`, the list `name`,
+    and `position_0` … beside it.
+
+    Args:
+        frame: Texts of all cells.
+
+    Raises:
+        ValueError: If the rows do not have the same joints.
+    """
+    import pandas as pd
+
+    columns = list(map(str, frame.columns))
+    numbers = [name.removeprefix(FIELD_NAME) for name in columns if name.startswith(FIELD_NAME)]
+    if numbers:
+        names = frame[[f"{FIELD_NAME}{number}" for number in sorted(numbers, key=int)]]
+        form = "field.{}{}"
+    elif {"name", "position_0"} <= set(columns) and len(frame):
+        names, form = pd.DataFrame([re.findall(r"['\"]([^'\"]+)['\"]", str(cell)) for cell in frame["name"]]), "{}_{}"
+    else:
+        return frame
+    joints = [str(name) for name in names.iloc[0]]
+    if not (names == joints).all(axis=None):
+        raise ValueError(f"every row must have the joints {', '.join(joints)}. Record a bag with one topic")
+    renamed = {
+        form.format(quantity, k): f"{TOPIC}/{joint}/{quantity}"
+        for quantity in QUANTITIES
+        for k, joint in enumerate(joints)
+    }
+    has_stamps = STAMP in columns and (frame[STAMP] != "0").any()
+    times = {STAMP: "t", "%time": "received"} if has_stamps else {"%time": "t"}
+    return frame.rename(columns=renamed | times)
+
+
+def with_stamps(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """A table whose stamps in two columns, seconds and nanoseconds, are one column of times from the first row on."""
+    columns = list(map(str, frame.columns))
+    for seconds, nanoseconds in (("secs", "nsecs"), ("sec", "nanosec"), ("sec", "nsec")):
+        for column in columns:
+            other = f"{column.removesuffix(seconds)}{nanoseconds}"
+            if not column.endswith(seconds) or other not in columns or other == column or "t" in columns:
+                continue
+            whole, part = (frame[one].astype(float).astype("int64") for one in (column, other))
+            rest = frame.drop(columns=[column, other])
+            if not whole.any():  # a publisher without a clock
+                return rest
+            t = 1e-9 * ((whole - whole.iloc[0]) * 10**9 + part - part.iloc[0])
+            return rest.drop(columns=[one for one in columns if one.lower() == "time"]).assign(t=t)
+    return frame
+
+
 def _row(topic: str, received: int, message: Any) -> dict[str, Any]:
     """Stamps [ns] and values of a message by column."""
     stamp = message.header.stamp
@@ -101,12 +158,4 @@ def _row(topic: str, received: int, message: Any) -> dict[str, Any]:
 
 def _names(cells: Sequence[str]) -> list[str]:
     """Names of the joints in a row."""
-    return list(takewhile(lambda cell: not _is_number(cell), cells[HEADER:]))
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+    return list(takewhile(lambda cell: not is_number(cell), cells[HEADER:]))

@@ -1,11 +1,15 @@
-"""Tables as text: CSV with commas, semicolons or tabs; lines above the names may begin with `#` or be empty."""
+"""Tables as text: CSV with commas, semicolons, tabs or spaces; lines above the names may begin with `#` or be empty.
+
+The last such line may itself contain the names, as `numpy.savetxt` writes them. Decimal commas are read where commas do
+not separate cells.
+"""
 
 import csv
 import io
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,17 +20,23 @@ if TYPE_CHECKING:
 
 ENCODING = "utf-8-sig"
 """UTF-8, with or without a byte-order mark (as written by Windows programs)."""
+MARKS = "#%"
+"""Marks of lines above a table."""
+ROS = "%time"
+"""Beginning of the names of `rostopic echo -p`, which is no such mark."""
+SPACES = r"\s+"
+DECIMAL_COMMA = r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$"
+"""A number with a decimal comma."""
 
 
 def first_row(path: Path) -> list[str]:
-    """Cells of the first row below the lines above the table.
+    """Cells of the first row below the lines above the table, or of the names among these lines.
 
     Raises:
         OSError: If the file cannot be read.
         ValueError: If it is not UTF-8, or has no row.
     """
-    line, _ = _first_line(path)
-    return [cell.strip() for cell in line.split(_separator(line))]
+    return _head_of(path).cells
 
 
 def read_text_table(path: Path, *, has_names: bool = True) -> "tuple[pd.DataFrame, str]":
@@ -42,27 +52,29 @@ def read_text_table(path: Path, *, has_names: bool = True) -> "tuple[pd.DataFram
     """
     import pandas as pd  # takes half a second, for which no start of a command has to wait
 
-    line, above = _first_line(path)
-    names = first_row(path)
-    for name in names if has_names else ():
-        if names.count(name) > 1:
-            raise ValueError(f"column names must be unique, got '{name}' {names.count(name)} times")
+    head = _head_of(path)
+    for name in head.cells if has_names else ():
+        if head.cells.count(name) > 1:
+            raise ValueError(f"column names must be unique, got '{name}' {head.cells.count(name)} times")
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)  # a cell too many in every row would be lost in silence
         try:
             frame = pd.read_csv(
                 path,
-                sep=_separator(line),
-                skiprows=len(above),
+                sep=head.separator,
+                skiprows=head.skipped,
                 skipinitialspace=True,
                 encoding=ENCODING,
                 dtype=str,
                 index_col=False,
-                header=0 if has_names else None,
+                header=0 if has_names and not head.is_above else None,
+                names=head.cells if has_names and head.is_above else None,
             )
         except pd.errors.ParserWarning as error:
-            raise ValueError(f"rows must not have more cells than the header ({len(names)} names)") from error
-    return frame.rename(columns=str.strip) if has_names else frame, "\n".join(above)
+            raise ValueError(f"rows must not have more cells than the header ({len(head.cells)} names)") from error
+    if head.separator != ",":
+        frame = frame.replace(DECIMAL_COMMA, r"\1.\2", regex=True)
+    return frame.rename(columns=str.strip) if has_names else frame, "\n".join(head.above)
 
 
 def text_of(columns: Mapping[str, Array]) -> str:
@@ -77,19 +89,53 @@ def text_of(columns: Mapping[str, Array]) -> str:
     return names.getvalue() + rows.replace("nan", "")
 
 
-def _first_line(path: Path) -> tuple[str, list[str]]:
-    """The first line of the table, and the lines above it without their `#`."""
+class _Head(NamedTuple):
+    """Beginning of a table."""
+
+    cells: list[str]
+    """Names of the columns, or the first row of a table without names."""
+    separator: str
+    skipped: int
+    """Number of lines above the first row, or above the names [-]."""
+    above: list[str]
+    """Lines above the table without their mark, except the names."""
+    is_above: bool
+    """Whether the names are in a line with a mark."""
+
+
+def _head_of(path: Path) -> _Head:
     with path.open(encoding=ENCODING) as file:
         above: list[str] = []
         for line in file:
-            if line.strip() and not line.startswith("#"):
-                return line, above
-            above.append(line[1:].strip())
+            if not line.strip() or (line[0] in MARKS and not line.startswith(ROS)):
+                above.append(line[1:].strip())
+                continue
+            first = _cells(line)
+            names = _cells(next((one for one in reversed(above) if one), ""))
+            if len(names) == len(first) and all(map(is_number, first)) and not any(map(is_number, names)):
+                place = len(above) - next(k for k, one in enumerate(reversed(above)) if one) - 1
+                return _Head(names, _separator(line), len(above), [*above[:place], *above[place + 1 :]], is_above=True)
+            return _Head(first, _separator(line), len(above), above, is_above=False)
     raise ValueError("must have a header line with the column names")
 
 
+def _cells(line: str) -> list[str]:
+    separator = _separator(line)
+    return [cell.strip() for cell in (line.split() if separator == SPACES else line.split(separator))]
+
+
 def _separator(line: str) -> str:
-    return max(",;\t", key=line.count)
+    mark = max(";\t,", key=line.count)
+    return mark if mark in line else SPACES
+
+
+def is_number(cell: str) -> bool:
+    """Return whether a cell is a number, perhaps with a decimal comma."""
+    try:
+        float(cell.replace(",", "."))
+    except ValueError:
+        return False
+    return True
 
 
 def numbers(texts: "pd.Series") -> Array:

@@ -33,6 +33,8 @@ def main() -> None:
     except (HarnessError, click.ClickException) as error:
         message = error.format_message() if isinstance(error, click.ClickException) else str(error)
         click.echo(f"loopcheck: {as_called(one_line(' '.join(message.split())))}", err=True)
+        for line in getattr(error, "example", "").splitlines():
+            click.echo(f"  {one_line(line)}", err=True)
         status = BAD_INPUT
         abandon()
     except click.exceptions.Abort:

@@ -155,10 +155,10 @@ PLAIN = text(COLUMNS)
     ("content", "description", "line"),
     [
         (PLAIN.replace("turn.effort", "turn").replace("push.effort", "push"), "", (
-            "must have an effort column .'turn.effort', 'push."
+            "must have the columns 'turn.effort', 'push.effort'; understood: t, hip.q"
         )),
         (PLAIN.replace(".q,", ".p,").replace(".qd,", ".v,"), "", (
-            "must have position columns 'hip.q', 'rail.q' or 'qpos.0'"
+            "must have the columns 'hip.q', 'rail.q' .or 'qpos.0'"
         )),
         (PLAIN.replace("0.01,", "x,", 1), "", "column 't': numbers must be finite, got 'x' in row 2"),
         (PLAIN, 'units = { angle = "mm" }', "unit of angle must be among rad, deg, .*, got 'mm'"),

@@ -118,7 +118,7 @@ def test_plots_of_foxglove_are_read(has_stamps: bool, tmp_path: Path, mechanism:
     path.write_text("\n".join(lines))
     with pytest.raises(
         HarnessError,
-        match=r"must have position columns 'hip.q', 'rail.q' .*got t, /joint_states.position.0., .*under col",
+        match=r"must have the columns 'hip.q', 'rail.q', .*understood: /joint_states.position.0., .*Declare them",
     ):
         read_log(path, mechanism)
     kinds = {"q": "position", "effort": "effort"}
@@ -199,10 +199,10 @@ def test_units_below_the_names_are_read(tmp_path: Path, mechanism: Mechanism) ->
 
 @pytest.mark.parametrize("name", ["actuator_force", "effort"])
 def test_arrays_kept_after_each_step_are_read(name: str, tmp_path: Path, mechanism: Mechanism) -> None:
-    """The force of a row acted in the step that ends there."""
+    """The force of a row acted in the step that ends there, which the file states by the length of the step."""
     motion: dict[str, Any] = {"qpos": Q[:, [2, 0]], "qvel": QD[:, [2, 0]], "ctrl": np.ones((20, 2))}
     efforts: dict[str, Any] = {"actuator_force": 7 * np.ones((20, 2)), name: EFFORT[:, [2, 0]]}
-    np.savez(tmp_path / "run.npz", time=T, **motion, **efforts)
+    np.savez(tmp_path / "run.npz", time=T, timestep=np.array(0.01), **motion, **efforts)
     log = read_log(tmp_path / "run.npz", mechanism)
     assert (log.joints, log.actuators) == (("hip", "rail"), ("turn", "push"))
     assert in_text(log.effort_time or Instantaneous()).startswith("held-until:0.01")
@@ -244,8 +244,8 @@ def test_bags_and_rows_without_joint_states_get_one_line(tmp_path: Path, mechani
         assert "\n" not in str(caught.value)
 
     none = np.zeros((20, 0))
-    want_line(write_bag(tmp_path / "a", JOINTS, STAMPS, (Q, QD, none)), "must have an effort column .'turn.effort', ")
-    want_line(write_bag(tmp_path / "b", ("left", "x"), STAMPS, (Q[:, 1:],) * 3), "must have position columns 'hip.q', ")
+    want_line(write_bag(tmp_path / "a", JOINTS, STAMPS, (Q, QD, none)), "must have the columns 'turn.effort', ")
+    want_line(write_bag(tmp_path / "b", ("left", "x"), STAMPS, (Q[:, 1:],) * 3), "must have the columns 'hip.q', ")
     want_line(write_bag(tmp_path / "c", JOINTS, [], (Q, QD, EFFORT)), "must have messages of sensor_msgs/msg/JointSta")
     (tmp_path / "broken.mcap").write_bytes(b"no")
     want_line(tmp_path / "broken.mcap", "broken.mcap: a log must be a table or a bag")

@@ -19,6 +19,7 @@ from loopcheck.analytic.motion.laws import AUTOMATIC, RECORDED
 from loopcheck.engines.as_is import BANDWIDTHS
 from loopcheck.engines.tuning import Settings
 from loopcheck.robots.errors import NotFoundError, ToleranceError
+from loopcheck.robots.mjcf import varying_forces
 from loopcheck.robots.model_file import ModelFile, file_hash, files_of
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, MotionSpec
@@ -205,7 +206,10 @@ class Tune(Study):
                 "answer": f"no settings remove the cause, {words}: {base.reason}; {SLOWER}",
             }
         study = self._with_motion_file(shown[0].motion, folder)
-        return {**about, **study._tuned(runs, base, shown, pool, folder)}
+        answer = study._tuned(runs, base, shown, pool, folder)
+        is_of_mujoco = self.engine == "mujoco" and bool(answer.get("files"))
+        reported = reported_forces(folder / answer["files"][0]) if is_of_mujoco else []
+        return {**about, **answer, "notes": [*about["notes"], *reported]}
 
     def _with_motion_file(self, motion: Motion, folder: Path) -> "Tune":
         """The same with the motion of a law in a file, as a certificate has no `robot.toml`."""
@@ -494,6 +498,19 @@ def inertial_difference(case: Case, tuned: Case, motion: Motion) -> float:
     first, second = (sources.load("mujoco/kkt").compute_efforts(one, motion).effort for one in (case, tuned))
     scale = effort_scale(case.mechanism, motion).scale
     return float((np.abs(first - second).max(axis=0) / np.maximum(scale, np.finfo(float).tiny)).max())
+
+
+def reported_forces(path: Path) -> list[str]:
+    """Warning that the readings of actuators in a tuned MJCF are not the efforts that act; empty if they are.
+
+    Args:
+        path: The file.
+    """
+    varying = list(varying_forces(ModelFile(path=path)).values())
+    if not varying:
+        return []
+    integrator = f"integrator {varying[0].integrator}"
+    return [f"with {integrator}, actuator_force is not the effort that acts: log loopcheck.acted_effort(...).effort"]
 
 
 def _times(study: Tune, tuning: AskedTuning, settings: Settings) -> dict[str, float]:
