@@ -131,19 +131,19 @@ def rotation_vector(start: Array, end: Array) -> Array:
     """The shortest rotation from an orientation to another, about an axis in the frame of both.
 
     Args:
-        start: Quaternion (w, x, y, z) [-], shape (4,).
-        end: Quaternions [-], shape (nt, 4).
+        start: Quaternions (w, x, y, z) [-], shape (..., 4).
+        end: Quaternions [-], shape (..., 4).
 
     Returns:
-        Axis times angle [rad], shape (nt, 3).
+        Axis times angle [rad], shape (..., 3).
     """
-    w, v = start[0], -start[1:] / np.dot(start, start)
-    w = w / np.dot(start, start)
-    scalar = w * end[:, 0] - end[:, 1:] @ v
-    vector = w * end[:, 1:] + end[:, :1] * v + cross(v, end[:, 1:])
-    sine = np.linalg.norm(vector, axis=1)
+    square = (start**2).sum(-1, keepdims=True)
+    w, v = start[..., :1] / square, -start[..., 1:] / square
+    scalar = w * end[..., :1] - (end[..., 1:] * v).sum(-1, keepdims=True)
+    vector = w * end[..., 1:] + end[..., :1] * v + cross(v, end[..., 1:])
+    sine = np.linalg.norm(vector, axis=-1, keepdims=True)
     angle = 2 * np.arctan2(sine, np.abs(scalar)) * np.sign(np.where(scalar == 0, 1, scalar))
-    return vector * (angle / np.where(sine == 0, 1, sine))[:, None]
+    return np.asarray(vector * (angle / np.where(sine == 0, 1, sine)))
 
 
 def joint_stretch(joint: Joint, x: Array) -> Array:

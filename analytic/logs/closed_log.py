@@ -9,9 +9,10 @@ import numpy as np
 
 from loopcheck.analytic.kinematics.continuation import ClosedPose, Tracer, close
 from loopcheck.analytic.kinematics.redundancy import mixed_drives, undriven_dofs
-from loopcheck.analytic.logs.closed_motion import States, closed_states, drive_of, widest_gap
+from loopcheck.analytic.logs.closed_motion import States, closed_states, drive_of, nearest_poses, widest_gap
 from loopcheck.analytic.logs.filters import Filter
 from loopcheck.analytic.logs.noise import noise, rounding
+from loopcheck.analytic.logs.turns import differenced, spins_about_itself, without_spin
 from loopcheck.analytic.motion.assembly import assemble
 from loopcheck.analytic.motion.units import with_plausible_units
 from loopcheck.robots.arrays import Array, Times, want_equal_steps
@@ -110,8 +111,7 @@ class ClosedLog:
             parts: Filters, with the numbers of their base samples [-], shape (any,).
         """
         x, v, a = (
-            np.concatenate(several)
-            for several in zip(*(one.motion(self.q, self.qd, bases) for one, bases in parts), strict=True)
+            np.concatenate(several) for several in zip(*(self._motion(one, bases) for one, bases in parts), strict=True)
         )
         if self.nearby is None:
             near = States(q=_normalized(self.mechanism, x), qd=v, qdd=a)
@@ -121,7 +121,17 @@ class ClosedLog:
         still = np.zeros((len(t), self.mechanism.nv))
         near = States(q=self.nearby(t), qd=still, qdd=still)
         states = closed_states(self.mechanism, self.drives, Drive(q=x, qd=v, qdd=a), near)
+        if self.unactuated:  # spins, which are not logged
+            qd = without_spin(states.kinematics_of(self.mechanism))
+            near = States(q=states.q, qd=qd, qdd=states.qdd)
+            states = closed_states(self.mechanism, self.drives, Drive(q=x, qd=v, qdd=a), near)
         return states, np.full(len(t), np.nan)
+
+    def _motion(self, kernels: Filter, bases: Array) -> tuple[Array, Array, Array]:
+        """Filtered positions, velocities and accelerations, each of shape (n, any)."""
+        if self.nearby is None and self.qd is None and self.mechanism.nq != self.mechanism.nv:
+            return differenced(self.mechanism, self.q, kernels, bases)
+        return kernels.motion(self.q, self.qd, bases)
 
 
 def closed_log(mechanism: Mechanism, log: Log, guess: Array, alike: ClosedLog | None = None) -> ClosedLog:
@@ -177,10 +187,6 @@ def _full(mechanism: Mechanism, log: Log, effort: Array, alike: ClosedLog | None
             raise MechanismError(f"log '{log.name}', joint '{joint.name}': kind must be {joint.kind}, got {kind}")
     q = _continued(mechanism, np.concatenate([log.q[:, positions] for positions, _ in columns], axis=1))
     qd = None if log.qd is None else np.concatenate([log.qd[:, dofs] for _, dofs in columns], axis=1)
-    if qd is None and mechanism.nq != mechanism.nv:
-        raise MechanismError(
-            f"log '{log.name}': must contain velocities, because some joints have quaternions; got positions only"
-        )
     gap = widest_gap(mechanism, q)
     if gap.relative > MOST_OPEN:
         most = MOST_OPEN * gap.value / gap.relative
@@ -261,8 +267,10 @@ def _of_drives(mechanism: Mechanism, log: Log, effort: Array, guess: Array, alik
             mechanism,
             law,
             log.t[coarse],
-            lambda law: assemble(
-                mechanism, partial(_mixed, law, weights), guess, log.t[coarse], drives=kept, where=where
+            lambda law: _poses_along(
+                Tracer(mechanism=mechanism, law=partial(_mixed, law, weights), drives=kept, where=where),
+                guess,
+                log.t[coarse],
             ),
             f"Declare in {log.name}.toml: units.angle = 'deg'",
         ).q
@@ -281,12 +289,25 @@ def _of_drives(mechanism: Mechanism, log: Log, effort: Array, guess: Array, alik
         qd_error=_error_of_drives(mechanism, log, "qd", weights),
         effort_error=log.error_of("effort")[_places(mechanism, log)],
     )
-    if closed.unactuated:
+    if closed.unactuated and not spins_about_itself(mechanism, poses[len(coarse) // 2]):
         raise MechanismError(
-            f"{where}: must contain all joints, because {closed.unactuated} degrees of freedom are unactuated; got "
-            f"{', '.join(log.joints)}"
+            f"{where}: must contain all joints (qpos.0 ..., and qvel.0 ... if known), because {closed.unactuated} "
+            f"degrees of freedom are unactuated; got {', '.join(log.joints)}"
         )
     return closed
+
+
+def _poses_along(tracer: Tracer, guess: Array, t: Times) -> Motion:
+    """Motion along a law; bodies that spin about themselves follow it with as little motion as possible."""
+    mechanism = tracer.mechanism
+    if undriven_dofs(mechanism, guess):
+        start = tracer.start(guess, float(t[0])).q
+        if spins_about_itself(mechanism, start[0]):
+            targets = tracer.law(t).q
+            q = nearest_poses(mechanism, tracer.drives, targets, start)
+            still = np.zeros((len(t), mechanism.nv))
+            return as_motion(mechanism, t, States(q=q, qd=still, qdd=still))
+    return assemble(mechanism, tracer.law, guess, t, drives=tracer.drives, where=tracer.where)
 
 
 def _places(mechanism: Mechanism, log: Log) -> list[int]:

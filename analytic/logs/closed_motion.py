@@ -74,6 +74,22 @@ def closed_states(mechanism: Mechanism, drives: tuple[Coordinate, ...], drive: D
     return States(q=state.q, qd=state.qd, qdd=qdd, kinematics=state)
 
 
+def nearest_poses(mechanism: Mechanism, drives: tuple[Coordinate, ...], targets: Array, start: Array) -> PositionSeries:
+    """Closed poses along positions of the drives, each nearest to the pose before it.
+
+    Args:
+        targets: Positions of the drives [m or rad], shape (n, drives).
+        start: Closed pose near the first [m or rad], shape (1, nq).
+
+    Raises:
+        LoopClosureError: If the loops of a sample cannot be closed.
+    """
+    poses = [start]
+    for target in targets:
+        poses.append(_closed_poses(mechanism, drives, target[None], poses[-1]))
+    return np.concatenate(poses[1:])
+
+
 def closing_bias(state: State) -> Array:
     """Acceleration of the closures without joint accelerations, Φ̇ q̇ [m/s² or rad/s²], shape (n, nc)."""
     return np.asarray((state.Phi_dot @ state.qd[..., None])[..., 0])
