@@ -96,6 +96,36 @@ def within_cpu_time(seconds: float, function: Callable[..., Any], args: tuple[An
         resource.setrlimit(resource.RLIMIT_CPU, before)
 
 
+class OutOfTime(Exception):
+    """The CPU time of a computation has ended."""
+
+
+@contextmanager
+def cpu_time_limit(seconds: float) -> Iterator[None]:
+    """Raise `OutOfTime` in the block when this process has used its CPU time; without effect in other threads.
+
+    Args:
+        seconds: CPU time of all threads of this process [s]; without effect on Windows.
+
+    Raises:
+        OutOfTime: In the middle of any statement of the block.
+    """
+    if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(*_: object) -> None:
+        raise OutOfTime
+
+    before = signal.signal(signal.SIGPROF, end)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, before)
+
+
 def exit_reason(exitcode: int | None) -> str:
     """Description of a process's end by its exit status [-]; a negative status is the signal that ended it."""
     if exitcode is None or exitcode >= 0:

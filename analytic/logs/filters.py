@@ -91,6 +91,11 @@ class Filter:
         return self.position, self.velocity, self.acceleration, self.effort
 
     @property
+    def is_of_steps(self) -> bool:
+        """Whether it takes differences of neighbouring samples, without a polynomial."""
+        return len(self.position.weights) <= 2
+
+    @property
     def reach(self) -> int:
         """Distance of the farthest used sample from the base sample [samples]."""
         return max(max(-kernel.begin, kernel.end) for kernel in self.kernels)

@@ -13,7 +13,7 @@ import numpy as np
 from loopcheck.analytic.logs.closed_log import ClosedLog
 from loopcheck.analytic.logs.closed_motion import States
 from loopcheck.analytic.logs.evaluation import Slopes, efforts_of_states, moving_projector, slopes
-from loopcheck.analytic.logs.residual import Floor, Residual, acting_after
+from loopcheck.analytic.logs.residual import Residual, acting_after, at_rows
 from loopcheck.robots.arrays import AnyArray, Array
 from loopcheck.robots.errors import NotFoundError, ShapeError
 from loopcheck.robots.mechanism import Mechanism
@@ -332,30 +332,3 @@ def _mass(closed: ClosedLog, residual: Residual, body: str) -> Parameter:
 
 def _states(residual: Residual, rows: AnyArray) -> States:
     return States(q=residual.motion.q, qd=residual.motion.qd, qdd=residual.motion.qdd).rows(rows)
-
-
-def at_rows(residual: Residual, rows: AnyArray) -> Residual:
-    """A residual at some of its samples.
-
-    Args:
-        rows: Numbers of the samples [-], shape (m,).
-    """
-    motion, floor = residual.motion, residual.floor
-    fewer = replace(motion, t=motion.t[rows], q=motion.q[rows], qd=motion.qd[rows], qdd=motion.qdd[rows])
-    return replace(
-        residual,
-        bases=residual.bases[rows],
-        motion=fewer,
-        effort=residual.effort[rows],
-        needed=residual.needed[rows],
-        internal=residual.internal[rows],
-        unactuated=residual.unactuated[rows],
-        floor=Floor(
-            noise=floor.noise,
-            truncation=floor.truncation,
-            largest_truncation=floor.largest_truncation,
-            reference=floor.reference,
-            chatter=floor.chatter,
-            samples=len(rows),
-        ),
-    )

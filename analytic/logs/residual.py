@@ -44,6 +44,8 @@ FEW = 60
 """Samples for the comparison of filters [-]."""
 FEWER = 12
 """Samples for the differentiation of the equations [-]."""
+SCALED = 400
+"""Samples for the scale of a later part of a residual, and for the half-step lag [-]."""
 NOISELESS = 1e-12
 """Noise over the efforts below which a log counts as free of noise [-]."""
 FEWEST_JUDGED = 6
@@ -210,17 +212,7 @@ def residual_efforts(
         LoopClosureError: If its loops cannot be closed.
     """
     log = closed.log
-    late = acting_after(effort_time, log.dt)
-    first = (start - log.t[0]) / log.dt
-    expected = _expected(closed, _exact_family(closed, late), first, derivatives, noiseless=noiseless)
-    if not noiseless and (not expected or min(expected, key=lambda e: e.cost).is_noisy):
-        expected += _expected(closed, _smoothing_family(closed, late), first, derivatives)
-    if not expected:
-        raise ShapeError(
-            f"log '{log.name}': must have more samples from {max(start, log.t[0]):g} s on, got "
-            f"{(log.t >= start).sum()}: too few for every filter"
-        )
-    best = min(expected, key=lambda e: e.cost)
+    best = _best(closed, effort_time, start, derivatives, noiseless=noiseless)
     chosen = best.filter
     bases = evenly(chosen.bases(len(log.t)), most)
     evaluation = evaluate(closed, chosen, bases)
@@ -228,7 +220,6 @@ def residual_efforts(
     states = evaluation.states if kept.all() else evaluation.states.rows(kept)
     motion = as_motion(closed.mechanism, evaluation.t[kept], states)
     scale = scale_of(states.kinematics_of(closed.mechanism), states.qdd).scale
-    by_clock = _by_clock(closed, states, evaluation.needed[kept])
     return Residual(
         effort_time=effort_time,
         filter=chosen,
@@ -239,18 +230,87 @@ def residual_efforts(
         internal=evaluation.internal[kept],
         unactuated=evaluation.unactuated[kept],
         scale=scale,
-        floor=Floor(
-            noise=best.noise,
-            truncation=np.hypot(best.truncation, np.sqrt((by_clock**2).mean(axis=0))),
-            largest_truncation=np.hypot(best.largest_truncation, np.abs(by_clock).max(axis=0)),
-            reference=ROUND_OFF * scale,
-            chatter=best.chatter,
-            samples=int(kept.sum()),
-        ),
+        floor=_floor(best, _by_clock(closed, states, evaluation.needed[kept]), scale),
         gap=closed.gap,
         moved=evaluation.moved,
         start_peak=np.abs(evaluation.residual[~kept]).max(axis=0, initial=0.0),
         derivatives=best.derivatives,
+    )
+
+
+def from_later_start(
+    closed: ClosedLog, earlier: Residual, start: float, *, most: int | None = None, derivatives: Slopes | None = None
+) -> Residual:
+    """`residual_efforts` from a later start on; takes the samples of the earlier residual if the filter is the same.
+
+    Args:
+        earlier: Residual of the same log.
+        start: Beginning of the judged samples [s].
+        most: Largest number of judged samples, if the filter is another one.
+        derivatives: See `residual_efforts`.
+    """
+    best = _best(closed, earlier.effort_time, start, derivatives)
+    if earlier.filter.name != best.filter.name:
+        return residual_efforts(closed, earlier.effort_time, start=start, most=most, derivatives=derivatives)
+    later = earlier.motion.t >= start
+    few = at_rows(earlier, np.flatnonzero(later))
+    states = States(q=few.motion.q, qd=few.motion.qd, qdd=few.motion.qdd)
+    some = states.rows(evenly(np.arange(len(states.q)), SCALED))
+    scale = scale_of(some.kinematics_of(closed.mechanism), some.qdd).scale
+    floor = _floor(best, _by_clock(closed, states, few.needed), scale)
+    start_peak = np.abs(earlier.residual[~later]).max(axis=0, initial=0.0)
+    return replace(few, scale=scale, floor=floor, start_peak=start_peak, derivatives=best.derivatives)
+
+
+def _best(
+    closed: ClosedLog, effort_time: EffortTime, start: float, derivatives: Slopes | None, *, noiseless: bool = False
+) -> _Expected:
+    """The filter with the least sum of noise and truncation.
+
+    Raises:
+        ShapeError: If the log is too short.
+    """
+    log = closed.log
+    late, first = acting_after(effort_time, log.dt), (start - log.t[0]) / log.dt
+    expected = _expected(closed, _exact_family(closed, late), first, derivatives, noiseless=noiseless)
+    if not noiseless and (not expected or min(expected, key=lambda e: e.cost).is_noisy):
+        expected += _expected(closed, _smoothing_family(closed, late), first, derivatives)
+    if not expected:
+        raise ShapeError(
+            f"log '{log.name}': must have more samples from {max(start, log.t[0]):g} s on, got "
+            f"{(log.t >= start).sum()}: too few for every filter"
+        )
+    return min(expected, key=lambda e: e.cost)
+
+
+def at_rows(residual: Residual, rows: AnyArray) -> Residual:
+    """A residual at some of its samples.
+
+    Args:
+        rows: Numbers of the samples [-], shape (m,).
+    """
+    motion = residual.motion
+    return replace(
+        residual,
+        bases=residual.bases[rows],
+        motion=replace(motion, t=motion.t[rows], q=motion.q[rows], qd=motion.qd[rows], qdd=motion.qdd[rows]),
+        effort=residual.effort[rows],
+        needed=residual.needed[rows],
+        internal=residual.internal[rows],
+        unactuated=residual.unactuated[rows],
+        floor=replace(residual.floor, samples=len(rows)),
+    )
+
+
+def _floor(expected: _Expected, by_clock: EffortSeries, scale: Array) -> Floor:
+    """The floor of a residual, with the effect of the error of the clock (n, na)."""
+    return Floor(
+        noise=expected.noise,
+        truncation=np.hypot(expected.truncation, np.sqrt((by_clock**2).mean(axis=0))),
+        largest_truncation=np.hypot(expected.largest_truncation, np.abs(by_clock).max(axis=0)),
+        reference=ROUND_OFF * scale,
+        chatter=expected.chatter,
+        samples=len(by_clock),
     )
 
 
@@ -273,7 +333,8 @@ def half_step_lag(closed: ClosedLog, residual: Residual) -> Array:
     if kernels.late != 0.5 or not kernels.uses_velocities:
         return np.zeros(needed.shape[1])
     early = replace(kernels, position=Kernel(begin=0, weights=np.ones(1)))
-    return np.sqrt(((needed - evaluate(closed, early, residual.bases).needed) ** 2).mean(axis=0))
+    rows = evenly(np.arange(len(residual.bases)), SCALED)
+    return np.sqrt(((needed[rows] - evaluate(closed, early, residual.bases[rows]).needed) ** 2).mean(axis=0))
 
 
 def _exact_family(closed: ClosedLog, late: float | None) -> _Family:

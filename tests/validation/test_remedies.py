@@ -45,7 +45,7 @@ def after_a_jump(effort: Array) -> Array:
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (lambda effort: -effort, 'signs = { "crank.effort" = -1 } in its description'),
+        (lambda effort: -effort, 'signs = { "crank.effort" = -1 } in its description (the negative of the column)'),
         (lambda effort: 2 * effort, "the efforts divided by 2 (given twice?)"),
         (lambda effort: effort / 2, "the efforts times 2 (half of the effort?)"),
         (lambda effort: 1e3 * effort, 'units = { torque = "N mm" } in its description'),
@@ -134,7 +134,7 @@ def trial(
     residual = SimpleNamespace(
         largest=np.array([2 * error]), floor=values, motion=motion, residual=np.full((4, 1), 2 * rms)
     )
-    judged: Any = SimpleNamespace(residuals=[residual], required=[SimpleNamespace(divisor=np.array([2.0]))])
+    judged: Any = SimpleNamespace(rivals=1, residuals=[residual], required=[SimpleNamespace(divisor=np.array([2.0]))])
     none: Any = None
     return Trial(remedy=Remedy(case=none, log=none, options=options, is_all=is_all), judged=judged, accuracy=0.01)
 

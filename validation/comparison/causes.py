@@ -1,50 +1,55 @@
 """Causes of a log that disagrees: changes that make it agree, each proven by a judgement with exactly that change.
 
+The search has a limit of CPU time; no verdict depends on it. Trials judge a part of the samples of a long log, and what
+they prove is judged once more by all samples.
+
 Simple changes come first: the time of the efforts, the start of the judged samples, another column or sign, units.
 Terms of physics are fitted only if no such change is enough. Whatever is chosen by samples (a start, a column, a term)
 is chosen by some of them and must hold for the others too. A change that leaves more than the accuracy and the noise
 floor is partial: its remaining error is stated.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from loopcheck.analytic.logs.closed_log import ClosedLog
-from loopcheck.analytic.logs.parameters import Estimate, at_rows, known_parameters, parameters
-from loopcheck.analytic.logs.residual import Residual, evenly
+from loopcheck.analytic.logs.parameters import Estimate, known_parameters, parameters
+from loopcheck.analytic.logs.residual import Residual, at_rows, evenly
 from loopcheck.robots.arrays import AnyArray, Array, Efforts
 from loopcheck.robots.errors import HarnessError, ShapeError
 from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.processes import OutOfTime, cpu_time_limit
 from loopcheck.robots.robot import Case
 from loopcheck.validation.comparison.accuracy import Requirement
 from loopcheck.validation.comparison.limits import (
     EXPLAINING,
     FOLLOWS,
-    LATEST_START,
     LESS,
     LESS_OF_PEAK,
-    MOST_WORK,
+    MOST_CPU,
     NEAR_GAIN,
     ROUND_OFF,
-    SETTLED_LEVEL,
     UNDECIDED_TIMES,
 )
+from loopcheck.validation.comparison.log_readings import SAMPLES, over, peak_at, settled_start
 from loopcheck.validation.comparison.logs import JudgedLog, LogOptions, judge_log, verdicts
 from loopcheck.validation.comparison.readings import REACTION, in_words, reading_of
-from loopcheck.validation.comparison.remedies import Remedy, conversions, effort_times, in_gravity, needed_in_gravity
-from loopcheck.validation.comparison.verdicts import accuracy_divisor
+from loopcheck.validation.comparison.remedies import (
+    Remedy,
+    acted_over_steps,
+    conversions,
+    effort_times,
+    in_gravity,
+    needed_in_gravity,
+)
 
 BLOCKS = 8
 """Parts of a log, in turn to choose a term and to test it."""
-SAMPLES = 400
-"""Most samples by which terms are compared [-]."""
 STARTS = 3
 """Most trials of a later start: a later window has a smaller peak."""
-USUAL = 0.9
-"""Part of the samples that move at most as fast as a motion does [-]; an unsettled start jumps."""
 MOST_FLOOR = 0.1
 """Largest noise floor of a proof over the largest required effort [-]; in more noise everything agrees."""
 MOST_PARTIAL = 0.5
@@ -63,9 +68,14 @@ class Trial:
     accuracy: float
 
     @property
+    def start(self) -> float:
+        """First judged time [s]."""
+        return float(self.judged.residuals[0].motion.t[0])
+
+    @property
     def errors(self) -> Efforts:
         """Largest errors over the largest required effort, worst of the assumed effort times [-], shape (na,)."""
-        return np.max([_over(one.largest, required.divisor) for one, required in self._pairs], axis=0)
+        return np.max([over(one.largest, required.divisor) for one, required in self._pairs], axis=0)
 
     @property
     def error(self) -> float:
@@ -76,7 +86,7 @@ class Trial:
     def shown(self) -> float:
         """Largest error with the best of the assumed effort times [-]."""
         residual, required = self._pairs[0]
-        return float(_over(residual.largest, required.divisor).max())
+        return float(over(residual.largest, required.divisor).max())
 
     def rms(self, start: float = -np.inf) -> float:
         """Root mean square from a time on, over the largest required effort, worst actuator [-].
@@ -90,7 +100,7 @@ class Trial:
     @property
     def floor(self) -> float:
         """Noise floor of the error, worst actuator [-]."""
-        return float(max(_over(one.floor.largest, required.divisor).max() for one, required in self._pairs))
+        return float(max(over(one.floor.largest, required.divisor).max() for one, required in self._pairs))
 
     @property
     def is_within(self) -> bool:
@@ -119,7 +129,7 @@ class Trial:
 
     @property
     def _pairs(self) -> list[tuple[Residual, Requirement]]:
-        return list(zip(self.judged.residuals, self.judged.required, strict=True))
+        return list(zip(self.judged.residuals, self.judged.required, strict=True))[: self.judged.rivals]
 
 
 class _Group(NamedTuple):
@@ -137,7 +147,7 @@ class _Chosen(NamedTuple):
     """A term chosen by half of the samples."""
 
     name: str
-    group: _Group
+    trial: Trial
     values: Array
     start: float | None
     """Start of the settled samples [s]; None if all are."""
@@ -156,30 +166,43 @@ def with_causes(judged: JudgedLog, case: Case, asked: LogOptions) -> JudgedLog:
         case: Robot, mode and configuration with which the log was judged.
         asked: Options of the judgement.
     """
-    closed, judged = judged.closed, replace(judged, closed=None)
-    found = [one.verdict for one in verdicts(judged, asked.accuracy, asked.internal_load)]
-    if asked.fitted or closed is None or judged.given is None or "disagree" not in found:
+    closed, read, judged = judged.closed, judged.read, replace(judged, closed=None, read=None)
+    if closed is None or not has_causes(judged, asked):
         return judged
-    search = _Search(judged=judged, closed=closed, asked=asked, case=case)
-    causes = tuple(search.causes())
+    search = _Search(judged=judged, closed=closed, read=read, asked=asked, case=case)
+    causes: list[str] = []
+    try:
+        with cpu_time_limit(MOST_CPU):
+            causes.extend(search.causes())
+    except OutOfTime:
+        causes.append(
+            f"the search for causes ended after {search.trials} trials and {MOST_CPU:g} s of CPU time; "
+            "a log with fewer rows allows more"
+        )
     doubts = judged.doubts
     if search.mends_velocities:
         doubts = tuple(doubt for doubt in doubts if not doubt.startswith(("velocities", "accelerations")))
-    return replace(judged, causes=causes, doubts=doubts)
+    return replace(judged, causes=tuple(causes), doubts=doubts)
+
+
+def has_causes(judged: JudgedLog, asked: LogOptions) -> bool:
+    """Return whether a log disagrees and its causes can be looked for."""
+    found = [one.verdict for one in verdicts(judged, asked.accuracy, asked.internal_load)]
+    return not asked.fitted and judged.given is not None and "disagree" in found
 
 
 @dataclass(slots=True, kw_only=True)
 class _Search:
-    """Trials of changes, as many in every run."""
+    """Trials of changes."""
 
     judged: JudgedLog
     closed: ClosedLog
+    read: ClosedLog | None = None
+    """See `JudgedLog`."""
     asked: LogOptions
     case: Case
     mends_velocities: bool = False
     """Whether a proven change makes velocities the derivatives of the positions."""
-    work: int = 0
-    """Samples times bodies in the trials so far [-]."""
     trials: int = 0
     """Number of trials so far [-]."""
 
@@ -189,38 +212,54 @@ class _Search:
         given = self.judged.given
         return given is not None and given.qd is not None and self.judged.unused_velocities is None
 
-    @property
-    def is_over(self) -> bool:
-        """Whether no further trial begins."""
-        return self.work >= MOST_WORK
-
     def causes(self) -> Iterator[str]:
         """Proven changes, or the best partial change, a phrase each."""
         assert self.judged.given is not None
         plain = Remedy(case=self.case, log=self.judged.given, start=self.asked.start)
-        groups = list(self._groups(plain))
-        if proven := _proven(groups):
+        unchanged = list(self._groups(plain))
+        groups, first = list(unchanged), self.judged.residuals[0]
+        if proven := self._proven(unchanged) or self._first_proven(acted_over_steps(plain), groups):
             yield from self._said(proven)
             return
-        unchanged = list(groups)
-        for remedy in conversions(plain, self.judged.residuals[0], has_right_times=self._has_right_times):
-            of_remedy = list(self._groups(remedy, unchanged[0].whole)) if unchanged else []
-            if proven := _proven(of_remedy):
-                yield from self._said(proven)
-                return
-            groups += of_remedy
+        if targets := list(self._targets()):  # before all that may resemble such a column
+            yield from targets
+            return
+        changes = conversions(plain, first, has_right_times=self._has_right_times)
+        if proven := self._first_proven(changes, groups):
+            yield from self._said(proven)
+            return
         best = _best_partial(groups, unchanged)
-        other = [*self._targets(), *self._reactions(unchanged)]
-        if other:
+        if other := list(self._reactions(unchanged)):
             yield from other
             return
         base = [group for group in groups if best in group.trials] if best else self._with_known_times(unchanged)
         terms = list(self._terms(base))
-        yield from terms
         if best and not any("partial" not in words for words in terms):
             yield _partly(best.remedy, best.error, unchanged[0].whole.shown)
-        if self.is_over:
-            yield f"the search for causes ended after {self.trials} trials; a log with fewer rows allows more"
+        else:
+            yield from terms
+
+    def _first_proven(self, remedies: Iterable[Remedy], groups: list[_Group]) -> list[Trial]:
+        """Proven trials of the first change that has any.
+
+        Args:
+            remedies: The changes, in order.
+            groups: Trials so far, first those without a change; all new trials are added.
+        """
+        unchanged = groups[0].whole
+        for remedy in remedies:
+            of_remedy = list(self._groups(remedy, unchanged))
+            if proven := self._proven(of_remedy):
+                return proven
+            groups += of_remedy
+        return []
+
+    def _proven(self, groups: Sequence[_Group]) -> list[Trial]:
+        """Proven trials, each by all samples."""
+        return [whole for one in _proven(groups) if (whole := self._by_all_samples(one)) and whole.is_within]
+
+    def _by_all_samples(self, trial: Trial) -> Trial | None:
+        return trial if len(trial.judged.residuals[0].bases) < SAMPLES else self._trial(trial.remedy, trial)
 
     def _said(self, proven: Sequence[Trial]) -> Iterator[str]:
         """The best of some proven changes, and those that are indistinguishable from it."""
@@ -228,32 +267,28 @@ class _Search:
         self.mends_velocities = best.remedy.is_of_motion and not any(
             doubt.startswith("velocities") for doubt in best.judged.doubts
         )
-        start = max(one.remedy.start for one in proven)
+        start = max(one.start for one in proven)
         alike = [str(one.remedy) for one in others if one.rms(start) <= UNDECIDED_TIMES * best.rms(start)]
         yield best.words + f"; as well with {', or with '.join(alike)}: not decided" * bool(alike)
 
-    def _trial(self, remedy: Remedy, like: Trial | None = None) -> Trial | None:
-        """The judgement with a change; None if the log cannot be judged with it, or the search is over.
+    def _trial(self, remedy: Remedy, like: Trial | None = None, most: int | None = None) -> Trial | None:
+        """The judgement with a change; None if the log cannot be judged with it.
 
         Args:
             like: An earlier trial with the same positions.
+            most: Largest number of judged samples.
         """
-        if self.is_over:
-            return None
-        self._count(len(remedy.log.t))
         self.trials += 1
         given, closed = self.judged.given, (like and like.judged.closed) or self.closed
         of_drives = closed.nearby is not None and given is not None and np.array_equal(remedy.log.q, given.q)
         has_times = closed.nearby is None or len(remedy.log.t) <= len(closed.log.t)
         alike = closed if (like or not remedy.is_of_motion or of_drives) and has_times else None
+        options: Any = {"start": remedy.start, "fitted": remedy.fitted, "accuracy": self.asked.accuracy}
         try:
-            judged = judge_log(remedy.case, remedy.log, start=remedy.start, fitted=remedy.fitted, alike=alike)
+            judged = judge_log(remedy.case, remedy.log, alike=alike, most=most, **options)
         except HarnessError:  # in other units the motion may leave the workspace
             return None
         return Trial(remedy=remedy, judged=judged, accuracy=self.asked.accuracy) if judged.residuals else None
-
-    def _count(self, samples: int) -> None:
-        self.work += samples * len(self.case.mechanism.bodies)
 
     def _groups(self, remedy: Remedy, unchanged: Trial | None = None) -> Iterator[_Group]:
         """A change at all effort times; at no other than its own if it removes little.
@@ -262,10 +297,12 @@ class _Search:
             remedy: The change.
             unchanged: The log without a change.
         """
-        first = self._group(remedy)
+        first = self._group(remedy) if unchanged else self._unchanged(remedy)
         if not first:
             return
         yield first
+        if remedy.log.effort_time is None:  # then every reading is tried in each judgement
+            return
         if unchanged and not first.whole.is_within and not _removes_most(unchanged, first):
             return
         for when in effort_times(remedy.log):
@@ -273,16 +310,23 @@ class _Search:
             if group:
                 yield group
 
+    def _unchanged(self, plain: Remedy) -> _Group:
+        """The log as it was judged."""
+        judged = replace(self.judged, closed=self.closed, read=self.read)
+        return self._with_starts(Trial(remedy=plain, judged=judged, accuracy=self.asked.accuracy))
+
     def _group(self, remedy: Remedy, like: Trial | None = None) -> _Group | None:
-        whole = self._trial(remedy, like)
-        if not whole:
-            return None
+        whole = self._trial(remedy, like, SAMPLES)
+        return self._with_starts(whole) if whole else None
+
+    def _with_starts(self, whole: Trial) -> _Group:
+        """A trial, and those from later starts on than the stated one."""
         later: list[Trial] = []
-        trial = whole
-        for _ in range(STARTS):
+        trial, remedy = whole, whole.remedy
+        for _ in range(STARTS if remedy.start is not None else 0):
             residual = trial.judged.residuals[0]
             start = None if trial.agrees else self._start(residual, residual.residual, whole)
-            following = None if start is None else self._trial(remedy.after(start), whole)
+            following = None if start is None else self._trial(remedy.after(start), whole, SAMPLES)
             if not following:
                 break
             later.append(trial := following)
@@ -297,20 +341,7 @@ class _Search:
             whole: The judgement of all samples.
         """
         motion = whole.judged.residuals[0].motion
-        t, first, last = residual.motion.t[::2], float(motion.t[0]), float(motion.t[-1])
-        middle = (first + last) / 2
-        errors = np.max(_over(np.abs(left[::2]), _peak(residual, residual.motion.t >= middle)), axis=1)
-        if not (t >= middle).any() or not (t < middle).any():
-            return None
-        level = max(self.asked.accuracy, SETTLED_LEVEL * float(errors[t >= middle].max()))
-        unsettled = t[errors > level]
-        if not len(unsettled):
-            return None
-        unit = 10.0 ** (np.floor(np.log10(last - first)) - 2)
-        start = float(f"{np.ceil((unsettled[-1] + residual.motion.dt) / unit) * unit:.6g}")
-        rates = np.abs(motion.qd).max(axis=1)
-        moves = rates[motion.t >= start].max(initial=0.0) >= np.quantile(rates, USUAL) / 2
-        return start if start - first <= LATEST_START * (last - first) and moves else None
+        return settled_start(residual, left, self.asked.accuracy, motion, stride=2)
 
     def _targets(self) -> Iterator[str]:
         """Columns that follow the position or velocity of their joint, as targets of a servo do.
@@ -327,9 +358,9 @@ class _Search:
                 distance = _distance(column, values, rate)
                 if distance <= min(FOLLOWS, *(_distance(column, sign * needed, rate) / EXPLAINING for sign in (1, -1))):
                     yield (
-                        f"'{actuator.name}.effort' follows the {name} of '{actuator.coordinate.name}' (rms difference "
-                        f"{100 * distance:.2g} % of its range): a target, or a force before an implicit step. "
-                        "Log the effort that acted, for example by loopcheck.acted_effort"
+                        f"'{actuator.name}.effort' follows the {name} of '{actuator.coordinate.name}' (to "
+                        f"{100 * distance:.2g} % of its range): a target, not an effort. Log the effort that acted, as "
+                        "actuator_force under Euler, or loopcheck.acted_effort"
                     )
                     break
 
@@ -379,24 +410,21 @@ class _Search:
 
     def _chosen(self, group: _Group) -> Iterator[_Chosen]:
         """Terms that remove most of the residual at samples that did not choose them."""
-        trial, closed = group.whole, group.whole.judged.closed
-        if closed is None or self.is_over:
+        trial = self._by_all_samples(group.whole)
+        if trial is None or trial.judged.read is None:
             return
-        residual = trial.judged.residuals[0]
+        residual, closed = trial.judged.residuals[0], trial.judged.read
         rows = evenly(np.arange(len(residual.bases)), SAMPLES)
         few = at_rows(residual, rows)
         t = few.motion.t
         is_later = t >= t[0] + (t[-1] - t[0]) / 3
-        scale = _peak(few, is_later)
+        scale = peak_at(few, is_later)
         blocks = np.arange(len(t)) * BLOCKS // len(t)
         choosing, testing = is_later & (blocks % 2 == 0), is_later & (blocks % 2 == 1)
         for name in [GAIN, *known_parameters(closed.mechanism), GRAVITY]:
-            if self.is_over:
-                return
-            self._count(len(rows))
             effect = self._effect(name, closed, residual, few, rows)
-            A = _over(effect[choosing].transpose(0, 2, 1), scale).transpose(0, 2, 1)
-            y = _over(few.residual[choosing], scale)
+            A = over(effect[choosing].transpose(0, 2, 1), scale).transpose(0, 2, 1)
+            y = over(few.residual[choosing], scale)
             sizes = np.linalg.norm(A.reshape(-1, A.shape[2]), axis=0)
             if not sizes.any():
                 continue
@@ -409,11 +437,11 @@ class _Search:
             tested = testing & (t >= (-np.inf if start is None else start))
             if not tested.any():
                 continue
-            divisor = _peak(replace(few, needed=few.needed + effect @ values), tested)
+            divisor = peak_at(replace(few, needed=few.needed + effect @ values), tested)
             before, after = (_rms(x[tested], divisor) for x in (few.residual, left))
             if after * EXPLAINING <= before:
-                largest = float(_over(np.abs(left[tested]), divisor).max())
-                yield _Chosen(name, group, values, start, largest, after, before)
+                largest = float(over(np.abs(left[tested]), divisor).max())
+                yield _Chosen(name, trial, values, start, largest, after, before)
 
     def _effect(self, name: str, closed: ClosedLog, residual: Residual, few: Residual, rows: AnyArray) -> Array:
         """Residual that the parameters of a term make per unit [N or N m per unit], shape (n, na, parameters)."""
@@ -427,7 +455,7 @@ class _Search:
 
     def _fitted(self, chosen: _Chosen) -> Trial | None:
         """The judgement with a term, from the start of its settled samples on."""
-        remedy = chosen.group.whole.remedy
+        remedy = chosen.trial.remedy
         if chosen.name == GRAVITY:
             gravity = self.case.mechanism.gravity
             changed = np.round(gravity + chosen.values, 3)
@@ -450,15 +478,11 @@ class _Search:
         else:
             remedy = remedy.fitting(chosen.name)
         try:
-            return self._trial(remedy if chosen.start is None else remedy.after(chosen.start), chosen.group.whole)
+            is_found = not remedy.fitted and remedy.start is None  # by the judgement itself
+            later = remedy if chosen.start is None or is_found else remedy.after(chosen.start)
+            return self._trial(later, chosen.trial)
         except ShapeError:
             return None
-
-
-def _peak(residual: Residual, rows: AnyArray) -> Efforts:
-    """Largest required effort at some samples, that an accuracy multiplies [N or N m], shape (na,)."""
-    peak: Array = np.abs(residual.needed[rows]).max(axis=0, initial=0.0)
-    return accuracy_divisor(peak, residual.scale)
 
 
 def _proven(groups: Sequence[_Group]) -> list[Trial]:
@@ -467,7 +491,7 @@ def _proven(groups: Sequence[_Group]) -> list[Trial]:
     proven = [trial for trial in within if trial.agrees] or within
     fewest = min((trial.remedy.changes for trial in proven), default=0)
     alike = [trial for trial in proven if trial.remedy.changes == fewest]
-    start = max((trial.remedy.start for trial in alike), default=-np.inf)
+    start = max((trial.start for trial in alike), default=-np.inf)
     return sorted(alike, key=lambda trial: trial.rms(start))
 
 
@@ -565,13 +589,8 @@ def _and(*words: str) -> str:
 
 def _rms(values: Array, divisor: Efforts) -> float:
     """Root mean square of values (n, na) over the largest required efforts, worst actuator [-]."""
-    return float(_over(np.sqrt((values**2).mean(axis=0)), divisor).max())
+    return float(over(np.sqrt((values**2).mean(axis=0)), divisor).max())
 
 
 def _vector(values: Array) -> str:
     return f"({', '.join(f'{value + 0.0:.4g}' for value in values)})"  # without the sign of a zero
-
-
-def _over(values: Array, divisor: Efforts) -> Array:
-    """Values over the largest required efforts, 0 where nothing acts."""
-    return np.divide(values, divisor, out=np.zeros(np.broadcast_shapes(values.shape, divisor.shape)), where=divisor > 0)

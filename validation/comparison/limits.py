@@ -88,14 +88,17 @@ SETTLED_LEVEL = 1.2
 The later half of a settled log is about as far off as all of it."""
 LATEST_START = 0.4
 """Largest part of a log that a proposed start leaves out [-]; an unsettled start is short."""
+DECAYED = 2.0
+"""Least ratio of the errors before and in the last third of a start that is left out unasked [-].
+The transient of a simulation decays; a fault in the first rows need not."""
 UNDECIDED_TIMES = 2.0
 """Ratio of two residuals below which two effort times are not decided [-]; of right logs it is 1.01 to 3.5."""
 FOLLOWS = 0.05
 """Largest distance of a column from a multiple of the position or velocity that it follows, over its range [-].
 A servo that lags more does not follow its target."""
-MOST_WORK = 150_000
-"""Samples times bodies in all trials, after which the search for causes of a log begins no further trial [-].
-About 3 to 14 s of CPU time. A limit of time would make causes depend on the machine; no verdict depends on them."""
+MOST_CPU = 8.0
+"""CPU time of the search for causes of a log [s].
+The search follows the verdict, which does not depend on it."""
 NEAR_GAIN = 0.05
 """Largest distance of a gain from a known gain [-]; the known gains are farther apart."""
 DISTINCT_READING = 3.0

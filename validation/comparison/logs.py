@@ -1,39 +1,34 @@
 """Judges a log: its residual efforts against an accuracy, within the noise floor of the log.
 
-If the log does not state when the efforts were applied, both ways and the best-fitting shift are tried; a verdict that
-depends on the choice is `not comparable`.
+`log_readings` chooses the time of application of the efforts and the judged samples; a verdict that depends on an
+undecided time is `not comparable`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from loopcheck.analytic.kinematics.mobility import open_start
 from loopcheck.analytic.logs.closed_log import ClosedLog, closed_log
 from loopcheck.analytic.logs.noise import stuck_codes
-from loopcheck.analytic.logs.parameters import Fit, fit
+from loopcheck.analytic.logs.parameters import Fit
 from loopcheck.analytic.logs.rates import wrong_rates
-from loopcheck.analytic.logs.residual import LEAST, Residual, half_step_lag, residual_efforts
+from loopcheck.analytic.logs.residual import Residual, half_step_lag
 from loopcheck.analytic.logs.stamps import at_equal_steps
 from loopcheck.analytic.motion.laws import RECORDED
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import SingularityError, ToleranceError
-from loopcheck.robots.log import UNMODELLED, EffortTime, Held, Instantaneous, Log
+from loopcheck.robots.log import UNMODELLED, EffortTime, Held, Log
 from loopcheck.robots.log_description import Side
 from loopcheck.robots.log_description import in_words as time_in_words
-from loopcheck.robots.mjcf import varying_under
+from loopcheck.robots.mjcf import varying_forces
 from loopcheck.robots.robot import Case, MotionSpec
 from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.accuracy import Requirement, Verdict, requirement
-from loopcheck.validation.comparison.limits import (
-    ACCURACY,
-    CONTRADICTED_HOLD,
-    INTERNAL_LOAD,
-    UNDECLARED_HOLD,
-    UNEXPLAINED_FORCE,
-)
+from loopcheck.validation.comparison.accuracy import Requirement, Verdict
+from loopcheck.validation.comparison.limits import ACCURACY, CONTRADICTED_HOLD, INTERNAL_LOAD, UNEXPLAINED_FORCE
+from loopcheck.validation.comparison.log_readings import GivenOptions, Options, choice_of, shift_of, size_of
 from loopcheck.validation.comparison.verdicts import JUDGED
 
 REPORTED = "actuator_force"
@@ -50,8 +45,8 @@ class LogOptions:
     """Time of application of the efforts, instead of the statement in the log."""
     side: Side | None = None
     """Side of the gear on which the efforts are, instead of the statement in the log."""
-    start: float = -np.inf
-    """Samples before this time are ignored [s]."""
+    start: float | None = None
+    """Samples before this time are ignored [s]; by default those of an unsettled start."""
     fitted: tuple[str, ...] = ()
     """Fitted terms, `friction`, `shift`, `offset` or `mass:BODY`; the verdict is on the residual after the fit."""
     internal_load: float = INTERNAL_LOAD
@@ -62,7 +57,7 @@ class LogOptions:
             raise ToleranceError(f"accuracy must be positive and finite, got {self.accuracy:g}")
         if not self.internal_load >= 0:
             raise ToleranceError(f"internal load must be at least 0, got {self.internal_load:g}")
-        if not self.start < np.inf:
+        if self.start is not None and not self.start < np.inf:
             raise ToleranceError(f"from must be a finite time in s, got {self.start:g}")
         object.__setattr__(self, "fitted", tuple(dict.fromkeys(self.fitted)))  # twice the same is told from nothing
 
@@ -76,7 +71,15 @@ class JudgedLog:
     log: Log
     """The log at equal steps, without velocities that are wrong."""
     residuals: tuple[Residual, ...]
-    """Residuals for each assumed time of the efforts, the basis of the verdict first; empty after a failure."""
+    """Residuals of each reading in the judged samples, the basis of the verdict first; empty after a failure."""
+    readings: tuple[EffortTime, ...] = ()
+    """Time of application of the efforts in each of the residuals."""
+    rivals: int = 1
+    """Number of residuals that must lead to the same verdict; the others are far larger, and of few samples."""
+    unsettled: str = ""
+    """Start that is not judged, as a phrase."""
+    obstacle: str = ""
+    """Reason for no verdict, as a phrase."""
     lags: tuple[Array, ...] = ()
     """Effect on each residual of positions half a step late, rms [N or N m], each of shape (na,)."""
     fits: tuple[Fit, ...] = ()
@@ -95,6 +98,8 @@ class JudgedLog:
     """Velocities of the log that are wrong [m/s or rad/s], shape (nt, dofs)."""
     closed: ClosedLog | None = None
     """The log with closed loops, for the search for causes; absent after it."""
+    read: ClosedLog | None = None
+    """The same by the reading of the first residual."""
     given: Log | None = None
     """The log as it was given, for the search for causes."""
     causes: tuple[str, ...] = ()
@@ -107,15 +112,18 @@ class JudgedLog:
 
 
 def judge_log(
-    case: Case, log: Log, *, start: float = -np.inf, fitted: Sequence[str] = (), alike: ClosedLog | None = None
+    case: Case,
+    log: Log,
+    *,
+    alike: ClosedLog | None = None,
+    **options: Unpack[GivenOptions],
 ) -> JudgedLog:
     """Residual efforts of a log; runs in a worker process.
 
     Args:
         case: Robot and configuration, and the mode of the assembly if the log contains the drives only.
-        start: Samples before this time are ignored [s].
-        fitted: Parameters fitted to the residual, as in `LogOptions`; the remaining residual is judged.
         alike: A closed log with the same motion.
+        **options: See `log_readings.Options`.
 
     Raises:
         HarnessError: If the log does not fit the robot, or is too short.
@@ -131,28 +139,26 @@ def judge_log(
     if any(doubt.startswith("velocities") for doubt in doubts) and _is_scalar(log):
         unused = log.qd
         log, doubts = replace(log, qd=None), (*doubts, "velocities are not used")
+    judged = JudgedLog(case=own, log=log, residuals=(), doubts=doubts, opening=opening, sampling=sampling)
     try:
         closed = closed_log(case.mechanism, log, case.guess, alike)
-        residuals = sorted(_residuals(closed, start), key=size_of)
-        lags = [half_step_lag(closed, residual) for residual in residuals]
-        fits = [fit(closed, residual, fitted) for residual in residuals] if fitted else []
+        candidates, rivals, unsettled, obstacle = choice_of(case, closed, Options(**options))
+        lags = [half_step_lag(one.closed, one.residual) for one in candidates]
     except SingularityError as error:
-        return JudgedLog(
-            case=own, log=log, residuals=(), doubts=doubts, failure=str(error), opening=opening, sampling=sampling
-        )
-    left = [of_one.after for of_one in fits] or residuals
-    return JudgedLog(
-        case=own,
-        log=log,
-        residuals=tuple(left),
-        required=tuple(requirement(case.mechanism, one.motion, one.needed, one.scale) for one in left),
+        return replace(judged, failure=str(error))
+    return replace(
+        judged,
+        residuals=tuple(one.residual for one in candidates),
+        readings=tuple(one.reading for one in candidates),
+        rivals=rivals,
+        unsettled=unsettled,
+        obstacle=obstacle,
+        required=tuple(one.required for one in candidates),
         lags=tuple(lags),
-        fits=tuple(fits),
-        doubts=doubts,
+        fits=tuple(one.fit for one in candidates if one.fit),
         unused_velocities=unused,
-        opening=opening,
-        sampling=sampling,
         closed=closed,
+        read=candidates[0].closed,
         given=given,
     )
 
@@ -170,29 +176,6 @@ def _wrong_hold(log: Log) -> Iterator[str]:
         )
 
 
-def _residuals(closed: ClosedLog, start: float) -> Iterator[Residual]:
-    """Residuals for the stated effort time; without it for both conventions, and for the best-fitting time shift."""
-    log = closed.log
-    if log.effort_time is not None:
-        yield residual_efforts(closed, log.effort_time, start=start)
-        return
-    instantaneous = residual_efforts(closed, Instantaneous(), start=start)
-    yield instantaneous
-    yield residual_efforts(closed, Held(log.dt), start=start)
-    hold = 2 * shift_of(instantaneous)
-    if 0 < hold < UNDECLARED_HOLD * log.dt:
-        yield residual_efforts(closed, Held(hold), start=start)
-
-
-def shift_of(residual: Residual) -> float:
-    """Apparent delay of the applied efforts against the assumed time, by least squares over all actuators [s]."""
-    scale = np.maximum(residual.scale, LEAST)
-    rate = (residual.effort[2:] - residual.effort[:-2]) / (2 * residual.motion.dt * scale)
-    left = residual.residual[1:-1] / scale
-    size = float((rate**2).sum())
-    return float((rate * left).sum()) / size if size else 0.0
-
-
 def verdicts(judged: JudgedLog, accuracy: float, internal_load: float = INTERNAL_LOAD) -> list[Verdict]:
     """The verdict on each actuator.
 
@@ -208,7 +191,7 @@ def verdicts(judged: JudgedLog, accuracy: float, internal_load: float = INTERNAL
         [one.judged(k, float(residual.largest[k]), float(residual.floor.largest[k]), accuracy) for k in actuators]
         for one, residual in zip(required, judged.residuals, strict=True)
     ]
-    first, others = judged.residuals[0], judged.residuals[1:]
+    first = judged.residuals[0]
     left_over = _left_over(judged, first, accuracy * float(required[0].divisor.max()))
     reported = _reported(judged) if "disagree" in {one.verdict for one in by_assumption[0]} else ""
     internal = np.abs(first.internal).max(axis=0)
@@ -217,8 +200,9 @@ def verdicts(judged: JudgedLog, accuracy: float, internal_load: float = INTERNAL
     for k, (verdict, reason) in enumerate(by_assumption[0]):
         load = required[0].internal_load(k, float(internal[k]), accuracy, internal_load)
         obstacles = (
+            judged.obstacle,
             "depends on the time of application of the efforts: state --effort-time"
-            * any(other[k].verdict != verdict for other in by_assumption[1:]),
+            * any(other[k].verdict != verdict for other in by_assumption[1 : judged.rivals]),
             left_over,
             load.note * bool(load.verdict),
             "correct the defect of the log" * (bool(judged.doubts) and verdict == "agree"),
@@ -235,7 +219,8 @@ def verdicts(judged: JudgedLog, accuracy: float, internal_load: float = INTERNAL
             sampling_that_would_do(first, required[0], k, accuracy) if verdict == "not comparable" else "",
             "" if load.verdict else load.note,
             *_fitted(judged),
-            _assumed(first, others),
+            judged.unsettled,
+            _assumed(judged),
             _unchecked(judged.log),
             reported if verdict == "disagree" and is_decided else "",
             *judged.doubts,
@@ -288,7 +273,7 @@ def log_rows(judged: JudgedLog) -> Iterator[Mapping[str, Any]]:
                 **where,
                 "actuator": actuator.name,
                 "unit": judged.case.mechanism.actuator_units[k],
-                "effort_time": time_in_words(residual.effort_time),
+                "effort_time": time_in_words(judged.readings[place]),
                 "assumed": "declared" if judged.log.effort_time else "assumed" if not place else "other",
                 "filter": residual.filter.name,
                 "dt": judged.log.dt,
@@ -334,11 +319,6 @@ def _is_scalar(log: Log) -> bool:
     return all(kind in ("hinge", "slide") for kind in log.kinds)
 
 
-def size_of(residual: Residual) -> float:
-    """Root mean square of a residual over the scales of all actuators [-]."""
-    return float(np.linalg.norm(residual.rms / np.maximum(residual.scale, LEAST)))
-
-
 def _fitted(judged: JudgedLog) -> Iterator[str]:
     """Fitted changes of the model, a phrase each, and the residual before and after."""
     for of_one in judged.fits[:1]:
@@ -357,23 +337,32 @@ def _unchecked(log: Log) -> str:
 
 def _reported(judged: JudgedLog) -> str:
     """A cause of wrong efforts in a log of MuJoCo: the force at the beginning of a step acts under Euler only."""
-    integrator = varying_under(judged.case.mechanism.model)
-    if not integrator or not any(
-        name.startswith(REPORTED) and ours.endswith(".effort") for name, ours in judged.log.columns.items()
-    ):
+    varying = varying_forces(judged.case.mechanism.model)
+    is_reported = any(REPORTED in name and ours.endswith(".effort") for name, ours in judged.log.columns.items())
+    if not varying or not is_reported or any("acted_effort" in words for words in judged.causes):
         return ""
+    integrator = next(iter(varying.values())).integrator
     return (
         f"{REPORTED} is the force at the beginning of a step; under {integrator} the effort of a servo changes within "
         "the step: log loopcheck.acted_effort(...).effort as 'effort'"
     )
 
 
-def _assumed(first: Residual, others: Sequence[Residual]) -> str:
-    if not others:
+def _assumed(judged: JudgedLog) -> str:
+    """The reading of a log that states none, with the size of each, as a phrase."""
+    if len(judged.readings) < 2:
         return ""
-    rest = ", ".join(f"{time_in_words(other.effort_time)} {size_of(other):.2g}" for other in others)
-    assumed = f"efforts assumed {time_in_words(first.effort_time)}"
-    return f"{assumed}: residual over the scale {size_of(first):.2g} (alternatives: {rest})"
+    sizes = [
+        f"{time_in_words(when)} {size_of(residual, judged.residuals[0].scale):.2g}"
+        for when, residual in zip(judged.readings, judged.residuals, strict=True)
+    ]
+    chosen, others = sizes[: judged.rivals], ", ".join(sizes[judged.rivals :])
+    words = f"efforts assumed {time_in_words(judged.readings[0])}"
+    if len(chosen) > 1:
+        names = " and ".join(map(time_in_words, judged.readings[: judged.rivals]))
+        words = f"time of the efforts not decided between {names}"
+    alternatives = f" (alternatives: {others})" if others else ""
+    return f"{words}: residual over the scale {', '.join(chosen)}{alternatives}"
 
 
 def _left_over(judged: JudgedLog, residual: Residual, limit: float) -> str:

@@ -17,12 +17,15 @@ from loopcheck.robots.arrays import Array, Efforts
 from loopcheck.robots.log import EffortTime, Held, Instantaneous, Log
 from loopcheck.robots.log_description import FACTORS, in_words
 from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.mjcf import varying_forces
 from loopcheck.robots.robot import Case, configurations
 from loopcheck.validation.comparison.limits import EXPLAINING
 
 MOTION = {"time": ("ms", "us", "ns"), "angle": ("deg",), "length": ("mm",)}
 EFFORTS = {"torque": ("N mm", "kN m"), "force": ("mN", "kN")}
 """Units that may have been forgotten."""
+ROUNDED_STEP = 1e-3
+"""Largest distance of the step of a log from that of the simulation [-]; others have left out steps."""
 MULTIPLES = {2.0: "the efforts divided by 2 (given twice?)", 0.5: "the efforts times 2 (half of the effort?)"}
 """Known multiples of the required efforts."""
 
@@ -37,8 +40,8 @@ class Remedy:
     """Change that is no option of the command."""
     options: tuple[str, ...] = ()
     """Options of the command."""
-    start: float = -np.inf
-    """Samples before this time are ignored [s]."""
+    start: float | None = None
+    """Samples before this time are ignored [s]; by default those of an unsettled start."""
     fitted: tuple[str, ...] = ()
     """Fitted terms."""
     is_of_motion: bool = False
@@ -97,6 +100,41 @@ def conversions(plain: Remedy, residual: Residual, *, has_right_times: bool) -> 
     yield from _units(plain, residual, has_right_times=has_right_times)
     for multiple, words in MULTIPLES.items():
         yield from _multiplied(plain, residual, np.full(len(gears), 1 / multiple), words=words, is_all=True)
+
+
+def acted_over_steps(plain: Remedy) -> Iterator[Remedy]:
+    """Efforts that acted over a step of an implicit integrator, if the columns are MuJoCo's `actuator_force`.
+
+    The row is that of the beginning of the step, or that of its end.
+
+    Args:
+        plain: The log without a change.
+    """
+    log, mechanism = plain.log, plain.case.mechanism
+    varying = varying_forces(mechanism.model)
+    chosen = [k for k, name in enumerate(log.actuators) if name in varying and log.joints]
+    if not chosen or abs(log.dt / varying[log.actuators[chosen[0]]].timestep - 1) > ROUNDED_STEP:
+        return
+    integrator = varying[log.actuators[chosen[0]]].integrator
+    for when in (Held(log.dt), Held(log.dt, until=True)):
+        effort = log.effort.copy()
+        for k in chosen:
+            force = varying[log.actuators[k]]
+            actuator = next(one for one in mechanism.actuators if one.name == log.actuators[k])
+            if not actuator.coordinate.is_joint or actuator.coordinate.name not in log.joints:
+                return
+            place, rate = log.columns_of(actuator.coordinate.name)
+            q = log.q[:, place.start]
+            v = np.gradient(q, log.t) if log.qd is None else log.qd[:, rate.start]
+            acted = actuator.gear * (force.by_rate * np.diff(v) + force.by_length * np.diff(q))
+            if integrator == "rk4":  # the mean over the step; after it, MuJoCo reports the force of its end
+                acted *= -0.5 if when.until else 0.5
+            effort[slice(1, None) if when.until else slice(-1), k] += acted
+        words = (
+            f"the effort that acted under {integrator} instead of actuator_force, the force at an instant (log "
+            "loopcheck.acted_effort)"
+        )
+        yield replace(plain, log=replace(log, effort=effort, effort_time=when), words=words)
 
 
 def in_gravity(case: Case, gravity: Array) -> Case:
@@ -187,7 +225,8 @@ def _other_columns(plain: Remedy, residual: Residual) -> Iterator[Remedy]:
         if entries
     ]
     if edits:
-        yield replace(plain, log=replace(log, effort=effort), words=f"{' and '.join(edits)} in its description")
+        words = f"{' and '.join(edits)} in its description{' (the negative of the column)' * bool(signs)}"
+        yield replace(plain, log=replace(log, effort=effort), words=words)
 
 
 def _in_file(columns: Mapping[str, str], ours: str) -> str:

@@ -96,6 +96,8 @@ class Conclusion:
     """`agree`, `as expected`, `disagree`, `not comparable`, `not run`, `measured`; any other text is not judged."""
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     """Additional tables from the results."""
+    hints: Sequence[RenderableType] = ()
+    """Output after the summary; alone, if the summary of the first tables is on the terminal already."""
 
 
 class Study(ABC):
@@ -109,6 +111,8 @@ class Study(ABC):
     """Computed tables, by name."""
     shown: ClassVar[Sequence[str]] = ()
     """Tables in the JSON object besides those with verdicts."""
+    has_first_verdict: ClassVar[bool] = False
+    """Whether the summary of the first tables is final, so that the terminal shows it while the rest is computed."""
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -176,15 +180,20 @@ def run_study(
     with locked(folder):
         _want_own(folder, study.name)
         with journal_in(folder) as journal, worker_pool(workers, journal, PRELOAD) as pool:
+            shown: list[StudyResult] = []
 
             def write_first(result: StudyResult) -> None:
+                if study.has_first_verdict:
+                    shown.append(result)
+                    say([*_unread_lines(result.record), *study.conclude(result).summary])
+                    return
                 write_tables(folder, study.tables, result.tables, result.record)
                 write_conclusion(study, result)
                 pool.progress.say(f"First report, while simulations run: {_page(study, folder)}")
 
             result = computed(study, folder, pool, command, write_first)
             write_tables(folder, study.tables, result.tables, result.record)
-            return result, write_conclusion(study, result, pool, say, all_figures=all_figures)
+            return result, write_conclusion(study, result, pool, say, all_figures=all_figures, is_shown=bool(shown))
 
 
 def computed(
@@ -234,6 +243,7 @@ def write_conclusion(
     say: Say = say_nothing,
     *,
     all_figures: bool = False,
+    is_shown: bool = False,
 ) -> Conclusion:
     """Write the page of a study, and the tables derived from its result.
 
@@ -241,6 +251,7 @@ def write_conclusion(
         pool: Workers that draw the page; by default this process draws it.
         say: Takes the terminal output: first the summary, and last the path of the page.
         all_figures: Whether the page contains the figures on request.
+        is_shown: Whether the summary is on the terminal already.
 
     Raises:
         OutputError: If the folder cannot be written.
@@ -248,7 +259,7 @@ def write_conclusion(
     conclusion = study.conclude(result)
     if conclusion.tables:
         write_csv(result.folder, conclusion.tables)
-    say([*_unread_lines(result.record), *conclusion.summary])
+    say([*([] if is_shown else [*_unread_lines(result.record), *conclusion.summary]), *conclusion.hints])
     if study.page:
         sections = [
             *_first_section(result.record),

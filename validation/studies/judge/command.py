@@ -23,6 +23,21 @@ from loopcheck.validation.studies.options import (
 )
 
 
+class _Start(click.ParamType):  # type: ignore[type-arg] # generic only since 8.4
+    """A time, or `auto`."""
+
+    name = "start"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | None:
+        """Convert a number; None of `auto`."""
+        if value in (None, "auto"):
+            return None
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f"must be a time in s or auto, got '{value}'", param, ctx)
+
+
 @click.command(cls=Command, short_help="Is the effort in this log right?")
 @target_argument
 @click.argument("logs", metavar="LOG...", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -36,8 +51,7 @@ from loopcheck.validation.studies.options import (
     metavar="WHEN",
     group=JUDGEMENT,
     help="Time at which the efforts acted, with S in seconds: held:S (for S from the time of the row on), held-until:S "
-    "(for S up to the time of the row), or instantaneous.  [default: as in the log, else held:S and instantaneous are "
-    "tried]",
+    "(for S up to the time of the row), or instantaneous.  [default: as in the log, else all three are tried]",
 )
 @option(
     "--effort-side",
@@ -57,10 +71,12 @@ from loopcheck.validation.studies.options import (
 @option(
     "--from",
     "start",
-    type=float,
+    type=_Start(),
     metavar="S",
+    default="auto",
+    show_default=True,
     group=JUDGEMENT,
-    help="Ignore samples before this time in seconds.  [default: use all samples]",
+    help="Ignore samples before this time in seconds. auto: an unsettled start of a log that does not agree.",
 )
 @option(
     "--fit",
@@ -84,8 +100,9 @@ def command(target: str, logs: tuple[Path, ...], execution: Execution, all_figur
     """Check whether the efforts in a LOG are the efforts that its motion requires.
 
     A LOG is a CSV or Parquet file with t, JOINT.q (and JOINT.qd, JOINT.qdd if logged) or qpos.0 ..., and
-    ACTUATOR.effort, from any engine, tool or test bench; a ROS 2 bag with joint states, a MAT file, or arrays kept
-    after each mj_step (.npz). Units and the time at which the efforts acted are stated in its header or in LOG.toml.
+    ACTUATOR.effort, from any engine, tool or test bench; joint states of ROS, a MAT file, or arrays of an own loop
+    (.npz). Names such as qpos_0, tau[1] or hip_pos are known. Units, further names and the time at which the efforts
+    acted are stated in its header or in LOG.toml.
 
     \b
     Examples:

@@ -15,6 +15,7 @@ from loopcheck.robots.log_description import Side, effort_time_of, side_of
 from loopcheck.robots.log_files import log_of_frame, read_log
 from loopcheck.robots.losses import unread, want_losses
 from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.robot import Case
 from loopcheck.validation.comparison.causes import with_causes
 from loopcheck.validation.comparison.limits import ACCURACY, INTERNAL_LOAD
 from loopcheck.validation.comparison.logs import JudgedLog, LogOptions, judge_log, log_rows, verdicts
@@ -48,7 +49,7 @@ class Options(TypedDict, total=False):
     leave_out: Sequence[str]
     """Elements of the model file that are accepted although they are not read, TAG or TAG:NAME."""
     start: float
-    """Samples before this time are ignored [s]."""
+    """Samples before this time are ignored [s]; by default those of an unsettled start."""
     fit: Sequence[str]
     """Fitted terms, `friction`, `shift`, `offset` or `mass:BODY`; the verdict is on the residual after the fit."""
     name: str
@@ -114,7 +115,7 @@ def judge(
     )
     want_losses(leave_out, case.mechanism.losses)
     given = _log(log, case.mechanism, options.get("name", ""), asked)
-    judged = with_causes(judge_log(case, given, start=asked.start, fitted=asked.fitted), case, asked)
+    judged = with_causes(_judged(case, given, asked), case, asked)
     by_actuator = verdicts(judged, asked.accuracy, asked.internal_load)
     names = [actuator.name for actuator in case.mechanism.actuators]
     lost = "; ".join(f"{loss.place}: {loss}" for loss in unread(case.mechanism.losses))
@@ -134,6 +135,10 @@ def judge(
     )
 
 
+def _judged(case: Case, log: Log, asked: LogOptions) -> JudgedLog:
+    return judge_log(case, log, start=asked.start, fitted=asked.fitted, accuracy=asked.accuracy)
+
+
 def _log_options(options: Options) -> LogOptions:
     """Options of the judgement of a log, checked like the options of the command line."""
     fitted = options.get("fit", ())
@@ -142,7 +147,7 @@ def _log_options(options: Options) -> LogOptions:
         internal_load=options.get("internal_load", INTERNAL_LOAD),
         effort_time=effort_time_of(options.get("effort_time", ""), "judge"),
         side=side_of(options.get("effort_side", ""), "judge"),
-        start=options.get("start", -np.inf),
+        start=options.get("start"),
         fitted=(fitted,) if isinstance(fitted, str) else tuple(fitted),
     )
 

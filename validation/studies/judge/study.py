@@ -1,6 +1,6 @@
 """Logs of a robot held against the equations of the closed loop, in the tables and the report of a run."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -17,9 +17,10 @@ from loopcheck.robots.log_files import read_log
 from loopcheck.robots.log_tables import files_of_log
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, MotionSpec
+from loopcheck.robots.size import size_in_motion
 from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.causes import with_causes
-from loopcheck.validation.comparison.evaluate import Outcome, evaluate
+from loopcheck.validation.comparison.causes import has_causes, with_causes
+from loopcheck.validation.comparison.evaluate import Outcome
 from loopcheck.validation.comparison.logs import JudgedLog, LogOptions, fit_rows, judge_log, log_rows, summary_rows
 from loopcheck.validation.comparison.results import TABLES, Results, table
 from loopcheck.validation.comparison.tolerances import Tolerance, registered
@@ -33,12 +34,16 @@ from loopcheck.validation.studies.check.record import Request, RunOutput
 from loopcheck.validation.studies.check.study import results_of
 from loopcheck.validation.studies.check.terminal import title
 from loopcheck.validation.studies.judge.report import sections
-from loopcheck.validation.studies.judge.terminal import summary
-from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
+from loopcheck.validation.studies.judge.terminal import hints, summary
+from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult, ignore
 
 LOGS, FITS = "logs", "fits"
 MOST_ROWS = 2000
 """Samples of a log in the tables, evenly spread; all samples are judged [-]."""
+MOST_NUMBERS = 20_000
+"""Positions of a log in the tables [-]."""
+FEWEST_ROWS = 8
+"""Samples of a log in the tables of the first verdict [-]."""
 LOG_TABLE = table_of(
     {
         **{name: text() for name in ("robot", "variant", "mode", "configuration", "source", "actuator", "unit")},
@@ -85,12 +90,19 @@ class Judge(Study):
 
     name: ClassVar[str] = "judge"
     page: ClassVar[str] = "report"
+    has_first_verdict: ClassVar[bool] = True
     tables: ClassVar[Mapping[str, TableSpec]] = {**TABLES, LOGS: LOG_TABLE, FITS: FIT_TABLE}
 
     case: Case
     logs: Mapping[str, Path]
     """Files by names of the logs."""
     asked: LogOptions = field(default_factory=LogOptions)
+    publish: Callable[[Computed], None] = ignore
+    """Takes the tables before the search for causes."""
+
+    def publishing(self, publish: Callable[[Computed], None]) -> "Judge":
+        """See `Study.publishing`."""
+        return replace(self, publish=publish)
 
     def compute(self, pool: WorkerPool, folder: Path) -> Computed:
         """See `Study.compute`; a log that does not fit the robot is bad input."""
@@ -104,7 +116,17 @@ class Judge(Study):
             for name, path in self.logs.items()
         ]
         outcomes: list[LogOutcome] = pool.results(tasks, "logs")
-        results = results_of_logs(outcomes, self.asked)
+        disagreeing = [one for one in outcomes if one.judged and has_causes(one.judged, self.asked)]
+        if disagreeing:
+            self.publish(self._tables(outcomes, FEWEST_ROWS))
+            search = [Task(searched, (self.case, one, self.asked), partial(_unsearched, one)) for one in disagreeing]
+            found: list[LogOutcome] = pool.results(search, "causes")
+            by_source = {one.candidate.source: one for one in found}
+            outcomes = [by_source.get(one.candidate.source, one) for one in outcomes]
+        return self._tables(outcomes)
+
+    def _tables(self, outcomes: Sequence[LogOutcome], most: int | None = None) -> Computed:
+        results = results_of_logs(outcomes, self.asked, most)
         judged = [one.judged for one in outcomes if one.judged]
         tables = {
             **{name: getattr(results, name) for name in TABLES},
@@ -123,6 +145,7 @@ class Judge(Study):
             title=title(results),
             sections=_sections(results, logs, result.tables[FITS]),
             summary=list(summary(results, logs)),
+            hints=list(hints(results)),
             verdicts=exit_verdicts(results),
         )
 
@@ -161,8 +184,22 @@ def judge_file(case: Case, name: str, path: Path, asked: LogOptions) -> LogOutco
         HarnessError: If the file is bad or does not fit the robot; the message names the file.
     """
     log = read_log(path, case.mechanism, name=name, effort_time=asked.effort_time, side=asked.side)
-    judged = judge_log(case, log, start=asked.start, fitted=asked.fitted)
-    return compared(with_causes(judged, case, asked))
+    judged = judge_log(case, log, start=asked.start, fitted=asked.fitted, accuracy=asked.accuracy)
+    return compared(judged)
+
+
+def searched(case: Case, outcome: LogOutcome, asked: LogOptions) -> LogOutcome:
+    """A judged log with the causes of its disagreement; runs in a worker process.
+
+    Args:
+        asked: Options of the judgement.
+    """
+    return replace(outcome, judged=with_causes(outcome.judged, case, asked) if outcome.judged else None)
+
+
+def _unsearched(outcome: LogOutcome, _: str) -> LogOutcome:
+    """A log whose search for causes was lost: its verdict stands."""
+    return outcome
 
 
 def compared(judged: JudgedLog) -> LogOutcome:
@@ -186,10 +223,23 @@ def compared(judged: JudgedLog) -> LogOutcome:
     return LogOutcome(
         case=case,
         judged=judged,
-        reference=evaluate(case, residual.motion, sources.REFERENCE),
+        reference=_reference(judged),
         candidate=Outcome(case=case, source=name, history=history),
         motion=residual.motion,
     )
+
+
+def _reference(judged: JudgedLog) -> Outcome:
+    """The required efforts of a log; audits of the reference judge its own motions, not the motion of a user."""
+    residual = judged.residuals[0]
+    history = EffortHistory(
+        source=sources.REFERENCE,
+        actuators=tuple(actuator.name for actuator in judged.case.mechanism.actuators),
+        t=residual.motion.t,
+        effort=residual.needed,
+    )
+    size = size_in_motion(judged.case.mechanism, residual.motion)
+    return Outcome(case=judged.case, source=sources.REFERENCE, history=history, required=judged.required[0], size=size)
 
 
 def _lost(case: Case, name: str, reason: str) -> LogOutcome:
@@ -206,17 +256,21 @@ def _without_efforts(case: Case, name: str, verdict: str, note: str, judged: Jud
     return LogOutcome(case=case, judged=judged, reference=reference, candidate=candidate, motion=None)
 
 
-def results_of_logs(logs: Sequence[LogOutcome], asked: LogOptions) -> Results:
+def results_of_logs(logs: Sequence[LogOutcome], asked: LogOptions, most: int | None = None) -> Results:
     """The tables of judged logs: the tables of a check, with a case for each log.
 
     Args:
         asked: Options of the judgement.
+        most: Largest number of samples of a log in the tables; by default `MOST_ROWS`.
     """
     limits = {
         one.candidate.source: Tolerance(relative_error=asked.accuracy, reason="Accuracy requested by the user.")
         for one in logs
     }
-    thin = [_thinned(one) for one in logs]
+    own = registered()
+    without_audits = {"power_imbalance": None, "term_sum": None}
+    own = {**own, sources.REFERENCE: own[sources.REFERENCE].model_copy(update=without_audits)}
+    thin = [_thinned(one, most or MOST_ROWS) for one in logs]
     results = collect(
         [one.case for one in logs],
         RunOutput(
@@ -225,7 +279,7 @@ def results_of_logs(logs: Sequence[LogOutcome], asked: LogOptions) -> Results:
             audited=[],
             resolutions={},
         ),
-        Request(dt=None, tolerances={**registered(), **limits}),
+        Request(dt=None, tolerances={**own, **limits}),
     )
     return replace(results, summary=_with_residuals(results.summary, logs, asked))
 
@@ -241,12 +295,15 @@ def _with_residuals(rows: pd.DataFrame, logs: Sequence[LogOutcome], asked: LogOp
     return table("summary", [{**row, **by_source.get(row["source"], {}).get(row["actuator"], {})} for row in records])
 
 
-def _thinned(one: LogOutcome) -> LogOutcome:
-    """The same with no more samples than tables show."""
+def _thinned(one: LogOutcome, most: int) -> LogOutcome:
+    """The same with no more samples, and no more numbers of the motion, than tables show."""
     motion = one.motion
-    if motion is None or len(motion.t) <= MOST_ROWS:
+    if motion is None:
         return one
-    stride = -(-len(motion.t) // MOST_ROWS)
+    most = max(min(most, MOST_NUMBERS // motion.q.shape[1]), 1)
+    if len(motion.t) <= most:
+        return one
+    stride = -(-len(motion.t) // most)
 
     def thin(values: Array) -> Array:
         return values[::stride]

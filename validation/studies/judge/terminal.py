@@ -51,18 +51,36 @@ def summary(results: Results, logs: pd.DataFrame) -> Iterator[RenderableType]:
             lines,
             title=f"{source}{tree}: residual / largest required effort [-]",
         )
-    for line in closing_lines(results):
+    for line in verdict_lines(results):
+        yield str(line)
+
+
+def hints(results: Results) -> Iterator[RenderableType]:
+    """Hints on a log that was judged alone, and the next command."""
+    for line in _hint_lines(results):
         yield Text(str(line)) if line.command else str(line)
 
 
 def closing_lines(results: Results) -> list[Line]:
-    """At most four lines: the verdict on each log with its reason; a single log also has its hints."""
+    """The verdict on each log with its reason; a single log also has its hints."""
+    return [*verdict_lines(results), *_hint_lines(results)]
+
+
+def _hint_lines(results: Results) -> list[Line]:
+    worst = _worst_rows(_judged(results))
+    if len(worst) != 1:
+        return []
+    (row,) = worst
+    _, *found = str(row["note"]).split("; ")
+    return [*[Line("Hint", hint) for hint in found[:HINTS]], *_next(results, row), *_resolved(results, row)]
+
+
+def verdict_lines(results: Results) -> list[Line]:
+    """At most four lines: the verdict on each log with its reason."""
     worst = _worst_rows(_judged(results))
     if len(worst) == 1:
         (row,) = worst
-        reason, *hints = str(row["note"]).split("; ")
-        following = [*_next(results, row), *_resolved(results, row)]
-        return [_line(row, reason), *[Line("Hint", hint) for hint in hints[:HINTS]], *following]
+        return [_line(row, str(row["note"]).split("; ")[0])]
     shown = worst if len(worst) <= MOST else worst[: MOST - 1]
     lines = [_line(row, shorten(str(row["note"]), LONGEST, placeholder=" …")) for row in shown]
     rest = worst[len(shown) :]

@@ -1,0 +1,66 @@
+"""Logs as people write them: no false verdict on right and faulty logs whose errors are measured without loopcheck."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from loopcheck.robots.log_files import read_log
+from loopcheck.validation.comparison.logs import judge_log, verdicts
+from loopcheck.validation.comparison.targets import case_of
+from loopcheck.validation.comparison.verdicts import SEVERITY
+from tests.people import FAULTS, written
+
+ACCURACIES = (0.01, 0.05)
+COUNT = 200
+LEAST_FOUND = 0.95
+"""Least part of the faults above the limit and three floors that disagree."""
+RIGHT, FAULTY = (3, 5, 7), (0, 2, 6)
+"""Seeds of a few logs that stand for all."""
+
+
+def judged(seed: int, fault: str, folder: Path) -> tuple[str, float, float, str]:
+    """Verdict of a log, its measured error over the accuracy, its floor over the same, and its description."""
+    log, accuracy = written(seed, fault, folder), ACCURACIES[seed % len(ACCURACIES)]
+    case = case_of(log.model)
+    found = judge_log(case, read_log(log.file, case.mechanism), accuracy=accuracy)
+    verdict = min((one.verdict for one in verdicts(found, accuracy)), key=SEVERITY.index)
+    residual = found.residuals[0]
+    start = float(residual.motion.t[0] - found.log.t[0]) if found.unsettled else 0.0
+    floor = float((residual.floor.largest / found.required[0].divisor).max())
+    return verdict, log.size(start) / accuracy, floor / accuracy, log.words
+
+
+def want_no_false_verdict(verdict: str, size: float, floor: float, words: str) -> None:
+    if size <= 1 - floor:
+        assert verdict != "disagree", words
+    if size > 1 + floor:
+        assert verdict != "agree", words
+
+
+@pytest.mark.parametrize(
+    ("seed", "is_faulty"), [*((seed, False) for seed in RIGHT), *((seed, True) for seed in FAULTY)]
+)
+def test_a_log_is_judged_as_its_measured_error_says(seed: int, is_faulty: bool, tmp_path: Path) -> None:
+    verdict, size, floor, words = judged(seed, FAULTS[seed % len(FAULTS)] if is_faulty else "", tmp_path)
+    assert is_faulty == (size > 1 + 3 * floor), words
+    assert verdict == ("disagree" if is_faulty else "agree"), words
+
+
+@pytest.mark.extended("test_a_log_is_judged_as_its_measured_error_says")
+@pytest.mark.parametrize("part", range(10))
+def test_many_logs_are_judged_as_their_measured_errors_say(part: int, tmp_path: Path) -> None:
+    """A tenth of the seeds, a right and a faulty log of each."""
+    counts: Counter[bool] = Counter()
+    agreeing = 0
+    for seed in np.arange(part, COUNT, 10):
+        verdict, size, floor, words = judged(int(seed), "", tmp_path)
+        want_no_false_verdict(verdict, size, floor, words)
+        agreeing += verdict == "agree"
+        verdict, size, floor, words = judged(int(seed), FAULTS[seed % len(FAULTS)], tmp_path)
+        want_no_false_verdict(verdict, size, floor, words)
+        if size > 1 + 3 * floor:
+            counts[verdict == "disagree"] += 1
+    assert counts[True] >= LEAST_FOUND * counts.total() > 0
+    assert agreeing >= 0.7 * COUNT / 10
