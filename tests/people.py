@@ -56,12 +56,12 @@ class WrittenLog:
     effort: Array
     """Written efforts [N m], shape (nt, na)."""
     required: tuple[Array, ...]
-    """Required efforts by each reading of the rows [N m], each of shape (nt, na)."""
+    """Required efforts by each reading of the rows, the true one first [N m], each of shape (nt, na)."""
     words: str
     """Robot, habit, clock and fault."""
 
-    def size(self, start: float) -> float:
-        """Largest difference between written and required efforts, worst actuator and best reading [-].
+    def sizes(self, start: float) -> tuple[float, float]:
+        """Largest differences between written and required efforts, worst actuator: by the true and the best reading [-].
 
         Over the largest required effort.
 
@@ -69,8 +69,10 @@ class WrittenLog:
             start: Beginning of the compared rows since the first [s].
         """
         rows = np.flatnonzero(self.t >= start)[:-3]
-        sizes = [np.abs(self.effort - one)[rows] / np.abs(one[rows]).max(axis=0) for one in self.required]
-        return float(min(one.max() for one in sizes))
+        sizes = [
+            float((np.abs(self.effort - one)[rows] / np.abs(one[rows]).max(axis=0)).max()) for one in self.required
+        ]
+        return sizes[0], min(sizes)
 
 
 def written(seed: int, fault: str, folder: Path) -> WrittenLog:

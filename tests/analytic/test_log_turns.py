@@ -51,9 +51,9 @@ def test_quaternions_are_differenced_along_their_geodesics(late: float, smooths:
     np.testing.assert_allclose(a[:, dofs], (rates(at + 1e-3) - rates(at - 1e-3)) / 2e-3, atol=0.05 if smooths else 1e-3)
 
 
-def spun(mechanism: Mechanism, **changes: float) -> Mechanism:
-    """The mechanism with another joint of its rod."""
-    joints = [replace(joint, **changes) if joint.kind == "ball" else joint for joint in mechanism.joints]
+def damped(mechanism: Mechanism, damping: float) -> Mechanism:
+    """The mechanism with a damped joint of its rod."""
+    joints = [replace(joint, damping=damping) if joint.kind == "ball" else joint for joint in mechanism.joints]
     return replace(mechanism, joints=tuple(joints))
 
 
@@ -85,7 +85,7 @@ def test_a_symmetric_rod_needs_no_column(
     path = tmp_path / "rod.xml"
     path.write_text(ROD.format(rod))
     case = model_case(path)
-    case = replace(case, mechanism=spun(case.mechanism, damping=damping))
+    case = replace(case, mechanism=damped(case.mechanism, damping))
     mechanism = case.mechanism
     assert spins_about_itself(mechanism, case.guess) == spins
     if not spins:

@@ -22,7 +22,7 @@ MODEL = """<mujoco><worldbody><body name="crank"><joint name="hip" axis="0 0 1"/
 <actuator>{}</actuator></mujoco>"""
 MOTORS = '<motor name="push" joint="rail" gear="1"/><motor name="turn" joint="hip"/>'
 """In another order than the joints."""
-T: Array = 0.01 * np.arange(20)
+T: Array = 0.01 * np.arange(20.0)
 Q: Array = np.stack([np.sin(T), T**2, 1 + T], axis=1)
 QD: Array = np.stack([np.cos(T), 2 * T, 1 + 0 * T], axis=1)
 PUSH: Array = 2 - T

@@ -49,25 +49,28 @@ def verdict_of(case: Case, log: Log) -> tuple[str, str]:
     return verdicts(judge_log(case, log, accuracy=ACCURACY), ACCURACY)[0]
 
 
-def test_the_habit_of_the_rows_is_found(case: Case, before: Log) -> None:
-    instant = replace(planar_four_bar.exact_log(H, 125, hertz=4.0), effort_time=None)
-    fine = replace(planar_four_bar.held_log(H / 5, 500), effort_time=None)
-    habits: list[tuple[Log, EffortTime]] = [
-        (before, Held(H)),
-        (after(before), Held(H, until=True)),
-        (instant, Instantaneous()),
-        (every_fifth(fine), Held(H / 5)),
-        (every_fifth(after(fine)), Held(H / 5, until=True)),
-    ]
-    for log, truth in habits:
-        judged = judge_log(case, log, accuracy=ACCURACY)
-        found = judged.readings[0]
-        assert type(found) is type(truth)
-        if isinstance(truth, Held) and isinstance(found, Held):
-            assert found.until == truth.until
-            assert found.seconds == pytest.approx(truth.seconds, rel=0.1)
-        assert verdicts(judged, ACCURACY)[0].verdict == "agree"
-        assert judged.rivals == 1
+def of_habit(habit: str) -> tuple[Log, EffortTime]:
+    """A log by a habit of rows, and the time of its efforts."""
+    if habit == "instant":
+        return replace(planar_four_bar.exact_log(H, 125, hertz=4.0), effort_time=None), Instantaneous()
+    is_decimated, until = habit.startswith("every fifth"), habit.endswith("after")
+    h = H / 5 if is_decimated else H
+    log = replace(planar_four_bar.held_log(h, 400 if is_decimated else 125), effort_time=None)
+    log = after(log) if until else log
+    return every_fifth(log) if is_decimated else log, Held(h, until=until)
+
+
+@pytest.mark.parametrize("habit", ["before", "after", "instant", "every fifth", "every fifth after"])
+def test_the_habit_of_the_rows_is_found(habit: str, case: Case) -> None:
+    log, truth = of_habit(habit)
+    judged = judge_log(case, log, accuracy=ACCURACY)
+    found = judged.readings[0]
+    assert type(found) is type(truth)
+    if isinstance(truth, Held) and isinstance(found, Held):
+        assert found.until == truth.until
+        assert found.seconds == pytest.approx(truth.seconds, rel=0.1)
+    assert verdicts(judged, ACCURACY)[0].verdict == "agree"
+    assert judged.rivals == 1
 
 
 def transient(log: Log, size: float, decay: float) -> Array:

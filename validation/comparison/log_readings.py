@@ -241,7 +241,12 @@ def _errors(residual: Residual, left: Array, settled: float) -> Array:
 
 
 def peak_at(residual: Residual, rows: AnyArray) -> Efforts:
-    """Largest required effort at some samples, that an accuracy multiplies [N or N m], shape (na,)."""
+    """Largest required effort at some samples, that an accuracy multiplies [N or N m], shape (na,).
+
+    Args:
+        residual: The residual.
+        rows: Numbers or mask of the samples [-], shape (n,).
+    """
     peak: Array = np.abs(residual.needed[rows]).max(axis=0, initial=0.0)
     return accuracy_divisor(peak, residual.scale)
 
