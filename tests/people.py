@@ -61,7 +61,7 @@ class WrittenLog:
     """Robot, habit, clock and fault."""
 
     def sizes(self, start: float) -> tuple[float, float]:
-        """Largest differences between written and required efforts, worst actuator: by the true and the best reading [-].
+        """Largest differences of written from required efforts, worst actuator, by the true and the best reading [-].
 
         Over the largest required effort.
 
