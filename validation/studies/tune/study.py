@@ -190,7 +190,7 @@ class Tune(Study):
             cpu_limit=self.cpu_limit or CPU_PER_BODY * max(len(self.case.mechanism.bodies), FEWEST_BODIES),
         )
         base, width = _unmodified(runs, shown[0]) if shown else (_not_judged(notes[0]), given.bandwidth)
-        about = {
+        about: dict[str, Any] = {
             "controller_rad_s": given.bandwidth,
             "controller_before_rad_s": width,
             "notes": [*([opening] if opening else []), *notes],
