@@ -184,6 +184,7 @@ def _redundant(mechanism: Mechanism, Phi: Array, of_rows: Array, doubtful: set[i
         return
     named = [f"'{name}'" for name in implied]
     if named:
+        advice = [each.replace("the loops as they are: they", "the others as they are: the loops") for each in advice]
         advice.insert(0, f"Remove {listed(named, NAMED)}, whose rows follow from the other closures")
     others = f"; without {listed(named, NAMED)} the rank is the same" if named else ""
     element = implied[0] if implied else mechanism.closures[0].name
@@ -202,8 +203,7 @@ def _remaining(closures: list[Closure], left: int) -> Iterator[str]:
     if not left:
         return
     if left == planar:
-        yield "Leave the loops as they are: they move in a plane, where a connect has one row and a weld three rows "
-        "more"
+        yield "Leave the loops as they are: they move in a plane, where a connect has one row more and a weld three"
     elif welds := [f"'{closure.name}'" for closure in closures if isinstance(closure, WeldClosure)]:
         yield (
             f"Replace {listed(welds, NAMED)} by a connect where the robot has a ball or a pin; a weld there holds more "
@@ -212,6 +212,5 @@ def _remaining(closures: list[Closure], left: int) -> Iterator[str]:
     else:
         yield (
             "Leave the loops as they are: they move because their dimensions fit, so keep all digits of the anchors "
-            "and "
-            "axes"
+            "and axes"
         )
