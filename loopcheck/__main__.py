@@ -19,14 +19,19 @@ def main() -> None:
         sys.exit(BAD_INPUT)
     # as Ctrl-C does: workers are stopped, what they share is released, and the results so far are written
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    from loopcheck.validation.execution.forkserver import ONE_THREAD, RARE
+    from loopcheck.validation.execution.forkserver import ONE_THREAD, RARE, abandon
 
     os.environ.update(ONE_THREAD | os.environ)  # before numpy is imported
     gc.set_threshold(*RARE)
     atexit.register(gc.freeze)  # half a second: at the end, nothing needs a search for cycles
     from loopcheck.validation import cli
 
-    cli.main()
+    try:
+        cli.main()
+    except SystemExit as end:
+        if end.code == BAD_INPUT:
+            abandon()
+        raise
 
 
 if __name__ == "__main__":

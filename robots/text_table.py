@@ -125,7 +125,7 @@ def _cells(line: str) -> list[str]:
 
 
 def _separator(line: str) -> str:
-    mark = max(";\t,", key=line.count)
+    mark = max(";,\t", key=line.count)
     return mark if mark in line else SPACES
 
 

@@ -10,7 +10,6 @@ import click
 from loopcheck.robots.errors import HarnessError, one_line
 from loopcheck.robots.releases import extras, too_old
 from loopcheck.validation.execution.errors import internal_error
-from loopcheck.validation.execution.forkserver import abandon
 from loopcheck.validation.execution.invocation import as_called, pasted
 from loopcheck.validation.studies.options import Commands
 
@@ -36,7 +35,6 @@ def main() -> None:
         for line in getattr(error, "example", "").splitlines():
             click.echo(f"  {one_line(line)}", err=True)
         status = BAD_INPUT
-        abandon()
     except click.exceptions.Abort:
         click.echo("loopcheck: interrupted", err=True)
         status = STOPPED

@@ -25,6 +25,7 @@ from loopcheck.robots.errors import LoopClosureError, MechanismError, NotFoundEr
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Drive, Motion
 from loopcheck.robots.robot import Case, load, make_case, representative_case
+from loopcheck.robots.size import size
 from loopcheck.validation.studies.gradients.reference import changed
 from tests import closed_chains
 from tests.analytic.test_batch import PLAIN, UNDRIVEN
@@ -328,17 +329,20 @@ def _forward_agrees(mechanism: Mechanism, q: Array, qd: Array) -> None:
         required = sum((x @ y[..., None])[..., 0] for x, y in zip((tree.M, tree.C), moving, strict=True)) + tree.G
         return np.asarray(required - effort @ mechanism.selection)
 
-    force, size = np.asarray(batch.loop_force), np.abs(effort).max()
-    weights = np.abs(tree_model(State.at_rest(mechanism, q)).G).max()  # cancel in the forces of the loops
+    force, most = np.asarray(batch.loop_force), np.abs(effort).max()
+    cut = tree_model(State.at_rest(mechanism, q))
+    weights = np.abs(cut.G).max()  # cancel in the forces of the loops
+    moments = size(mechanism) * np.abs(mechanism.stacked.weights).sum()
+    falls = moments / np.diagonal(cut.M, axis1=1, axis2=2).max()  # cancels in the accelerations of a balance
     values: list[tuple[Callable[..., Array], AnyArray, Array, Mapping[str, Array]]] = [
         (accelerations, mask, batch.qdd, batch.derivatives)
     ]
     if mechanism.closures:
         values.append((loop_forces, np.ones_like(mask), force, batch.loop_derivatives))
     else:
-        assert np.abs(force).max() < 1e-10 * size
+        assert np.abs(force).max() < 1e-10 * most
     for function, rows, found, slopes_of in values:
-        peak = max(np.abs(found).max(), weights if function is loop_forces else 0.0)
+        peak = max(np.abs(found).max(), weights if function is loop_forces else falls)
         np.testing.assert_allclose(found, function(q, free, effort), rtol=0, atol=1e-10 * peak)
         for j, step in enumerate(STEP * np.eye(mechanism.nv)[mask]):
             sides = [function(_moved(mechanism, q, mask, s * step), free, effort) for s in (1, -1)]
@@ -350,10 +354,10 @@ def _forward_agrees(mechanism: Mechanism, q: Array, qd: Array) -> None:
             _is_slope(slopes_of["effort"][..., j], sides, rows, peak)
         *others, last = mechanism.bodies
         sizes = np.repeat([last.mass, np.sqrt(last.mass * last.inertia.max()), last.inertia.max()], [1, 3, 6])
-        for k, size in enumerate(sizes):
-            bodies = [(*others, changed(last, k, s * STEP * size)) for s in (1, -1)]
+        for k, each in enumerate(sizes):
+            bodies = [(*others, changed(last, k, s * STEP * each)) for s in (1, -1)]
             sides = [function(q, free, effort, replace(mechanism, bodies=b)) for b in bodies]
-            _is_slope(slopes_of["parameters"][:, :, -1, k] * size, sides, rows, peak)
+            _is_slope(slopes_of["parameters"][:, :, -1, k] * each, sides, rows, peak)
 
 
 def _is_slope(found: Array, sides: list[Array], mask: AnyArray, peak: float) -> None:

@@ -22,6 +22,7 @@ from loopcheck.analytic.dynamics.powers import effort_scale
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Source
+from loopcheck.robots.mechanism import Closing
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load
 from loopcheck.validation.comparison.audit import audit, expected_terms
@@ -407,6 +408,8 @@ def _directions_of_an_open_loop(model_case: CaseMaker, folder: Path) -> float:
     path = folder / "oblique.xml"
     path.write_text(OPEN_FOUR_BAR, encoding="utf-8")
     case = model_case(path, amplitude=0.1)
+    as_read = replace(case.mechanism, closing=Closing())  # whose audit keeps what the gap of the file hides
+    case = replace(case, mechanism=as_read)
     motion = prescribe(case)
     rows = audit(case, expected_terms(case, motion), "simbody")
     return float(next(row["error"] for row in rows if row["quantity"] == "forbidden directions"))

@@ -137,7 +137,7 @@ def test_below_the_floor_there_is_no_verdict_and_it_says_what_would_do(case: Cas
     assert said(finer, 1.25e-6)[0] == "agree"
 
 
-@pytest.mark.extended("test_a_verdict_that_depends_on_the_time_of_the_efforts_asks_for_it")
+@pytest.mark.extended("test_a_verdict_that_depends_on_an_undecided_time_of_the_efforts_asks_for_it")
 def test_undeclared_efforts_are_never_said_to_disagree_if_another_time_explains_them(case: Case, exact: Log) -> None:
     every = planar_four_bar.held_log(1e-3, 1001, hertz=1.0)
     assert every.qd is not None
