@@ -255,7 +255,7 @@ def test_what_leaves_more_than_the_accuracy_is_partial_with_its_figure(right: Lo
     wave = 0.15 * np.abs(right.effort).max() * np.sin(37 * right.t)[:, None]
     wrong = replace(right, effort=-right.effort + wave)
     said = note(wrong)
-    assert 'partial: signs = { "crank.effort" = -1 } in its description leaves an error of' in said
+    assert 'partial: signs = { "crank.effort" = -1 } in its description (the negative of the column) leaves an' in said
     left = float(said.split("leaves an error of ")[1].split(",")[0])
     figures = judge(MODEL, replace(wrong, effort=-wrong.effort), **SETTINGS).figures
     assert left == pytest.approx(float(figures["largest"].iloc[0] / figures["divisor"].iloc[0]), rel=0.1)

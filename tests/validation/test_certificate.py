@@ -307,13 +307,10 @@ def test_claims_cannot_be_left_out_and_the_motion_cannot_change(loopcheck: Comma
 
 
 @pytest.mark.extended("test_a_claim_that_is_found_again_holds")
-def test_a_slower_controller_that_dry_friction_holds_back_has_no_claim(
+def test_dry_friction_holds_no_slower_controller_back(
     loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its run shows nothing about the settings; the verifier finds so, and a claim on it would be missing.
-
-    Friction this close to the effort holds back some random motions too: those of the seeds here are followed.
-    """
+    """The feed-forward overcomes it, so the claim on that controller is made, and found again."""
     for module in (tune_study, tune_certificate):
         monkeypatch.setattr(module, "held_out_seeds", lambda _: HELD)
     model, motion = tmp_path / "four_bar.xml", motion_file(tmp_path / "m.csv", 3.0)
@@ -321,17 +318,11 @@ def test_a_slower_controller_that_dry_friction_holds_back_has_no_claim(
     options = ("--motion", motion, "--configuration", "vertical", "--accuracy", "0.01", "--jobs", "1")
     status, out, _ = loopcheck("tune", model, *options, "--out", tmp_path / "tuned")
     slower = f"{OWN}, controller × 0.3"
-    assert (status, f"no claim on {slower}: not followed" in " ".join(out.split())) == (0, True)
+    assert (status, "no claim on" in out) == (0, False)
     path = tmp_path / "tuned/certificate.json"
     content = json.loads(path.read_text())
     claimed = [claim["purpose"] for claim in content["claims"]]
-    assert slower not in claimed
+    assert slower in claimed
     assert f"{OWN}, controller × 2" in claimed
     verify = ("tune", tmp_path / "tuned/tuned.xml", "--verify", path, "--jobs", "1")
     assert loopcheck(*verify, "--out", tmp_path / "verified")[0] == 0
-    rows = pd.read_csv(tmp_path / "verified/certificate.csv").set_index("claim")
-    assert tuple(rows.loc[slower, ["certified", "found"]]) == ("not followed", "not followed")
-    content["claims"].append({**content["claims"][0], "purpose": slower})
-    content["checksum"] = checksum(content)
-    path.write_text(json.dumps(content))
-    assert loopcheck(*verify, "--out", tmp_path / "forged")[0] == 1

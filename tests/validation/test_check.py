@@ -107,7 +107,10 @@ def test_named_joints_are_actuated_instead(loopcheck: Command, tmp_path: Path) -
     summary = read(tmp_path).summary
     assert set(summary["actuator"]) == {"rocker"}
     status, _, err = loopcheck("check", model, "--actuated", "wheel", "--out", tmp_path / "no")
-    assert (status, err) == (2, "loopcheck: unknown joint in four_bar.xml: 'wheel'. Known: crank, coupler, rocker\n")
+    assert (status, err) == (
+        2,
+        "loopcheck: unknown joint in four_bar.xml: 'wheel'. Known: crank, coupler, rocker, motor\n",
+    )
 
 
 def test_a_file_without_gravity_has_one_configuration(tmp_path: Path) -> None:

@@ -472,7 +472,7 @@ def _unmodified(runs: TuningRuns, purpose: Purpose) -> tuple[JudgedRun, float]:
     """The unmodified simulation on a motion, and the largest bandwidth at which it follows it [rad/s]."""
     usual = runs.given.bandwidth
     (first,) = runs.on(AS_IS, [purpose], {})
-    if first.ended and first.follows:
+    if first.too_weak or (first.ended and first.follows):  # no controller makes motors stronger
         return first, usual
     for part in BANDWIDTHS[1:]:
         (slower,) = runs.on(AS_IS, [controlled(purpose, part * usual, usual)], {})
