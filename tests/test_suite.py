@@ -68,7 +68,7 @@ SECONDS: Mapping[str, Mapping[str, float]] = {
         "pybullet/forward": 0.7,
         "simbody/forward": 2.8,
     },
-    "andrews": {"drake/forward": 0.7, "pybullet/forward": 1.5},
+    "andrews": {"drake/forward": 0.7, "mujoco/as_is": 1.4, "pybullet/forward": 1.5},
     "bricard": {"pybullet/forward": 0.6},
     "n_four_bar_40": {"simbody/kkt": 1.0, "drake/forward": 0.7, "exudyn/forward": 1.7, "simbody/forward": 2.2},
     "puma560": {"exudyn/forward": 2.7, "simbody/forward": 1.2},

@@ -229,7 +229,7 @@ def settled(
         _bound(later, greatest) if bounds else "",
         _note(as_is, later, np.inf if bounds else window, start_peak, lasting),
         _not_separable(mechanism, later, apart, early, late),
-        _at_bandwidths(mechanism, as_is, later, greatest, most=most),
+        _at_bandwidths(mechanism, as_is, later, greatest),
         _by_drives(mechanism, later, by_drives),
         _other_readings(as_is.log, later.scale),
     )
@@ -273,9 +273,7 @@ def _by_drives(mechanism: Mechanism, series: Series, largest: Mapping[str, Effor
     )
 
 
-def _at_bandwidths(
-    mechanism: Mechanism, as_is: AsIs, series: Series, largest: Efforts, *, most: int | None = None
-) -> str:
+def _at_bandwidths(mechanism: Mechanism, as_is: AsIs, series: Series, largest: Efforts) -> str:
     """Bandwidths of the controller at which a run follows its motion, and the errors if they depend on them."""
     if not as_is.bandwidth > 0:
         return ""
@@ -286,7 +284,7 @@ def _at_bandwidths(
         return followed
     try:
         closed = closed_log(mechanism, slow[1], slow[1].q[0])
-        run = _without_floors(closed, step_filter(slow[1].dt, uses_velocities=closed.qd is not None), most)
+        run = _without_floors(closed, step_filter(slow[1].dt, uses_velocities=closed.qd is not None), FEWEST_SCALED)
     except HarnessError:  # it follows, but its log cannot be judged
         return followed
     at_slow = np.abs(run.residual[run.t >= series.t[0]]).max(axis=0)
