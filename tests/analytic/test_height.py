@@ -61,6 +61,7 @@ def contacts(mechanism: Mechanism, motion: Motion) -> int:
     return count
 
 
+@pytest.mark.extended("test_a_start_is_off_the_ground_whatever_gravity_is")
 @pytest.mark.parametrize(("base", "tilt"), [(FREE, "0"), (SLIDES + PITCH, "0"), (SLIDES + PITCH, "20")])
 def test_a_falling_robot_starts_above_the_ground_with_the_same_efforts(tmp_path: Path, base: str, tilt: str) -> None:
     case = walker(tmp_path, base, TILT=tilt)

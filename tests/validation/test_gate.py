@@ -62,9 +62,9 @@ def _run(*arguments: str) -> tuple[int, str]:
     return result.return_value, result.output
 
 
-def test_models_of_the_repository_have_no_error() -> None:
-    for path in [*models(), *sorted(MODELS.glob("*.xml"))]:
-        assert not [f for f in gate(str(path)).findings if f.severity == "error"], path
+@pytest.mark.parametrize("path", [*models(), *sorted(MODELS.glob("*.xml"))], ids=lambda path: Path(path).stem)
+def test_models_of_the_repository_have_no_error(path: Path) -> None:
+    assert not [f for f in gate(str(path)).findings if f.severity == "error"], path
 
 
 @pytest.mark.evidence("all seeded faults of all codes", seconds=2.5)
