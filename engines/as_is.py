@@ -144,8 +144,13 @@ def runs_at(run: Callable[[float, int], Record], bandwidth: float, middle: int) 
 
 def _follows(record: Record) -> bool:
     """Whether all drives of a run follow the motion, or hold it themselves."""
+    return float(_behind(record).max(initial=0.0)) <= FOLLOWING
+
+
+def _behind(record: Record) -> Array:
+    """Largest distance of each drive from the motion over its stroke [-], (drives,); zero if it holds itself."""
     behind = following(record.controller.q, record.positions)[1]
-    return record.holds_itself or float(behind.max(initial=0.0)) <= FOLLOWING
+    return np.where(record.holds_itself, 0.0, behind)
 
 
 @contextmanager
@@ -173,11 +178,10 @@ def as_is_of(source: str, case: Case, runs: tuple[Record, Record]) -> AsIs:
         raise NotRepresentableError(
             f"{source}: half of the motion must last at least {FEWEST} steps for a log, got {steps} steps{step}"
         )
-    behind = following(whole.controller.q, whole.positions)[1]
     return AsIs(
         log=log_of(source, case, whole),
         restarted=log_of(source, case, second),
-        following=np.where(whole.holds_itself, 0.0, behind),
+        following=_behind(whole),
         timeconst=whole.timeconst,
         drives=tuple(case.mechanism.drives[k].name for k in whole.independent),
         at_limits=whole.at_limits,

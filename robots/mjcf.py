@@ -248,7 +248,7 @@ def _mechanism(model: ModelFile, m: Any, missing: tuple[MissingFile, ...], *, is
         left_out=(
             *dict.fromkeys(str(loss) for loss in losses if loss.kind == "load" and not loss.path),
             *_idle_tendons(m),
-            *_without_effort(model),
+            *_without_effort(model, m),
             *_handles(m),
             *(["plugins of sensors, geometry and rendering"] if m.nplugin else []),
             *([in_words(missing)] if missing else []),
@@ -743,12 +743,13 @@ def _is_scalar(m: Any, joint: int) -> bool:
     return KINDS[int(m.jnt_type[joint])] in ("hinge", "slide")
 
 
-def _without_effort(model: ModelFile) -> Iterator[str]:
+def _without_effort(model: ModelFile, m: Any) -> Iterator[str]:
     """Actuators of the file that do not act, because the user has named those that do."""
-    if model.actuated:
+    joints = {m.joint(i).name for i in range(m.njnt)} if model.actuated else set()
+    if not {*model.actuated} <= joints:
         names = [actuator.name for actuator in load_spec(replace(model, actuated=())).actuators]
         idle = [name for name in names if name not in model.actuated]
-        if idle and any(name in names for name in model.actuated):
+        if idle:
             yield f"actuators without effort, as --actuated does not name them: {listed(idle, NAMED)}"
 
 

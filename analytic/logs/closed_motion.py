@@ -1,19 +1,19 @@
 """Projects a logged motion on the closures: independent drives keep their motion, all other joints follow."""
 
 from dataclasses import dataclass
-from typing import NamedTuple, assert_never
+from typing import NamedTuple
 
 import numpy as np
 
-from loopcheck.analytic.kinematics.closures import DependentRates, closure_names, solve_dependent
+from loopcheck.analytic.kinematics.closures import DependentRates, closure_names, closure_of_rows, solve_dependent
 from loopcheck.analytic.kinematics.continuation import CLOSED
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import retract
 from loopcheck.robots.arrays import AnyArray, Array, PositionSeries
 from loopcheck.robots.errors import LoopClosureError
-from loopcheck.robots.mechanism import ConnectClosure, Coordinate, CoordinateClosure, Mechanism, WeldClosure
+from loopcheck.robots.mechanism import Coordinate, CoordinateClosure, Mechanism
 from loopcheck.robots.motion import Drive
-from loopcheck.robots.size import size
+from loopcheck.robots.size import closure_units
 
 MOST_ITERATIONS = 30
 """Newton steps at most."""
@@ -138,29 +138,22 @@ class Gap(NamedTuple):
 
 def widest_gap(mechanism: Mechanism, q: PositionSeries) -> Gap:
     """Largest opening of the loops over the size of the robot or one radian."""
-    residual, units = np.abs(State.at_rest(mechanism, q).gap), _units_of_rows(mechanism)
+    residual = np.abs(State.at_rest(mechanism, q).gap)
     if not residual.size:
         return Gap(0.0, 0.0, "m", 0, "")
-    lengths = np.where(np.array(units) == "m", size(mechanism), 1.0)
-    sample, row = np.unravel_index(int((residual / lengths).argmax()), residual.shape)
-    gap = float(residual[sample, row])
-    return Gap(gap / lengths[row], gap, units[row], int(sample), closure_names(mechanism)[row])
+    relative = residual / closure_units(mechanism).units
+    sample, row = (int(k) for k in np.unravel_index(int(relative.argmax()), residual.shape))
+    unit = "m" if _is_length(mechanism, row) else "rad"
+    return Gap(float(relative[sample, row]), float(residual[sample, row]), unit, sample, closure_names(mechanism)[row])
 
 
-def _units_of_rows(mechanism: Mechanism) -> list[str]:
-    """Unit of each row of the closures."""
-    units: list[str] = []
-    for closure in mechanism.closures:
-        match closure:
-            case ConnectClosure():
-                units += ["m"] * 3
-            case WeldClosure():
-                units += ["m"] * 3 + ["rad"] * 3
-            case CoordinateClosure():
-                units += ["rad" if mechanism.effort_unit(closure.follower) == "N m" else "m"]
-            case _:
-                assert_never(closure)
-    return units
+def _is_length(mechanism: Mechanism, row: int) -> bool:
+    """Whether a row of the closures is a length, as in `closure_units`; otherwise it is an angle."""
+    rows = closure_of_rows(mechanism)
+    closure = mechanism.closures[rows[row]]
+    if isinstance(closure, CoordinateClosure):
+        return all(mechanism.joints[j].kind == "slide" for j in closure.follower.joints)
+    return row - rows.index(rows[row]) < 3  # rotations follow
 
 
 def _closed_poses(mechanism: Mechanism, drives: tuple[Coordinate, ...], targets: Array, q: Array) -> Array:

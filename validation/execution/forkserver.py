@@ -43,21 +43,22 @@ def worker_context(preload: Sequence[str] = ()) -> Any:
 
 def running_context() -> Any | None:
     """Start method of worker processes if the process that they are forked from runs; it has all imports already."""
-    if "forkserver" not in multiprocessing.get_all_start_methods():
-        return None
-    from multiprocessing import forkserver  # which some systems do not have
-
-    is_running = forkserver._forkserver._forkserver_pid is not None  # type: ignore[attr-defined]
-    return multiprocessing.get_context("forkserver") if is_running else None
+    return None if _process() is None else multiprocessing.get_context("forkserver")
 
 
 def abandon() -> None:
     """End the process that workers are forked from, whatever it still imports: bad input needs no workers."""
-    server = sys.modules.get("multiprocessing.forkserver")
-    process = server and server._forkserver._forkserver_pid
-    if process:
+    process = _process()
+    if process is not None:
         with suppress(OSError):
             os.kill(process, signal.SIGKILL)
+
+
+def _process() -> int | None:
+    """Number of the process that workers are forked from; None if it does not run, or where a system has no fork."""
+    server: Any = sys.modules.get("multiprocessing.forkserver")
+    number: int | None = server and server._forkserver._forkserver_pid
+    return number
 
 
 @contextmanager
