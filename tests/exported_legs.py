@@ -5,11 +5,15 @@ The same leg with all digits is the independent reference: its loops close to 1e
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
+import mujoco  # noqa: TID251
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from loopcheck.robots.arrays import Array
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 AXIS = np.array([0.0, 1.0, 0.0])
 """Direction of the pins, before the leg is turned in space."""
@@ -147,6 +151,26 @@ class Leg:
 
     def _numbers(self, values: Array) -> str:
         return " ".join(f"{x:.{self.digits}g}" for x in values)
+
+
+def cut_trees(case: Case, motion: Motion) -> Iterator[tuple[Any, Any]]:
+    """MuJoCo's model and data in each state of a motion, with the inverse dynamics of the tree without closures."""
+    model = mujoco.MjModel.from_xml_path(str(case.mechanism.model.path))
+    model.opt.gravity[:] = case.mechanism.gravity
+    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+    data = mujoco.MjData(model)
+    for q, qd, qdd in zip(motion.q, motion.qd, motion.qdd, strict=True):
+        data.qpos[:], data.qvel[:], data.qacc[:] = q, qd, qdd
+        mujoco.mj_inverse(model, data)
+        yield model, data
+
+
+def opening_rates(model: Any, data: Any, closure: int) -> Array:
+    """Rate of the gap between the two sites of a closure per joint velocity [m/rad or m/m], shape (3, nv)."""
+    both = np.zeros((2, 3, model.nv))
+    for rows, site in zip(both, (model.eq_obj1id[closure], model.eq_obj2id[closure]), strict=True):
+        mujoco.mj_jacSite(model, data, rows, None, site)
+    return np.asarray(both[0] - both[1])
 
 
 def _unit(random: np.random.Generator) -> Array:

@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import mujoco  # noqa: TID251
 import numpy as np
 import pytest
 
@@ -25,7 +24,7 @@ from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 from loopcheck.robots.size import closure_units, resolved_part, unit_rates
 from tests.conftest import CaseMaker
-from tests.exported_legs import Leg
+from tests.exported_legs import Leg, cut_trees, opening_rates
 
 ALL = 17
 """Digits of a file whose loops close to round-off."""
@@ -111,19 +110,9 @@ def test_efforts_are_those_of_the_file_with_all_digits(leg: Leg, tmp_path: Path,
 
 def efforts_by_rows(case: Case, motion: Motion, weights: Array) -> Array:
     """Efforts by MuJoCo's inverse dynamics of the tree, and null space of its weighted closure rows, truncated."""
-    model = mujoco.MjModel.from_xml_path(str(case.mechanism.model.path))
-    model.opt.gravity[:] = case.mechanism.gravity
-    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
-    data, efforts = mujoco.MjData(model), []
-    for q, qd, qdd in zip(motion.q, motion.qd, motion.qdd, strict=True):
-        data.qpos[:], data.qvel[:], data.qacc[:] = q, qd, qdd
-        mujoco.mj_inverse(model, data)
-        J = []
-        for k in range(model.neq):
-            both = np.zeros((2, 3, model.nv))
-            for rows, site in zip(both, (model.eq_obj1id[k], model.eq_obj2id[k]), strict=True):
-                mujoco.mj_jacSite(model, data, rows, None, site)
-            J.append(both[0] - both[1])
+    efforts = []
+    for model, data in cut_trees(case, motion):
+        J = [opening_rates(model, data, k) for k in range(model.neq)]
         values, V_T = np.linalg.svd(weights[:, None] * np.concatenate(J))[1:]
         N = V_T[int((values > 1e-3 * values[0]).sum()) :].T
         efforts.append(np.linalg.lstsq((case.mechanism.selection @ N).T, N.T @ data.qfrc_inverse)[0])

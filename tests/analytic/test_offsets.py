@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-import mujoco  # noqa: TID251
 import numpy as np
 import pytest
 
@@ -20,7 +19,7 @@ from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 from tests.conftest import CaseMaker
-from tests.exported_legs import CARRIERS, Leg
+from tests.exported_legs import CARRIERS, Leg, cut_trees, opening_rates
 
 OFFSET = 0.01
 PLAIN = Leg(closure="connect", digits=17)
@@ -77,18 +76,10 @@ def test_an_anchor_out_of_place_in_the_plane_is_no_offset(tmp_path: Path) -> Non
 
 def efforts_at_two_points(case: Case, motion: Motion) -> Array:
     """Efforts by MuJoCo's inverse dynamics of the tree and lateral forces at both sites of the file."""
-    model = mujoco.MjModel.from_xml_path(str(case.mechanism.model.path))
-    model.opt.gravity[:] = case.mechanism.gravity
-    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
-    data, efforts = mujoco.MjData(model), []
-    for q, qd, qdd in zip(motion.q, motion.qd, motion.qdd, strict=True):
-        data.qpos[:], data.qvel[:], data.qacc[:] = q, qd, qdd
-        mujoco.mj_inverse(model, data)
-        both = np.zeros((2, 3, model.nv))
-        for rows, site in zip(both, (model.eq_obj1id[0], model.eq_obj2id[0]), strict=True):
-            mujoco.mj_jacSite(model, data, rows, None, site)
+    efforts = []
+    for model, data in cut_trees(case, motion):
         pin = data.xaxis[model.joint("coupler0").id]
-        lateral = (np.eye(3) - np.outer(pin, pin)) @ (both[0] - both[1])
+        lateral = (np.eye(3) - np.outer(pin, pin)) @ opening_rates(model, data, 0)
         A = np.concatenate([case.mechanism.selection, lateral]).T
         efforts.append(np.linalg.lstsq(A, data.qfrc_inverse, rcond=1e-9)[0][: case.mechanism.na])
     return np.array(efforts)

@@ -207,6 +207,7 @@ def test_a_bad_motion_file_is_one_line(
         (("3prr.xml", "--motion", "nowhere.csv"), "nowhere.csv: the file must exist, got no such file"),
         (("3prr.xml", "--actuated", ", "), "--actuated must name joints or actuators, for example J1,J2, got ', '"),
         (("3prr.xml", "--actuated", "q1,q1"), "3prr.xml: actuated joints must be unique, got q1, q1"),
+        (("3prr.xml", "--accuracy", "1"), "must be below 1 or have a percent sign, got '1': write 1% or 100%"),
         (("3prr.xml", "--accuracy", "inf"), "must be a positive number or percentage, as 0.05 or 5%, got 'inf'"),
         (("3prr.xml", "--source", "x"), "unknown source: 'x'"),
         ((), "A TARGET or --all must be given, got neither"),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from loopcheck.validation.execution import forkserver
 from loopcheck.validation.execution.journal import Task, journal_in
 from loopcheck.validation.execution.workers import WorkerFailure, Workers, worker_pool
 from tests.validation.conftest import in_this_process
@@ -130,3 +131,15 @@ def test_a_terminated_command_leaves_nothing_behind(tmp_path: Path) -> None:
     assert awaited(tmp_path / "begun")
     command.terminate()
     assert command.communicate(timeout=PATIENCE) == ("interrupted interrupted\n", "")
+
+
+@pytest.mark.parametrize("number", [None, 4711])
+def test_a_refusal_ends_the_process_that_workers_are_forked_from(
+    monkeypatch: pytest.MonkeyPatch, number: int | None
+) -> None:
+    """And no other process where it does not run."""
+    killed: list[tuple[int, int]] = []
+    monkeypatch.setattr(forkserver, "_process", lambda: number)
+    monkeypatch.setattr(os, "kill", lambda *args: killed.append(args))
+    forkserver.abandon()
+    assert killed == ([(4711, signal.SIGKILL)] if number else [])
