@@ -137,7 +137,7 @@ def test_dry_friction_is_overcome_in_the_direction_of_the_prescribed_motion(
 
 
 def test_a_tendon_rubs_too(model_case: CaseMaker, tmp_path: Path) -> None:
-    path = flywheels(tmp_path, ["on_tendon"])
+    path = flywheels(tmp_path, ["motor", "on_tendon"])  # the second of two tendons
     _replace(path, "<position", "<motor")
     _replace(path, 'kp="40" kv="3"', "")
     _replace(path, '<fixed name="on_tendon"', '<fixed name="on_tendon" frictionloss="40"')
