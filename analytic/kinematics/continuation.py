@@ -7,6 +7,7 @@ are halved until the correction is small beside the step, so that the robot stay
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Self
 
 import numpy as np
 
@@ -50,6 +51,12 @@ class ClosedPose:
     """Its kinematics, if computed already."""
 
 
+def _still(t: Times) -> Drive:
+    """The motion of no drive."""
+    none = np.zeros((len(t), 0))
+    return Drive(q=none, qd=none, qdd=none)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tracer:
     """Continuation of a mechanism along a law."""
@@ -59,6 +66,15 @@ class Tracer:
     drives: tuple[Coordinate, ...]
     """Prescribed coordinates, in the order of the law."""
     where: str
+
+    @classmethod
+    def free(cls, mechanism: Mechanism, where: str = "") -> Self:
+        """A tracer without prescribed coordinates: every joint may give way to close the loops.
+
+        Args:
+            where: Name of the robot, for the error messages; by default the file of the model.
+        """
+        return cls(mechanism=mechanism, law=_still, drives=(), where=where or str(mechanism.model.path))
 
     @property
     def of_joints(self) -> list[int]:

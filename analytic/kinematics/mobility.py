@@ -16,7 +16,7 @@ from loopcheck.analytic.kinematics.closures import (
 from loopcheck.analytic.kinematics.redundancy import free_motions, independent_rows, unit_rates_of_drives
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.robots.arrays import Array, JointPositions
-from loopcheck.robots.mechanism import WORLD, Mechanism
+from loopcheck.robots.mechanism import DOFS, WORLD, Mechanism
 from loopcheck.robots.size import size, unit_rates
 
 LINKAGE = re.compile(r"link(age)?s?\b|(four|five|six|4|5|6)[-_ ]?bar|parallel|delta|stewart|hexapod|closed|loop", re.I)
@@ -27,6 +27,8 @@ FULL_TURN = 2 * np.pi
 """A full turn in radians: limits that are all less, counted in degrees, seem to be radians [-]."""
 NEXT_TO_NOTHING = 1e-6
 """Mass relative to the total mass below which a body is reported [-]."""
+FREE = 6
+"""Freedoms of a body that no joint holds [-]."""
 NEAR = 1e-3
 """Distance of two sites, relative to the size of the robot, below which they seem to coincide [-]."""
 
@@ -38,7 +40,7 @@ class Mobility:
     bodies: int
     joints: int
     loops: int
-    """Independent loops, by Euler's count: pairs of bodies that closures connect."""
+    """Independent loops of the graph of bodies, see `independent_loops`."""
     closure_rows: int
     rank: int
     dof: int
@@ -49,6 +51,16 @@ class Mobility:
     """Unactuated motions, a phrase for each degree of freedom."""
     warnings: tuple[str, ...]
     """Probable mistakes in the model, a sentence each."""
+
+    @property
+    def counted(self) -> int:
+        """Degrees of freedom by counting alone: those of the spanning tree less the closure equations."""
+        return self.dof + self.rank - self.closure_rows
+
+    @property
+    def redundant(self) -> int:
+        """Closure equations that others imply."""
+        return self.closure_rows - self.rank
 
     @property
     def actuation(self) -> str:
@@ -65,7 +77,7 @@ def mobility(mechanism: Mechanism, q: JointPositions) -> Mobility:
     return Mobility(
         bodies=len(mechanism.bodies),
         joints=len(mechanism.joints),
-        loops=len({frozenset((closure.body1, closure.body2)) for closure in mechanism.rigid_closures}),
+        loops=independent_loops(mechanism),
         closure_rows=len(Phi),
         rank=mechanism.nv - N.shape[1],
         dof=N.shape[1],
@@ -76,11 +88,36 @@ def mobility(mechanism: Mechanism, q: JointPositions) -> Mobility:
     )
 
 
+def independent_loops(mechanism: Mechanism) -> int:
+    """Loops of the graph of bodies, ι = j − l + 1 for a connected graph of l bodies and j joints (Angeles 2014).
+
+    All joints of a body are one joint with its parent, and all closures between two bodies one. Bodies without joints
+    are one with their parents; six freedoms are no joint.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    freedoms = [sum(DOFS[mechanism.joints[j].kind] for j in joints) for joints in mechanism.joints_of]
+    carrier = {WORLD: WORLD}
+    for b, body in enumerate(mechanism.bodies):
+        carrier[b] = b if freedoms[b] else carrier[body.parent]
+    closed = {frozenset((carrier[each.body1], carrier[each.body2])) for each in mechanism.rigid_closures}
+    tree = [(b, carrier[mechanism.bodies[b].parent]) for b, count in enumerate(freedoms) if 0 < count < FREE]
+    edges = np.array([*tree, *(tuple(pair) for pair in closed if len(pair) > 1)], dtype=int).reshape(-1, 2)
+    bodies = sorted(set(carrier.values()))
+    ends = np.searchsorted(bodies, edges).T
+    graph = coo_array((np.ones(len(edges)), (ends[0], ends[1])), shape=(len(bodies), len(bodies)))
+    return len(edges) - len(bodies) + int(connected_components(graph, directed=False, return_labels=False))
+
+
 def in_words(analysis: Mobility) -> str:
     """Mobility of a mechanism, in a sentence."""
     loops = _counted(analysis.loops, "loop") if analysis.loops else "no loop (tree structure)"
+    redundant = (
+        f", {analysis.redundant} redundant: {analysis.counted} dof by counting alone" if analysis.redundant else ""
+    )
     closed = (
-        f" ({_counted(analysis.closure_rows, 'closure equation')} of rank {analysis.rank})"
+        f" ({_counted(analysis.closure_rows, 'closure equation')} of rank {analysis.rank}{redundant})"
         if analysis.closure_rows
         else ""
     )

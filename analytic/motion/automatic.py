@@ -180,8 +180,7 @@ def automatic_motion(mechanism: Mechanism, guess: JointPositions, dt: float | No
         MechanismError: If the robot cannot move, no actuator has an effect, the rank of the closures is uncertain, or
             the search takes too long.
     """
-    still = swing(mechanism, guess, (), np.zeros(0), span=SPAN)
-    free = Tracer(mechanism=mechanism, law=still, drives=(), where=where)
+    free = Tracer.free(mechanism, where)
     start = regular_start(free, guess)
     want_mobile(free, start.q)
     undriven = undriven_dofs(mechanism, start.q)

@@ -16,7 +16,6 @@ from loopcheck.analytic.kinematics.continuation import CLOSED, Tracer
 from loopcheck.analytic.kinematics.redundancy import actuator_motions
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import retract
-from loopcheck.analytic.motion.automatic import SPAN, swing
 from loopcheck.analytic.motion.start import regular_start
 from loopcheck.robots.arrays import Array, svd
 from loopcheck.robots.errors import HarnessError
@@ -68,8 +67,7 @@ def named_gravities(mechanism: Mechanism) -> Mapping[str, Array]:
 
 def normal(mechanism: Mechanism) -> Array | None:
     """Normal of the plane of a robot's motion (3,), its largest component positive; None for motion in space."""
-    still = swing(mechanism, mechanism.rest_position, (), np.zeros(0), span=SPAN)
-    free = Tracer(mechanism=mechanism, law=still, drives=(), where=str(mechanism.model.path))
+    free = Tracer.free(mechanism)
     try:
         first = regular_start(free, next(iter(modes(mechanism).values()))).q[None]
     except HarnessError:  # the motion will say why; a robot that cannot move has no plane

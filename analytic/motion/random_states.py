@@ -9,7 +9,6 @@ from loopcheck.analytic.kinematics.continuation import CLOSED, Tracer, close_bat
 from loopcheck.analytic.kinematics.redundancy import drive_motions, free_motions
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import retract
-from loopcheck.analytic.motion.automatic import swing
 from loopcheck.analytic.motion.start import regular_start
 from loopcheck.robots.arrays import AccelerationSeries, AnyArray, Array, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.errors import SingularityError
@@ -87,8 +86,7 @@ def random_states(mechanism: Mechanism, guess: JointPositions, *, count: int, se
 
 def _start(mechanism: Mechanism, guess: Array, where: str) -> Array:
     """A closed pose (nq,) near a guess, regular if the mechanism has actuators."""
-    still = swing(mechanism, mechanism.rest_position, (), np.zeros(0), span=(0.0, 1.0))
-    free = Tracer(mechanism=mechanism, law=still, drives=(), where=where)
+    free = Tracer.free(mechanism, where)
     return regular_start(free, guess).q if mechanism.actuators else free.start(guess, 0.0).q[0]
 
 

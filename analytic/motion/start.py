@@ -20,7 +20,7 @@ from loopcheck.analytic.kinematics.tree import retract
 from loopcheck.analytic.motion.limits import beyond_limits, inside_limits, limits_in_words
 from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.errors import MechanismError
-from loopcheck.robots.mechanism import Coordinate
+from loopcheck.robots.mechanism import Coordinate, Mechanism
 
 SIDESTEPS = (1e-3, 1e-2, 3e-2, 1e-1, 1e-1, 2e-1, 2e-1, 3e-1, 3e-1)
 """Distances of the joints in the search for a regular pose beside a singular pose [m or rad]."""
@@ -76,6 +76,19 @@ def regular_start(free: Tracer, guess: JointPositions) -> Start:
         limited=not beyond_limits(free.mechanism, start),
         notes=notes,
     )
+
+
+def closed_pose(mechanism: Mechanism, guess: JointPositions) -> JointPositions:
+    """A regular pose with closed loops near a pose, also without actuators.
+
+    Args:
+        guess: Joint positions [m or rad], shape (nq,).
+
+    Raises:
+        LoopClosureError: If the loops cannot be closed.
+    """
+    free = Tracer.free(mechanism)
+    return np.asarray(_aside(free, free.start(guess, 0.0).q)[0])
 
 
 def _closed_inside(free: Tracer, guess: Array) -> tuple[Array, tuple[str, ...]]:

@@ -7,7 +7,6 @@ import numpy as np
 
 from loopcheck.analytic.kinematics.continuation import Tracer
 from loopcheck.analytic.kinematics.tree import poses
-from loopcheck.analytic.motion.automatic import SPAN, swing
 from loopcheck.analytic.motion.limits import TOUCHED, excess
 from loopcheck.analytic.motion.start import regular_start
 from loopcheck.analytic.transmission.joint_space import (
@@ -117,8 +116,7 @@ def sound_start(
         MechanismError: If the robot cannot move, or no motor has an effect.
     """
     mechanism, q = closed_start(mechanism, guess, fixed)
-    law = swing(mechanism, q, (), np.zeros(0), span=SPAN)
-    start = regular_start(Tracer(mechanism=mechanism, law=law, drives=(), where=str(mechanism.model.path)), q)
+    start = regular_start(Tracer.free(mechanism), q)
     return mechanism, start.q, start.notes
 
 

@@ -1,13 +1,15 @@
 """Mobility of mechanisms, and the diagnosis of faulty files."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from loopcheck.analytic.kinematics.mobility import Mobility, in_words, mobility
+from loopcheck.analytic.kinematics.mobility import Mobility, in_words, independent_loops, mobility
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.errors import LoopClosureError, MechanismError
+from loopcheck.robots.mechanism import Joint
 from loopcheck.robots.robot import Case, load, make_case
 from loopcheck.validation.comparison.targets import cases_of
 from tests.conftest import MODELS, CaseMaker
@@ -30,18 +32,34 @@ def changed(folder: Path, old: str, new: str, name: str = "changed.xml") -> Path
 @pytest.mark.parametrize(
     ("name", "counts", "actuation"),
     [
-        ("3prr", (3, 3, 3), "fully actuated"),
-        ("2pur2rpu", (3, 4, 3), "redundantly actuated"),
-        ("6spu", (6, 6, 6), "fully actuated"),
+        ("3prr", (2, 3, 3, 3), "fully actuated"),
+        ("2pur2rpu", (3, 3, 4, 3), "redundantly actuated"),
+        ("6spu", (5, 6, 6, 6), "fully actuated"),
     ],
 )
 def test_robots_of_the_catalogue_are_what_their_papers_say(name: str, counts: tuple[int, ...], actuation: str) -> None:
     robot = load(name)
     case = make_case(robot, variant="default", mode=_first_mode(name), configuration="horizontal")
     found = mobility(case.mechanism, prescribe(case).q[10])
-    assert (found.dof, found.actuators, found.driven) == counts
+    assert (found.loops, found.dof, found.actuators, found.driven) == counts
     assert found.actuation == actuation
     assert found.unactuated == ()
+
+
+@pytest.mark.parametrize(("name", "loops"), [("3rrr", 2), ("2t1r", 3), ("6x6r", 5), ("andrews", 3), ("puma560", 0)])
+def test_loops_are_those_of_the_graph_of_bodies(name: str, loops: int) -> None:
+    """Joints less bodies plus one on the drawing: 9 − 8 + 1, 11 − 9 + 1, 36 − 32 + 1 and 10 − 8 + 1."""
+    assert independent_loops(load(name).mechanism()) == loops
+
+
+def test_a_base_that_floats_closes_no_loop_with_the_world() -> None:
+    floating = load("3prr").mechanism()
+    base = Joint(
+        name="base", kind="free", body=0, anchor=np.zeros(3), axis=np.array([0, 0, 1.0]), rest_position=np.eye(7)[3]
+    )
+    carried = [j for j, joint in enumerate(floating.joints) if joint.body == 0]
+    joints = tuple(base if j in carried else joint for j, joint in enumerate(floating.joints))
+    assert independent_loops(replace(floating, joints=joints, keyframes={})) == 1
 
 
 def test_what_nothing_drives_is_named_with_what_holds_it() -> None:
@@ -80,8 +98,9 @@ def test_a_closure_that_is_there_twice_is_named(tmp_path: Path) -> None:
     closure = FOUR_BAR[FOUR_BAR.index("<connect") : FOUR_BAR.index("</equality>")].strip()
     name = closure.split('name="')[1].split('"')[0]
     again = closure.replace(f'name="{name}"', 'name="again"')
-    oddities = seen(changed(tmp_path, "</equality>", f"{again}</equality>")).warnings
-    assert oddities == tuple(
+    found = seen(changed(tmp_path, "</equality>", f"{again}</equality>"))
+    assert (found.loops, found.dof, found.counted, found.redundant) == (1, 1, -3, 4)
+    assert found.warnings == tuple(
         f"closure '{each}' is redundant: the remaining closures already imply it" for each in (name, "again")
     )
 

@@ -2,11 +2,15 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from loopcheck.validation.studies.options import Command, format_option, targets_argument
+
+if TYPE_CHECKING:
+    from loopcheck.robots.arrays import JointPositions
+    from loopcheck.robots.mechanism import Mechanism
 
 
 @click.command(cls=Command, short_help="List robots, modes, variants, sources and engines.")
@@ -65,13 +69,15 @@ def _robots(targets: tuple[str, ...]) -> Iterator[tuple[str, Mapping[str, Any]]]
     for target in targets or names():
         robot = robot_of(target)
         mechanism = robot.mechanism()
+        poses = modes(mechanism)
         units = zip(mechanism.actuators, mechanism.actuator_units, strict=True)
         yield (
             robot.name,
             {
                 "title": robot.title,
+                "mechanism": [_mechanism(mechanism, next(iter(poses.values())))],
                 "variants": list(robot.variant_names),
-                "modes": list(modes(mechanism)),
+                "modes": list(poses),
                 "configurations": list(configurations(robot, mechanism)),
                 "loops": len(mechanism.closures),
                 "actuators": [f"{actuator.name} [{unit}]" for actuator, unit in units],
@@ -79,6 +85,18 @@ def _robots(targets: tuple[str, ...]) -> Iterator[tuple[str, Mapping[str, Any]]]
                 "sources": list(sources.names(robot)),
             },
         )
+
+
+def _mechanism(mechanism: "Mechanism", guess: "JointPositions") -> str:
+    """Loops, closure equations and freedoms in a closed pose near another, (nq,)."""
+    from loopcheck.analytic.kinematics.mobility import in_words, mobility
+    from loopcheck.analytic.motion.start import closed_pose
+    from loopcheck.robots.errors import LoopClosureError
+
+    try:
+        return in_words(mobility(mechanism, closed_pose(mechanism, guess)))
+    except LoopClosureError as error:
+        return str(error)
 
 
 def _engines() -> Iterator[tuple[str, list[str]]]:
