@@ -107,7 +107,8 @@ def independent_loops(mechanism: Mechanism) -> int:
     bodies = sorted(set(carrier.values()))
     ends = np.searchsorted(bodies, edges).T
     graph = coo_array((np.ones(len(edges)), (ends[0], ends[1])), shape=(len(bodies), len(bodies)))
-    return len(edges) - len(bodies) + int(connected_components(graph, directed=False, return_labels=False))
+    components, _ = connected_components(graph, directed=False)
+    return len(edges) - len(bodies) + int(components)
 
 
 def in_words(analysis: Mobility) -> str:
