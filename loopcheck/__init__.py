@@ -9,16 +9,20 @@ import os.path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from loopcheck.analytic.dynamics.matrices import Matrices
     from loopcheck.engines.mujoco.acted_effort import ActedEffort, acted_effort
+    from loopcheck.validation.matrices import matrices
     from loopcheck.validation.same.same import SameResult, same
     from loopcheck.validation.studies.judge.library import Judgement, judge
 
-__all__ = ["ActedEffort", "Judgement", "SameResult", "acted_effort", "judge", "same"]
+__all__ = ["ActedEffort", "Judgement", "Matrices", "SameResult", "acted_effort", "judge", "matrices", "same"]
 
 _MODULES = {
     "ActedEffort": "engines.mujoco.acted_effort",
     "acted_effort": "engines.mujoco.acted_effort",
     "Judgement": "validation.studies.judge.library",
+    "Matrices": "analytic.dynamics.matrices",
+    "matrices": "validation.matrices",
     "judge": "validation.studies.judge.library",
     "SameResult": "validation.same.same",
     "same": "validation.same.same",

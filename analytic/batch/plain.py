@@ -268,7 +268,7 @@ def plain_efforts(mechanism: Mechanism, q: PositionSeries, drive: Drive, samples
     qd, qdd = tracer.rates(q, drive)
     mask = independent_dofs_at(mechanism, q[len(q) // 2])
     model = noc_model(State(mechanism=mechanism, q=q, qd=qd), mask)
-    force = (model.M @ qdd[:, mask, None] + model.C @ qd[:, mask, None])[..., 0] + model.G
+    force = model.force(qdd[:, mask], qd[:, mask])
     return minimum_norm(mechanism.selection @ model.L, force, mechanism.effort_scales)
 
 

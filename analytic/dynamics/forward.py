@@ -65,8 +65,8 @@ def accelerations_by_noc(
     model = noc_model(state, independent)
     A = mechanism.selection @ model.L
     driving = (A.swapaxes(1, 2) @ effort[..., None])[..., 0]
-    coriolis = (model.C @ qd[:, independent, None])[..., 0]
-    free = np.linalg.solve(model.M, (driving - coriolis - model.G)[..., None])
+    velocity = qd[:, independent]
+    free = np.linalg.solve(model.M, (driving - model.force(np.zeros_like(velocity), velocity))[..., None])
     qdd = np.zeros_like(qd)
     qdd[:, independent] = free[..., 0]
     right = state.Phi @ qdd[..., None] + state.Phi_dot @ qd[..., None]

@@ -13,16 +13,16 @@ from loopcheck.analytic.kinematics.closures import RANK_TOLERANCE
 from loopcheck.analytic.kinematics.redundancy import independent_choices, minimum_norm, rates_of_drives, undriven_dofs
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import Poses, Twists, cross, joint_stretch, point_of, skew
-from loopcheck.robots.arrays import AccelerationSeries, AnyArray, Array, svd
+from loopcheck.robots.arrays import AccelerationSeries, AnyArray, Array, EffortSeries, VelocitySeries, svd
 from loopcheck.robots.efforts import EffortHistory
-from loopcheck.robots.mechanism import WORLD, Mechanism
+from loopcheck.robots.mechanism import WORLD, Mechanism, PointSpring
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NocModel:
-    """The matrices of M q̈ᵃ + C q̇ᵃ + G = τᵃ (equation (12)); qᵃ are the n independent joint coordinates."""
+    """The matrices of M q̈ᵃ + C q̇ᵃ + D q̇ᵃ + G = τᵃ (equation (12)); qᵃ are the n independent coordinates."""
 
     L: Array
     """Joint orthogonal complement, q̇ = L q̇ᵃ (8) [-], shape (nt, nv, n)."""
@@ -31,9 +31,22 @@ class NocModel:
     M: Array
     """Inertia matrix (13) [kg, kg m or kg m²], shape (nt, n, n)."""
     C: Array
-    """Coriolis and centrifugal matrix (14) [the unit of M, per s], shape (nt, n, n)."""
+    """Coriolis and centrifugal matrix (14) [the unit of M, per s], shape (nt, n, n): Ṁ − 2C is skew."""
+    D: Array
+    """Viscous damping of joints, tendons and springs between points [the unit of C], shape (nt, n, n)."""
     G: Array
-    """Gravity, external wrenches, springs and damping (15) [N or N m], shape (nt, n)."""
+    """Gravity, external wrenches and springs (15) [N or N m], shape (nt, n)."""
+
+    def force(self, acceleration: AccelerationSeries, velocity: VelocitySeries) -> Array:
+        """Generalized force that a motion requires (12) [N or N m], shape (nt, n).
+
+        Args:
+            acceleration: Of the independent coordinates [m/s² or rad/s²], shape (nt, n).
+            velocity: Of the same [m/s or rad/s], shape (nt, n).
+        """
+        moving = self.M @ acceleration[..., None] + (self.C + self.D) @ velocity[..., None]
+        force: Array = moving[..., 0] + self.G
+        return force
 
 
 class Noc:
@@ -85,16 +98,26 @@ def needed_efforts(state: State, qdd: AccelerationSeries) -> NeededEfforts:
     for independent, samples in choices:
         part = state if samples.all() else state.rows(samples)
         model = noc_model(part, independent)
-        acceleration, velocity = qdd[samples][:, independent, None], qd[samples][:, independent, None]
-        force = (model.M @ acceleration + model.C @ velocity)[..., 0] + model.G
-        A = mechanism.selection @ model.L
-        driving, coasting = _driving_and_coasting(rates_of_drives(mechanism) @ model.L, undriven)
-        left = (coasting @ coasting.swapaxes(1, 2) @ force[..., None])[..., 0]
-        unactuated[np.ix_(samples, independent)] = left
-        force = force + _force_of_coasting(model.M, coasting, force)
-        on_driving = (driving.swapaxes(1, 2) @ force[..., None])[..., 0]
-        effort[samples] = minimum_norm(A @ driving, on_driving, mechanism.effort_scales)
+        force = model.force(qdd[samples][:, independent], qd[samples][:, independent])
+        effort[samples], unactuated[np.ix_(samples, independent)] = shared_efforts(mechanism, model, force, undriven)
     return NeededEfforts(effort=effort, unactuated=unactuated, choices=choices)
+
+
+def shared_efforts(mechanism: Mechanism, model: NocModel, force: Array, undriven: int) -> tuple[EffortSeries, Array]:
+    """Efforts of least norm for a required force; motions that no drive moves follow from the dynamics.
+
+    Args:
+        force: Generalized force that the motion requires [N or N m], shape (nt, n).
+        undriven: Number of dofs without a drive.
+
+    Returns:
+        Efforts [N or N m], shape (nt, na), and the part of the force along undriven motions, shape (nt, n).
+    """
+    driving, coasting = _driving_and_coasting(rates_of_drives(mechanism) @ model.L, undriven)
+    left = (coasting @ coasting.swapaxes(1, 2) @ force[..., None])[..., 0]
+    force = force + _force_of_coasting(model.M, coasting, force)
+    on_driving = (driving.swapaxes(1, 2) @ force[..., None])[..., 0]
+    return minimum_norm(mechanism.selection @ model.L @ driving, on_driving, mechanism.effort_scales), left
 
 
 def _choices_in_words(mechanism: Mechanism, motion: Motion, choices: list[tuple[AnyArray, AnyArray]]) -> str:
@@ -119,7 +142,16 @@ def noc_model(state: State, independent: AnyArray) -> NocModel:
         state: Positions, and velocities that keep the loops closed.
         independent: Mask of the independent dofs [-], shape (nv,).
     """
-    L, L_dot = _joint_orthogonal_complement(state, independent)
+    return model_along(state, *_joint_orthogonal_complement(state, independent))
+
+
+def model_along(state: State, L: Array, L_dot: Array) -> NocModel:
+    """The same model in the coordinates of any joint orthogonal complement (equations (10) to (20)).
+
+    Args:
+        L: Joint velocities per rate of each coordinate [-, or ratios of the units], shape (nt, nv, n).
+        L_dot: Its rate [the unit of L, per s], shape (nt, nv, n).
+    """
     K, K_dot = _twist_maps(state)
     return _model(state, L, L_dot, K @ L, K_dot @ L + K @ L_dot)  # (11)
 
@@ -149,10 +181,11 @@ def _model(state: State, L: Array, L_dot: Array, T: Array, T_dot: Array) -> NocM
     rotors = mechanism.stacked.rotors
     M = T_T @ _blocks(M_total, T) + L_T @ rotors @ L  # (13), and the rotors of the drives
     C = T_T @ (_blocks(M_total, T_dot) + _blocks(Omega, _blocks(M_total, T))) + L_T @ rotors @ L_dot  # (14)
+    D = L_T @ _damping(state) @ L
     wrenches = _external_wrenches(mechanism, bodies) + _wrenches_of_point_springs(state)
     G = -(T_T @ wrenches[..., None])[..., 0]  # (15)
-    passive = (L_T @ (_springs(mechanism, state.q) + _dampers(mechanism, state.qd))[..., None])[..., 0]
-    return NocModel(L=L, T=T, M=M, C=C, G=G + passive)
+    springs = (L_T @ _springs(mechanism, state.q)[..., None])[..., 0]
+    return NocModel(L=L, T=T, M=M, C=C, D=D, G=G + springs)
 
 
 def _driving_and_coasting(A: Array, undriven: int) -> tuple[Array, Array]:
@@ -224,28 +257,44 @@ def _external_wrenches(mechanism: Mechanism, bodies: Poses) -> Array:
 
 
 def _wrenches_of_point_springs(state: State) -> Array:
-    """Wrenches of springs and dampers between two points, about the mass centres [N m, N], shape (nt, 6 nb)."""
-    mechanism, bodies, moving = state.mechanism, state.poses, state.twists
+    """Wrenches of springs between two points, about the mass centres [N m, N], shape (nt, 6 nb)."""
+    bodies = state.poses
     nt, nb = bodies.c.shape[:2]
     wrenches = np.zeros((nt, nb, 6))
-    for spring in mechanism.point_springs:
-        p1, p2 = (point_of(bodies, *end) for end in spring.ends)
-        length = np.linalg.norm(p2 - p1, axis=1)
-        along = (p2 - p1) / length[:, None]
-        ends = [(b, p, sign) for (b, _), p, sign in zip(spring.ends, (p1, p2), (1, -1), strict=True) if b != WORLD]
-        velocity = sum((-sign * (moving.v[:, b] + cross(moving.w[:, b], p - bodies.c[:, b])) for b, p, sign in ends))
-        stretch = length - np.clip(length, *spring.rest)
-        pull = spring.stiffness * stretch + spring.damping * (along * velocity).sum(1)
-        for b, p, sign in ends:
+    for spring in state.mechanism.point_springs:
+        along, length, ends = _line(spring, bodies)
+        pull = spring.stiffness * (length - np.clip(length, *spring.rest))
+        for b, arm, sign in ends:
             force = sign * pull[:, None] * along
-            wrenches[:, b] += np.concatenate([cross(p - bodies.c[:, b], force), force], axis=1)
+            wrenches[:, b] += np.concatenate([cross(arm, force), force], axis=1)
     return wrenches.reshape(nt, 6 * nb)
 
 
-def _dampers(mechanism: Mechanism, qd: Array) -> Array:
-    """Effort it takes to move the dampers of joints and tendons [N or N m], shape (nt, nv)."""
+def _line(spring: PointSpring, bodies: Poses) -> tuple[Array, Array, list[tuple[int, Array, int]]]:
+    """Direction from the first point of a spring to the second (nt, 3), and their distance (nt,).
+
+    Also the moving bodies, the points in them from the mass centre (nt, 3), and the sign of the pull.
+    """
+    p1, p2 = (point_of(bodies, *end) for end in spring.ends)
+    length = np.linalg.norm(p2 - p1, axis=1)
+    points = zip(spring.ends, (p1, p2), (1, -1), strict=True)
+    ends = [(b, p - bodies.c[:, b], sign) for (b, _), p, sign in points if b != WORLD]
+    return (p2 - p1) / length[:, None], length, ends
+
+
+def _damping(state: State) -> Array:
+    """Viscous damping of joints, tendons and springs between points on the joint velocities, shape (nt, nv, nv)."""
+    mechanism = state.mechanism
     W = mechanism.rates_of([tendon.length for tendon in mechanism.tendons])
-    return mechanism.stacked.damping * qd + (qd @ W.T * [tendon.damping for tendon in mechanism.tendons]) @ W
+    on_joints = np.diag(mechanism.stacked.damping) + (W.T * [tendon.damping for tendon in mechanism.tendons]) @ W
+    damping = np.broadcast_to(on_joints, (len(state.q), *on_joints.shape))
+    for spring in mechanism.point_springs:
+        if spring.damping:
+            along, _, ends = _line(spring, state.poses)
+            velocity = sum(-sign * (state.K[:, b, 3:] - skew(arm) @ state.K[:, b, :3]) for b, arm, sign in ends)
+            rate = along[:, None] @ velocity
+            damping = damping + spring.damping * rate.swapaxes(1, 2) @ rate
+    return damping
 
 
 def _springs(mechanism: Mechanism, q: Array) -> Array:

@@ -15,9 +15,12 @@ from loopcheck.analytic.kinematics.closures import (
 )
 from loopcheck.analytic.kinematics.tree import Poses, Twists, poses, twist_matrices, twists
 from loopcheck.robots.arrays import AnyArray, Array, VelocitySeries
+from loopcheck.robots.errors import LoopClosureError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.size import resolved_part, unit_rates
 
+CLOSED = 1e-9
+"""Largest gap of the loops [m or rad], and of their rates relative to the velocities [-]."""
 BY_POSITION: tuple[str, ...] = ("poses", "gap", "K", "Phi", "resolved", "every_Phi", "_solvers")
 """Quantities that do not depend on velocities."""
 
@@ -102,6 +105,25 @@ class State:
             return left
         is_open = loop_gaps(self.mechanism, self.gap).max(axis=1) > allowed(0.0, self.mechanism)
         return np.where(is_open, np.abs(self.gap).max(axis=1), left)
+
+    def want_closed(self) -> None:
+        """Raise unless the loops and their rates are closed.
+
+        Raises:
+            LoopClosureError: If they are open; `time` is the number of the sample.
+        """
+        rates = (self.Phi @ self.qd[..., None])[..., 0] / (1 + np.abs(self.qd).max(axis=1, initial=0.0))[:, None]
+        for name, gaps in (("loops", self.residual[:, None]), ("rates of the loops", rates)):
+            size = np.abs(gaps).max(axis=1, initial=0.0)
+            worst = int(size.argmax())
+            if size[worst] > CLOSED:
+                raise LoopClosureError(
+                    f"{self.mechanism.model.path}: {name} must be closed to {CLOSED:g}, got {size[worst]:.3g} at "
+                    f"sample {worst}",
+                    residual=float(size[worst]),
+                    tolerance=CLOSED,
+                    time=float(worst),
+                )
 
     def dependent_rates(self, independent: AnyArray) -> DependentRates:
         """Rates of all other dofs from the closures.

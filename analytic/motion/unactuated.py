@@ -127,8 +127,8 @@ def accelerations(
     except np.linalg.LinAlgError as error:
         raise _stuck(tracer, float(t[0]), "no mass moves with them, so their acceleration is not determined") from error
     for _ in range(2):  # the second time less round-off, which is much where a heavy base floats and light links swing
-        force = (tree.M @ qdd[..., None] + tree.C @ qd[..., None])[..., 0] + tree.G
-        qdd = qdd - (Z_T.swapaxes(1, 2) @ (mobility @ (Z_T @ force[..., None])))[..., 0]
+        force = Z_T @ tree.force(qdd, qd)[..., None]
+        qdd = qdd - (Z_T.swapaxes(1, 2) @ (mobility @ force))[..., 0]
     return qdd
 
 

@@ -253,9 +253,7 @@ def joint_efforts(space: JointSpace, q: PositionSeries, qd: VelocitySeries, qdd:
         Efforts [N or N m], shape (nt, n).
     """
     state = State(mechanism=space.mechanism, q=q, qd=qd)
-    model = tree_model(state)
-    force = (model.M @ qdd[..., None] + model.C @ qd[..., None])[..., 0] + model.G
-    return np.einsum("tvn,tv->tn", joint_motions(space, state), force)
+    return np.einsum("tvn,tv->tn", joint_motions(space, state), tree_model(state).force(qdd, qd))
 
 
 def conditioning(space: JointSpace, q: PositionSeries) -> Array:

@@ -43,16 +43,15 @@ def joint_terms(space: JointSpace, q: PositionSeries) -> JointTerms:
     state = State(mechanism=mechanism, q=q, qd=np.zeros((len(q), mechanism.nv)))
     D = joint_motions(space, state)
     D_T = D.swapaxes(1, 2)
-    still = tree_model(state).G
-    damped = [tree_model(state.with_velocities(D[:, :, k])).G - still for k in range(D.shape[2])]
+    tree = tree_model(state)
     light = replace(mechanism, gravity=np.zeros(3), wrenches=())
     springs = tree_model(State(mechanism=light, q=q, qd=state.qd)).G
     return JointTerms(
         transmission=mechanism.selection @ D,
         mass=D_T @ tree_inertia(state) @ D,
-        damping=D_T @ np.stack(damped, axis=2),
+        damping=D_T @ tree.D @ D,
         spring=(D_T @ springs[..., None])[..., 0],
-        weight=(D_T @ (still - springs)[..., None])[..., 0],
+        weight=(D_T @ (tree.G - springs)[..., None])[..., 0],
     )
 
 

@@ -325,9 +325,8 @@ def _forward_agrees(mechanism: Mechanism, q: Array, qd: Array) -> None:
 
     def loop_forces(q: Array, free: Array, effort: Array, mechanism: Mechanism = mechanism) -> Array:
         state = State(mechanism=mechanism, q=q, qd=dependent_velocities(mechanism, q, free, mask))
-        tree, moving = tree_model(state), (accelerations(q, free, effort, mechanism), state.qd)
-        required = sum((x @ y[..., None])[..., 0] for x, y in zip((tree.M, tree.C), moving, strict=True)) + tree.G
-        return np.asarray(required - effort @ mechanism.selection)
+        required = tree_model(state).force(accelerations(q, free, effort, mechanism), state.qd)
+        return required - effort @ mechanism.selection
 
     force, most = np.asarray(batch.loop_force), np.abs(effort).max()
     cut = tree_model(State.at_rest(mechanism, q))

@@ -76,7 +76,7 @@ def _of_noc(case: Case) -> float:
 
     def efforts() -> Any:
         model = noc.noc_model(State(mechanism=mechanism, q=q, qd=qd), mask)
-        force = (model.M @ qdd[:, mask, None] + model.C @ qd[:, mask, None])[..., 0] + model.G
+        force = model.force(qdd[:, mask], qd[:, mask])
         return redundancy.minimum_norm(mechanism.selection @ model.L, force, mechanism.effort_scales)
 
     with counting(tree, closures, noc, redundancy):

@@ -69,8 +69,7 @@ def test_task_coordinates_that_are_joints_of_the_model(name: str) -> None:
         np.testing.assert_allclose(jet.dd, motion.qdd[:, dof], atol=1e-10)
     mask = np.isin(np.arange(mechanism.nv), dofs)
     model = noc_model(State(mechanism=mechanism, q=motion.q, qd=motion.qd), mask)
-    force = (model.M @ motion.qdd[:, mask, None] + model.C @ motion.qd[:, mask, None])[..., 0] + model.G
-    wanted = force[:, np.argsort(np.argsort(dofs))]
+    wanted = model.force(motion.qdd[:, mask], motion.qd[:, mask])[:, np.argsort(np.argsort(dofs))]
     effort = Noc().compute_efforts(case, motion).effort
     found = task_efforts(law, mechanism, motion.t, effort)
     np.testing.assert_allclose(found, wanted, atol=1e-11 * np.abs(wanted).max())

@@ -138,18 +138,18 @@ def case_of(
     return case
 
 
-def passive_case_of(target: str | Path, *, leave_out: Sequence[str] = ()) -> Case:
-    """The default case of a target that may have no actuators.
+def passive_case_of(target: str | Path, *, mode: str = "", configuration: str = "", **changes: Unpack[Changes]) -> Case:
+    """One case of a target that may have no actuators, see `case_of`.
 
     Args:
         target: See `robot_of`.
-        leave_out: See `robot_of`.
+        **changes: See `Changes`.
 
     Raises:
-        NotFoundError: If there is no such target.
+        NotFoundError: If a name is unknown; the message lists the known names.
         MechanismError: If the model is bad.
     """
-    return _case(robot_of(target, leave_out=leave_out))
+    return _case(robot_of(target, **changes), mode=mode, configuration=configuration)
 
 
 def _case(robot: Robot, *, variant: str = DEFAULT, mode: str = "", configuration: str = "") -> Case:

@@ -176,7 +176,7 @@ class Reference:
         sample = self.sample
         mechanism, q = sample.mechanism, sample.q[None]
         model = tree_model(State(mechanism=mechanism, q=q, qd=sample.qd[None]))
-        force = model.M[0] @ sample.qdd + model.C[0] @ sample.qd + model.G[0] - sample.effort @ mechanism.selection
+        force = model.force(sample.qdd[None], sample.qd[None])[0] - sample.effort @ mechanism.selection
         multipliers = np.linalg.lstsq(closure_jacobian_at(mechanism, q)[0].T, force, rcond=1e-9)[0]
         moved = retract(mechanism, np.repeat(q, len(self.independent), 0), 1j * IMAGINARY * self._L.T)
         rates = closure_jacobian_at(mechanism, moved).imag / IMAGINARY
