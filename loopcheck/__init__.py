@@ -1,4 +1,4 @@
-"""`from loopcheck import acted_effort, judge` for notebooks and tests; the command `loopcheck` is in `__main__`.
+"""`from loopcheck import check, judge, gate, same` for notebooks and tests; the command `loopcheck` is in `__main__`.
 
 The packages are `loopcheck.robots`, `loopcheck.analytic`, `loopcheck.engines` and `loopcheck.validation`. A wheel
 contains them here. In a checkout they are at the top of the repository, and links here serve tools that map paths to
@@ -11,19 +11,39 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from loopcheck.analytic.dynamics.matrices import Matrices
     from loopcheck.engines.mujoco.acted_effort import ActedEffort, acted_effort
+    from loopcheck.validation.gate.formats import GateResult
+    from loopcheck.validation.gate.gate import gate
     from loopcheck.validation.matrices import matrices
     from loopcheck.validation.same.same import SameResult, same
+    from loopcheck.validation.studies.check.library import CheckResult, check
     from loopcheck.validation.studies.judge.library import Judgement, judge
 
-__all__ = ["ActedEffort", "Judgement", "Matrices", "SameResult", "acted_effort", "judge", "matrices", "same"]
+__all__ = [
+    "ActedEffort",
+    "CheckResult",
+    "GateResult",
+    "Judgement",
+    "Matrices",
+    "SameResult",
+    "acted_effort",
+    "check",
+    "gate",
+    "judge",
+    "matrices",
+    "same",
+]
 
 _MODULES = {
     "ActedEffort": "engines.mujoco.acted_effort",
     "acted_effort": "engines.mujoco.acted_effort",
+    "CheckResult": "validation.studies.check.library",
+    "check": "validation.studies.check.library",
+    "GateResult": "validation.gate.formats",
+    "gate": "validation.gate.gate",
     "Judgement": "validation.studies.judge.library",
+    "judge": "validation.studies.judge.library",
     "Matrices": "analytic.dynamics.matrices",
     "matrices": "validation.matrices",
-    "judge": "validation.studies.judge.library",
     "SameResult": "validation.same.same",
     "same": "validation.same.same",
 }

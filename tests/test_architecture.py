@@ -39,7 +39,10 @@ SHARED = {f"engines/{name}.py" for name in ("as_is", "equations", "forward", "in
 COMPILED_BY = ("linkage", "mjcf", "missing_files", "model_file", "spec_elements", "urdf")
 COMPILER = {("robots", f"{name}.py") for name in COMPILED_BY}
 """Files that call MuJoCo's compiler."""
-LATE = {"analytic/logs/evaluation.py": {f"loopcheck.analytic.batch{part}" for part in ("", ".inverse", ".trace")}}
+LATE = {
+    "analytic/logs/evaluation.py": {f"loopcheck.analytic.batch{part}" for part in ("", ".inverse", ".trace")},
+    "validation/studies/judge/library.py": {"loopcheck.validation.studies.judge.written"},
+}
 """Imports inside functions of what takes longer to import than all that most commands need."""
 FILES = [path for room in ALLOWED for path in sorted((HOUSE / room).rglob("*.py"))]
 """A test goes through all of them: one for each file and rule would take the suite longer to list than to run."""
@@ -145,6 +148,7 @@ def test_analytic_sources_share_no_dynamics() -> None:
         "unactuated.py": {"noc"},  # moves what nothing drives; every source finds those accelerations again by itself
         "joint_space.py": {"noc"},  # the equations of the tree, seen at some of its joints
         "terms.py": {"noc"},  # the same, term by term
+        "matrices.py": {"noc"},  # the reference's equations in chosen coordinates
         "plain.py": {"noc"},  # what the traced equations fall back on
     }
     for path in sorted((HOUSE / "analytic").rglob("*.py")):

@@ -197,7 +197,7 @@ def test_the_gate_beside_its_baseline(loopcheck: Command, tmp_path: Path) -> Non
 def test_a_stored_finding_excuses_only_itself(tmp_path: Path) -> None:
     from loopcheck.validation.gate.baseline import new_findings, store
     from loopcheck.validation.gate.findings import Finding
-    from loopcheck.validation.gate.gate import GateResult
+    from loopcheck.validation.gate.formats import GateResult
 
     finding = Finding(code="LC206", message="m", element="joint 'a'", file=str(tmp_path / "a.xml"))
     result = GateResult(target="a", file=tmp_path / "a.xml", findings=(finding,), seconds=0.0)

@@ -14,8 +14,8 @@ from loopcheck.validation.cli import cli
 from loopcheck.validation.gate import closed_poses, parameter_checks
 from loopcheck.validation.gate.baseline import new_findings, store
 from loopcheck.validation.gate.findings import RULES, Finding
-from loopcheck.validation.gate.formats import as_markdown, as_text
-from loopcheck.validation.gate.gate import GateResult, gate
+from loopcheck.validation.gate.formats import GateResult, as_markdown, as_text
+from loopcheck.validation.gate.gate import gate
 from loopcheck.validation.gate.softness import opening
 from loopcheck.validation.gate.trusses import has_definite, held_dofs, trusses
 

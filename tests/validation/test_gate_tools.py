@@ -15,8 +15,7 @@ import pytest
 import yaml
 
 from loopcheck.validation.gate.findings import Finding
-from loopcheck.validation.gate.formats import as_github
-from loopcheck.validation.gate.gate import GateResult
+from loopcheck.validation.gate.formats import GateResult, as_github
 from loopcheck.validation.gate.pytest_plugin import GateFailure, GateFile, pytest_addoption, pytest_collect_file
 from tests.conftest import MODELS
 from tests.validation.conftest import Command

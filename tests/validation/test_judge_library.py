@@ -158,7 +158,16 @@ def test_a_small_motor_beside_a_large_one_is_judged_by_its_own(factor: float, ve
 def test_a_judgement_is_the_worst_of_its_actuators(verdicts: list[str], worst: str) -> None:
     by_actuator = {f"motor {k}": verdict for k, verdict in enumerate(verdicts)}
     empty = pd.DataFrame()
-    judgement = Judgement(verdicts=by_actuator, notes={}, columns={}, figures=empty, efforts=empty, estimates=())
+    judgement = Judgement(
+        verdicts=by_actuator,
+        notes={},
+        columns={},
+        figures=empty,
+        efforts=empty,
+        estimates=(),
+        _judged=None,  # type: ignore[arg-type]
+        _asked=None,  # type: ignore[arg-type]
+    )
     assert judgement.verdict == worst
     assert judgement.agrees is (worst == "agree")
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from loopcheck.validation.execution.baseline import read_baseline, write_baseline
 from loopcheck.validation.gate.findings import Finding
-from loopcheck.validation.gate.gate import GateResult
+from loopcheck.validation.gate.formats import GateResult
 
 COMMAND = "gate"
 COLUMNS = {"file": (str,), "code": (str,), "element": (str,), "count": (int,)}

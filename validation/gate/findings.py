@@ -3,13 +3,15 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from loopcheck.robots.errors import MechanismError
 
 Severity: TypeAlias = Literal["error", "warning", "note"]
 SEVERITIES: Mapping[str, Severity] = {"1": "error", "2": "warning", "3": "note"}
 """Severity by the first digit of a code."""
+COLUMNS = ("code", "severity", "file", "line", "element", "message", "remedy", "page")
+"""What a table says of a finding."""
 PAGE = "docs/how_to/gate_a_model.md"
 """Page of the documentation with a section per code."""
 IGNORE = re.compile(r"loopcheck:\s*ignore(-file)?\s+((?:LC\d+[\s,]*)+)")
@@ -194,6 +196,11 @@ class Finding:
     def page(self) -> str:
         """Section of the documentation."""
         return f"{PAGE}#{self.code.lower()}"
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """Values by `COLUMNS`."""
+        return {name: getattr(self, name) for name in COLUMNS}
 
 
 def selected(findings: Iterable[Finding], select: Sequence[str], ignore: Sequence[str]) -> list[Finding]:

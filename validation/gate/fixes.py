@@ -16,7 +16,7 @@ from loopcheck.robots.mjcf import compile_model, describe
 from loopcheck.robots.mjcf_patch import Patch, ends_of_equality, patched, uses_of_site
 from loopcheck.robots.model_file import ModelFile
 from loopcheck.validation.gate.closed_poses import OPEN, relative_gaps
-from loopcheck.validation.gate.gate import GateResult
+from loopcheck.validation.gate.formats import GateResult
 
 KEY = "closed"
 """Name of the keyframe."""

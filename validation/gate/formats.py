@@ -1,22 +1,70 @@
-"""Findings as text, JSON, Markdown, commands of GitHub's workflows, and SARIF."""
+"""Findings on a target, as text, JSON, Markdown, commands of GitHub's workflows, and SARIF."""
 
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import groupby
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import one_line
-from loopcheck.validation.gate.findings import PAGE, RULES, SEVERITIES, Finding, number_of
-from loopcheck.validation.gate.gate import GateResult
+from loopcheck.robots.mechanism import PinOffset
+from loopcheck.validation.gate.findings import COLUMNS, PAGE, RULES, SEVERITIES, Finding, number_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SCHEMA = "loopcheck.gate/1"
 """Version of the JSON object."""
 MARKUP = frozenset("\\`*[]<>&|")
 """Characters with a meaning in Markdown."""
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateResult:
+    """Findings on a target."""
+
+    target: str
+    file: Path
+    findings: tuple[Finding, ...]
+    seconds: float
+    """Duration of the checks [s]."""
+    loops: int | None = None
+    """Number of closures and couplings; None for a file that does not compile, or with others alone."""
+    known: int = 0
+    """Further findings that a baseline excuses."""
+    offsets: tuple[PinOffset, ...] = ()
+    """Offsets along pins of closures."""
+    closed: Array | None = None
+    """A closed pose beside an open start of the file [m or rad], shape (nq,)."""
+
+    @property
+    def verdict(self) -> str:
+        """Severity of the gravest finding, `error`, `warning` or `note`; `sound` without a finding."""
+        found = {finding.severity for finding in self.findings}
+        return next((severity for severity in SEVERITIES.values() if severity in found), "sound")
+
+    @property
+    def table(self) -> "pd.DataFrame":
+        """A row for each finding: code, severity, file, line, element, message, remedy, page."""
+        import pandas as pd
+
+        return pd.DataFrame([finding.row for finding in self.findings], columns=COLUMNS)
+
+    def report(self, path: str | Path) -> Path:
+        """Write the output of `loopcheck gate` to a file: JSON, SARIF, Markdown or text, by its suffix."""
+        path = Path(path)
+        text = FORMATS[SUFFIXES.get(path.suffix.lower(), "text")]([self], int(self.verdict == "error"))
+        path.write_text(f"{text}\n", encoding="utf-8")
+        return path
+
+    def __str__(self) -> str:
+        return as_text([self], 0)
 
 
 def as_text(results: Sequence[GateResult], status: int) -> str:
@@ -45,7 +93,7 @@ def as_json(results: Sequence[GateResult], status: int) -> str:
                     "seconds": result.seconds,
                     "known": result.known,
                     "loops": result.loops,
-                    "findings": [_row(finding) for finding in result.findings],
+                    "findings": [finding.row for finding in result.findings],
                 }
                 for result in results
             ],
@@ -102,6 +150,8 @@ FORMATS: Mapping[str, Callable[[Sequence[GateResult], int], str]] = {
     "sarif": as_sarif,
 }
 """Writers by the value of `--format`."""
+SUFFIXES = {".json": "json", ".sarif": "sarif", ".md": "markdown"}
+"""Formats of files."""
 
 
 def _all(results: Sequence[GateResult]) -> Iterator[Finding]:
@@ -114,11 +164,6 @@ def _counted(results: Sequence[GateResult]) -> str:
     counts, known = Counter(finding.severity for finding in _all(results)), sum(result.known for result in results)
     counted = ", ".join(number_of(counts[severity], severity) for severity in SEVERITIES.values())
     return f"{number_of(len(results), 'file')}: {counted}{f', {known} in the baseline' if known else ''}"
-
-
-def _row(finding: Finding) -> dict[str, Any]:
-    names = ("code", "severity", "file", "line", "element", "message", "remedy", "page")
-    return {name: getattr(finding, name) for name in names}
 
 
 def _sarif_result(finding: Finding) -> dict[str, Any]:

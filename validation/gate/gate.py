@@ -5,13 +5,12 @@ import time
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from loopcheck.analytic.kinematics.offsets import in_words, with_closed_loops
-from loopcheck.robots.arrays import Array
 from loopcheck.robots.catalogue import CATALOGUE, ROBOT_FILE, names, want_targets
 from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError, listed
 from loopcheck.robots.formats import format_of
@@ -23,6 +22,7 @@ from loopcheck.robots.second_reading.differences import compare_with_file
 from loopcheck.validation.gate.closed_poses import OPEN, closed_near
 from loopcheck.validation.gate.drive_checks import drive_findings
 from loopcheck.validation.gate.findings import Finding, without_ignored
+from loopcheck.validation.gate.formats import GateResult
 from loopcheck.validation.gate.fragments import comment_findings, fragment_findings, including
 from loopcheck.validation.gate.mechanism_checks import Poses, mechanism_findings, size_findings
 from loopcheck.validation.gate.parameter_checks import parameter_findings
@@ -35,25 +35,6 @@ NAMED = 5
 """Elements in a message."""
 TAGS = {"body": "body", "joint": "(?:free)?joint"}
 """Tags of elements; MuJoCo gives no line for elements of included files."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GateResult:
-    """Findings on a target."""
-
-    target: str
-    file: Path
-    findings: tuple[Finding, ...]
-    seconds: float
-    """Duration of the checks [s]."""
-    loops: int | None = None
-    """Number of closures and couplings; None for a file that does not compile, or with others alone."""
-    known: int = 0
-    """Further findings that a baseline excuses."""
-    offsets: tuple[PinOffset, ...] = ()
-    """Offsets along pins of closures."""
-    closed: Array | None = None
-    """A closed pose beside an open start of the file [m or rad], shape (nq,)."""
 
 
 def model_path(target: str) -> Path:
@@ -73,10 +54,11 @@ def model_path(target: str) -> Path:
         raise MechanismError(f"{folder / ROBOT_FILE}: must name a model file as 'mjcf', got {error}") from error
 
 
-def gate(target: str, leave_out: Sequence[str] = ()) -> GateResult:
-    """Check the model file of a target.
+def gate(target: str | Path, leave_out: Sequence[str] = ()) -> GateResult:
+    """Check the model file of a target, without a simulation.
 
     Args:
+        target: Name of a catalogue robot, path of a model file, or folder with a `robot.toml`.
         leave_out: Losses of the file that are accepted, TAG or TAG:NAME.
 
     Raises:
@@ -86,7 +68,7 @@ def gate(target: str, leave_out: Sequence[str] = ()) -> GateResult:
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):  # on a loaded machine two threads of BLAS wait for each other most of the time
-        return _gate(target, leave_out)
+        return _gate(str(target), leave_out)
 
 
 def _gate(target: str, leave_out: Sequence[str]) -> GateResult:

@@ -10,7 +10,7 @@ import shlex
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from importlib import import_module
 from itertools import chain
@@ -277,6 +277,19 @@ def write_conclusion(
 
 def _page(study: Study | type[Study], folder: Path) -> Path:
     return folder / f"{study.page}.html"
+
+
+def write_result(study: type[Study], folder: Path, result: StudyResult) -> Path:
+    """Write tables, record and page of a study that is computed; returns the path of the page.
+
+    Raises:
+        OutputError: If the folder cannot be written, or holds results of another study.
+    """
+    with locked(folder):
+        _want_own(folder, study.name)
+        write_tables(folder, study.tables, result.tables, result.record)
+        write_conclusion(study, replace(result, folder=folder))
+    return _page(study, folder)
 
 
 def rebuild(

@@ -1,8 +1,7 @@
 """`loopcheck check`."""
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -28,6 +27,9 @@ from loopcheck.validation.studies.options import (
     want_one_baseline,
     write_baseline_option,
 )
+
+if TYPE_CHECKING:
+    from loopcheck.validation.studies.check.study import Check
 
 
 @click.command(cls=Command, short_help="Do the engines agree with the reference?")
@@ -75,7 +77,7 @@ def command(
     all_figures: bool,
     baseline: Path | None,
     write_baseline: Path | None,
-    **selection: object,
+    **selection: Any,
 ) -> int:
     """Compute the actuator efforts of each TARGET by every source, compare them with the reference, write a report.
 
@@ -98,11 +100,11 @@ def command(
       loopcheck check my_robot.xml --write-baseline baseline.json
       loopcheck check my_robot.xml --baseline baseline.json
     """
-    from loopcheck.robots.catalogue import is_model_file, want_files, want_targets
+    from loopcheck.robots.catalogue import want_files, want_targets
 
     targets = _targets(targets, every=every)
     want_targets(targets)
-    want_files([selection["motion"]] if isinstance(selection["motion"], Path) else [])
+    want_files([selection["motion"]] if selection["motion"] else [])
     want_one_baseline(baseline, write_baseline)
     own_limits = numbers_of(tolerances, "--tolerance")
     if sources:
@@ -116,21 +118,11 @@ def command(
         want_writable(file.parent)
     before = stored(baseline) if baseline else None
     execution.prepare()
-    from loopcheck.validation.comparison.closed_twins import possible_twins
-    from loopcheck.validation.comparison.targets import cases_of
-    from loopcheck.validation.studies.check.study import Check, results_of
+    from loopcheck.validation.studies.check.library import check_of
+    from loopcheck.validation.studies.check.study import results_of
 
-    cases = cases_of(targets, **selection)  # type: ignore[arg-type]
-    twins = {case.robot.name: possible_twins(case.mechanism) for case in cases if is_model_file(case.robot.mjcf)}
-    study = Check(
-        cases=cases,
-        sources=sources,
-        dt=dt,
-        limits={**_limits(accuracy), **own_limits},
-        twins={name: paths for name, paths in twins.items() if paths},
-        compare_twin=_comparison() if any(twins.values()) else None,
-    )
-    study.want_losses(selection["leave_out"])  # type: ignore[arg-type]
+    asked = {"sources": sources, "accuracy": accuracy, "tolerances": own_limits, "dt": dt, **selection}
+    study = _with_twins(check_of(targets, writes_logs=True, **asked))
     result, conclusion = execution.compute(study, all_figures=all_figures)
     if junit:
         from loopcheck.validation.studies.check.junit import write_junit
@@ -143,11 +135,20 @@ def command(
     return execution.end(study, result, conclusion, against)
 
 
-def _comparison() -> Callable[..., Mapping[str, Any]]:
-    """The comparison of serial models with closed twins, whose imports take a seventh of a short check."""
-    from loopcheck.validation.studies.serial.beside import closed_twin
+def _with_twins(study: "Check") -> "Check":
+    """The study, with closed-loop versions of serial models that lie beside them."""
+    from dataclasses import replace
 
-    return closed_twin
+    from loopcheck.robots.catalogue import is_model_file
+    from loopcheck.validation.comparison.closed_twins import possible_twins
+
+    files = [case for case in study.cases if is_model_file(case.robot.mjcf)]
+    twins = {case.robot.name: paths for case in files if (paths := possible_twins(case.mechanism))}
+    if not twins:
+        return study
+    from loopcheck.validation.studies.serial.beside import closed_twin  # its imports take a seventh of a short check
+
+    return replace(study, twins=twins, compare_twin=closed_twin)
 
 
 def _targets(targets: tuple[str, ...], *, every: bool) -> tuple[str, ...]:
@@ -159,11 +160,3 @@ def _targets(targets: tuple[str, ...], *, every: bool) -> tuple[str, ...]:
 
         return names()
     return targets
-
-
-def _limits(accuracy: float | None) -> Mapping[str, float]:
-    """Limit of the error of every unmodified simulation, by name of the source [-]."""
-    from loopcheck.validation.comparison.sources import is_as_is
-    from loopcheck.validation.comparison.tolerances import registered
-
-    return {} if accuracy is None else {name: accuracy for name in registered() if is_as_is(name)}

@@ -1,7 +1,7 @@
 """`from loopcheck import judge`: the verdict on a log in one call, for notebooks and for tests of other projects."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
@@ -72,6 +72,8 @@ class Judgement:
     """Quantity in each column of the log, as `hip.q`; an empty string for a column that is not used."""
     estimates: tuple[Estimate, ...]
     """Results of the fit."""
+    _judged: JudgedLog = field(repr=False)
+    _asked: LogOptions = field(repr=False)
 
     @property
     def verdict(self) -> str:
@@ -82,6 +84,16 @@ class Judgement:
     def agrees(self) -> bool:
         """Return whether all actuators agree; an undecided actuator does not."""
         return self.verdict == "agree"
+
+    def report(self, folder: str | Path) -> Path:
+        """Write the tables and the page into a folder of results, as the command does; returns the path of the page.
+
+        Raises:
+            OutputError: If the folder cannot be written, or holds results of another command.
+        """
+        from loopcheck.validation.studies.judge.written import write_judged
+
+        return write_judged(self._judged, self._asked, Path(folder))
 
     def __str__(self) -> str:
         return "\n".join(f"{name}: {self.verdicts[name]}: {note}" for name, note in self.notes.items())
@@ -132,6 +144,8 @@ def judge(
         efforts=_efforts(judged, names),
         columns=judged.log.columns,
         estimates=tuple(estimate for of_one in judged.fits[:1] for estimate in of_one.estimates),
+        _judged=judged,
+        _asked=asked,
     )
 
 

@@ -118,14 +118,19 @@ class Judge(Study):
         outcomes: list[LogOutcome] = pool.results(tasks, "logs")
         disagreeing = [one for one in outcomes if one.judged and has_causes(one.judged, self.asked)]
         if disagreeing:
-            self.publish(self._tables(outcomes, FEWEST_ROWS))
+            self.publish(self.tables_of(outcomes, FEWEST_ROWS))
             search = [Task(searched, (self.case, one, self.asked), partial(_unsearched, one)) for one in disagreeing]
             found: list[LogOutcome] = pool.results(search, "causes")
             by_source = {one.candidate.source: one for one in found}
             outcomes = [by_source.get(one.candidate.source, one) for one in outcomes]
-        return self._tables(outcomes)
+        return self.tables_of(outcomes)
 
-    def _tables(self, outcomes: Sequence[LogOutcome], most: int | None = None) -> Computed:
+    def tables_of(self, outcomes: Sequence[LogOutcome], most: int | None = None) -> Computed:
+        """Tables and record of judged logs.
+
+        Args:
+            most: Samples of each log in the tables; by default `MOST_ROWS`.
+        """
         results = results_of_logs(outcomes, self.asked, most)
         judged = [one.judged for one in outcomes if one.judged]
         tables = {
