@@ -40,8 +40,14 @@ BACKGROUND = ["analytic/README", "engines/README", "validation/comparison/README
 STUDIES = [f"validation/studies/{study}/README" for study in ("judge", "tune", "serial", "atlas")]
 CONTENTS = {
     "Tutorial": ["docs/tutorial"],
+    "Papers": ["docs/papers/README"],
     "How-to guides": HOW_TO,
-    "Reference": ["docs/reference/commands", "docs/reference/python", *STUDIES, "docs/errata", "CHANGELOG"],
+    "Reference": [
+        *(f"docs/reference/{page}" for page in ("commands", "python", "terms")),
+        *STUDIES,
+        "docs/errata",
+        "CHANGELOG",
+    ],
     "Background": ["docs/background", *BACKGROUND],
     "Transmissions": ["docs/pages/transmissions"],
     "Atlas": ["docs/pages/atlas", "docs/pages/gallery", "docs/pages/engines", "validation/studies/atlas/FINDINGS"],

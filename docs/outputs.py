@@ -1,7 +1,7 @@
-"""Outputs and pictures of README.md: `python -m docs.outputs [NAME]...` runs its commands and keeps their results.
+"""Outputs and pictures of documents: `python -m docs.outputs [NAME]...` runs their commands and keeps the results.
 
 A block of commands followed by `<!-- output NAME -->` has its output between this comment and `<!-- end -->`.
-The results of the first command of the block are kept in `docs/answers/NAME`; a test compares README.md with them.
+The results of the first command of the block are kept in `docs/answers/NAME`; a test compares the documents with them.
 """
 
 import base64
@@ -18,10 +18,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from docs.front_picture import front_picture
 from loopcheck.validation.execution.invocation import UV_RUN
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
+DOCUMENTS = (README, *sorted((ROOT / "docs/how_to").glob("*.md")))
 KEPT = ROOT / "docs/answers"
 TABLES = ("summary.csv", "tune.csv", "serial.csv", "logs.csv")
 """Tables that are kept, where a command writes them."""
@@ -37,45 +39,49 @@ PICTURE = re.compile(r'<img[^>]*?src="data:image/svg\+xml;base64,(?P<svg>[^"]+)"
 
 
 class Marked(NamedTuple):
-    """A command of README.md with its output."""
+    """A command of a document with its output."""
 
+    document: Path
     name: str
     command: str
     output: str
 
 
-def marked(text: str) -> Iterator[Marked]:
-    """The commands of a document that are followed by their output."""
-    for match in MARKED.finditer(text):
-        yield Marked(match["name"], match["command"], match["output"])
+def marked() -> Iterator[Marked]:
+    """The commands of the documents that are followed by their output."""
+    for document in DOCUMENTS:
+        for match in MARKED.finditer(document.read_text(encoding="utf-8")):
+            yield Marked(document, match["name"], match["command"], match["output"])
 
 
-def output_block(folder: Path) -> str:
+def output_block(folder: Path, document: Path) -> str:
     """Text below the comment: the kept output, and the kept picture.
 
     Args:
         folder: Folder of the kept results.
+        document: The document with the comment.
     """
     lines = ["", "```text", (folder / "output.txt").read_text(encoding="utf-8").strip("\n"), "```", ""]
     if (folder / "picture.svg").exists():
         alt = (folder / "picture.txt").read_text(encoding="utf-8").strip()
-        lines += [f"![{alt}](docs/answers/{folder.name}/picture.svg)", ""]
+        picture = os.path.relpath(folder / "picture.svg", document.parent)
+        lines += [f"![{alt}]({picture})", ""]
     return "\n".join(lines)
 
 
-def written(text: str) -> str:
+def written(document: Path) -> str:
     """A document with the kept outputs below its comments."""
 
     def with_output(match: re.Match[str]) -> str:
         folder = KEPT / match["name"]
-        output = output_block(folder) if folder.exists() else match["output"]
+        output = output_block(folder, document) if folder.exists() else match["output"]
         return match[0][: match.start("output") - match.start()] + output
 
-    return MARKED.sub(with_output, text)
+    return MARKED.sub(with_output, document.read_text(encoding="utf-8"))
 
 
 def keep(name: str, command: str) -> None:
-    """Run a command of README.md as below `uv run`, and keep its output, tables and first picture."""
+    """Run a command of a document as below `uv run`, and keep its output, tables and first picture."""
     folder = KEPT / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -101,7 +107,10 @@ def keep(name: str, command: str) -> None:
         for table in TABLES:
             if (results / table).exists():
                 shutil.copy(results / table, folder)
-        _keep_picture(results, folder)
+        if name == "check":
+            (folder / "robot.svg").write_text(front_picture(results), encoding="utf-8")
+        else:
+            _keep_picture(results, folder)
 
 
 def _keep_picture(results: Path, folder: Path) -> None:
@@ -119,12 +128,13 @@ def _commit() -> str:
 
 
 def main() -> None:
-    """Keep the outputs of all commands, or of the commands with the given names, and write README.md."""
+    """Keep the outputs of all commands, or of the commands with the given names, and write the documents."""
     names = sys.argv[1:]
-    for name, command, _ in marked(README.read_text(encoding="utf-8")):
+    for _, name, command, _ in marked():
         if not names or name in names:
             keep(name, command)
-    README.write_text(written(README.read_text(encoding="utf-8")), encoding="utf-8")
+    for document in DOCUMENTS:
+        document.write_text(written(document), encoding="utf-8")
 
 
 if __name__ == "__main__":

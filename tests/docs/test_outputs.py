@@ -1,4 +1,4 @@
-"""Outputs and pictures in README.md are those of kept results, all of the same commit."""
+"""Outputs and pictures in documents are those of kept results, all of the same commit."""
 
 import json
 import re
@@ -7,18 +7,19 @@ import pandas as pd
 import pytest
 
 from docs import conversion_page, limits
-from docs.outputs import KEPT, README, marked, output_block, written
+from docs.outputs import DOCUMENTS, KEPT, README, marked, output_block, written
 from loopcheck.validation.comparison.verdicts import SEVERITY
 
-COMMANDS = {command.name: command for command in marked(README.read_text(encoding="utf-8"))}
+COMMANDS = {command.name: command for command in marked()}
 
 
-def test_readme_shows_the_kept_outputs() -> None:
+def test_documents_show_the_kept_outputs() -> None:
     assert set(COMMANDS) == {"judge", "tune", "serial", "check"}
-    text = README.read_text(encoding="utf-8")
-    assert written(text) == text
+    assert COMMANDS["check"].document == README
+    for document in DOCUMENTS:
+        assert written(document) == document.read_text(encoding="utf-8")
     for name, command in COMMANDS.items():
-        assert command.output == output_block(KEPT / name)
+        assert command.output == output_block(KEPT / name, command.document)
         record = json.loads((KEPT / name / "run.json").read_text(encoding="utf-8"))
         assert command.command.removeprefix("uv run ").split() == record["command"]
 

@@ -33,7 +33,7 @@ SHORTER = {
     "study readings": "--source mujoco/as_is",
 }
 """Options that make a command short, by its first words."""
-MAIN = ("check 3prr", "judge", "gate")
+MAIN = ("check 3prr", "gate")
 """First words of the commands of README.md that are not extended."""
 PAGELESS = """#!{python}
 import sys

@@ -1,4 +1,4 @@
-"""The published figures of transmissions: those of the sources' own models, and the table of the README."""
+"""The published figures of transmissions: those of the sources' own models, and the table of the guide."""
 
 import re
 from collections.abc import Mapping
@@ -17,6 +17,7 @@ from loopcheck.robots.transmission import load_transmission
 from tests.analytic.test_transmission_bounds import domain_of
 from tests.robots.test_transmission_data import FIGURES
 
+GUIDE = ROOT / "docs/how_to/compare_a_serial_model.md"
 DENSE = {1: 2001, 2: 61, 3: 25}
 """Poses of the search along each joint, by the number of joints."""
 DIGITS = 1 + 1e-5
@@ -93,9 +94,9 @@ def test_no_pose_of_a_dense_search_exceeds_a_published_bound(name: str, figures:
             assert 0.95 < max(shares.max(), beside.max()) <= 1  # within the tightness of the bound and three digits
 
 
-def test_the_readme_shows_these_figures(figures: Figures) -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| \[[^]]+\]\(robots/transmissions/(\w+)\.toml\) \|(.+)\|$", text, re.MULTILINE)
+def test_the_guide_shows_these_figures(figures: Figures) -> None:
+    text = GUIDE.read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \[[^]]+\]\(../../robots/transmissions/(\w+)\.toml\) \|(.+)\|$", text, re.MULTILINE)
     assert len(rows) >= 5
     for name, cells in rows:
         joints = load_transmission(name).joint_names
@@ -110,8 +111,8 @@ def test_the_readme_shows_these_figures(figures: Figures) -> None:
         assert error == ", ".join(f"{100 * figures[name, kind, 'motors']['high']:.0f} %" for kind in kinds)
 
 
-def test_the_readme_names_the_transmissions_for_which_the_public_factor_is_worse_than_nothing(figures: Figures) -> None:
-    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+def test_the_guide_names_the_transmissions_for_which_the_public_factor_is_worse_than_nothing(figures: Figures) -> None:
+    text = " ".join(GUIDE.read_text(encoding="utf-8").split())
     (named,) = re.findall(r"worse than no armature for ([^:.]+)", text)
     worse = {
         name

@@ -16,7 +16,7 @@ import yaml
 
 from loopcheck.validation.gate.findings import Finding
 from loopcheck.validation.gate.formats import GateResult, as_github
-from loopcheck.validation.gate.pytest_plugin import GateFailure, GateFile, pytest_addoption, pytest_collect_file
+from loopcheck.validation.gate.pytest_plugin import CheckedFile, Failure, pytest_addoption, pytest_collect_file
 from tests.conftest import MODELS
 from tests.validation.conftest import Command
 
@@ -63,11 +63,11 @@ def test_the_plugin_makes_a_test_of_each_model(project: Path) -> None:
 def test_the_plugin_fails_for_warnings_on_request(
     strict: bool, project: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = GateFile.from_parent(request.session, path=project / "models" / "sound.xml")
+    file = CheckedFile.from_parent(request.session, path=project / "models" / "sound.xml")
     (item,) = file.collect()
     options = {"--loopcheck-warnings-as-errors": strict}
     monkeypatch.setattr(item, "config", SimpleNamespace(getoption=options.__getitem__))
-    with pytest.raises(GateFailure, match="LC201 warning: ") if strict else nullcontext():
+    with pytest.raises(Failure, match="LC201 warning: ") if strict else nullcontext():
         item.runtest()
 
 

@@ -80,7 +80,7 @@ def test_a_gate_has_a_verdict_a_table_and_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.extended("test_a_check_writes_the_folder_of_the_command")
-def test_the_examples_of_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_of_the_documents_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each in an empty namespace, beside an upright four-bar, its URDF, and a log of its closed form."""
     monkeypatch.chdir(tmp_path)
     flat = (ROBOT / "four_bar.xml").read_text(encoding="utf-8")
@@ -90,10 +90,14 @@ def test_the_examples_of_the_page_run(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "robot.xml").write_text(flat, encoding="utf-8")
     convert("robot.xml", Path("robot.urdf"), lossless=False, seed=0)
     shutil.copy(ROBOT / "logs/clean.csv", "run.csv")
-    examples = re.findall(r"^```python\n(.+?)^```", REFERENCE.read_text(encoding="utf-8"), re.M | re.S)
-    assert len(examples) >= 5
-    for example in examples:
-        exec(compile(example, REFERENCE, "exec"), {})
+    examples = [
+        (page, example)
+        for page in (REFERENCE, HOUSE / "README.md")
+        for example in re.findall(r"^```python\n(.+?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+    ]
+    assert len(examples) >= 6
+    for page, example in examples:
+        exec(compile(example, page, "exec"), {})
     assert (tmp_path / "results/my_robot/report.html").exists()
     assert (tmp_path / "results/run/report.html").exists()
 

@@ -1,74 +1,94 @@
-"""Plugin of pytest: `pytest --loopcheck models/` collects each MJCF file as a test that fails for an error of the gate.
+"""Plugin of pytest: `pytest --loopcheck models/` makes a test of each MJCF file, and of each stored agreement.
 
-pytest imports this module in every project of an environment with loopcheck, so that it imports nothing heavy.
+A model file fails for an error of the gate. A folder of a robot (`robot.toml`) with `agreement.json`, a baseline of
+`loopcheck check`, fails if a row is worse than stored. pytest imports this module in every project of an environment
+with loopcheck, so that it imports nothing heavy.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from loopcheck.validation.gate.findings import Finding
-
 SUFFIXES = (".xml", ".mjcf")
+AGREEMENT = "agreement.json"
+"""Baseline of a check beside `robot.toml`."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
     group = parser.getgroup("loopcheck")
-    group.addoption("--loopcheck", action="store_true", help="Check MJCF files (<mujoco>) with `loopcheck gate`.")
+    group.addoption(
+        "--loopcheck",
+        action="store_true",
+        help=f"Check MJCF files (<mujoco>) with `loopcheck gate`, and robots beside an {AGREEMENT} with `check`.",
+    )
     group.addoption("--loopcheck-warnings-as-errors", action="store_true", help="Fail for warnings of the gate too.")
 
 
-def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "GateFile | None":
-    """Collect an MJCF file. Fragments (<mujocoinclude>) and other XML files are left out."""
-    if not parent.config.getoption("--loopcheck") or file_path.suffix.lower() not in SUFFIXES:
-        return None
-    if b"<mujoco" not in file_path.read_bytes().replace(b"<mujocoinclude", b""):
-        return None
-    file: GateFile = GateFile.from_parent(parent, path=file_path)
-    return file
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "CheckedFile | None":
+    """Collect an MJCF file, or a stored agreement. Fragments (<mujocoinclude>) and other files are left out."""
+    if parent.config.getoption("--loopcheck") and (_is_model(file_path) or _is_agreement(file_path)):
+        file: CheckedFile = CheckedFile.from_parent(parent, path=file_path)
+        return file
+    return None
 
 
-class GateFile(pytest.File):
-    """A model file."""
+def _is_model(path: Path) -> bool:
+    if path.suffix.lower() not in SUFFIXES:
+        return False
+    return b"<mujoco" in path.read_bytes().replace(b"<mujocoinclude", b"")
 
-    def collect(self) -> Iterator["GateItem"]:
+
+def _is_agreement(path: Path) -> bool:
+    return path.name == AGREEMENT and (path.parent / "robot.toml").is_file()
+
+
+class CheckedFile(pytest.File):
+    """A model file or a stored agreement."""
+
+    def collect(self) -> Iterator["CheckedItem"]:
         """The test of the file."""
-        yield GateItem.from_parent(self, name="gate")
+        yield CheckedItem.from_parent(self, name="agreement" if _is_agreement(self.path) else "gate")
 
 
-class GateFailure(Exception):
-    """Findings that fail the test."""
+class Failure(Exception):
+    """What fails the test, a line each."""
 
 
-class GateItem(pytest.Item):
-    """The gate as a test."""
+class CheckedItem(pytest.Item):
+    """A command as a test."""
 
     def runtest(self) -> None:
-        """Fail for errors, and for warnings on request."""
-        from importlib import import_module
+        """Fail for errors of the gate, and for warnings on request; or for rows worse than stored."""
+        find: Callable[[], Iterator[str]] = {"gate": self._findings, "agreement": self._worse}[self.name]
+        if lines := list(find()):
+            errors: Any = import_module("loopcheck.robots.errors")
+            raise Failure("\n".join(map(errors.one_line, lines)))
 
+    def _findings(self) -> Iterator[str]:
         gate: Any = import_module("loopcheck.validation.gate.gate")
         strict = self.config.getoption("--loopcheck-warnings-as-errors")
-        failing = ("error", "warning") if strict else ("error",)
-        found = [finding for finding in gate.gate(str(self.path)).findings if finding.severity in failing]
-        if found:
-            errors: Any = import_module("loopcheck.robots.errors")
-            raise GateFailure("\n".join(errors.one_line(_line(finding)) for finding in found))
+        for found in gate.gate(self.path).findings:
+            if found.severity in (("error", "warning") if strict else ("error",)):
+                yield f"{found.file}:{found.line}: {found.code} {found.severity}: {found.message}. {found.remedy}"
+
+    def _worse(self) -> Iterator[str]:
+        library: Any = import_module("loopcheck.validation.studies.check.library")
+        baseline: Any = import_module("loopcheck.validation.studies.check.baseline")
+        before = baseline.stored(self.path)
+        found = baseline.compare(library.check(self.path.parent).results, before, str(self.path))
+        yield from map(str, found.worse)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """The findings, without a traceback."""
-        if isinstance(excinfo.value, GateFailure):
+        """The lines, without a traceback; bad input is one line too."""
+        errors: Any = import_module("loopcheck.robots.errors")
+        if isinstance(excinfo.value, Failure | errors.HarnessError):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Place and name in reports."""
-        return self.path, 0, f"loopcheck gate {self.path.name}"
-
-
-def _line(finding: "Finding") -> str:
-    return f"{finding.file}:{finding.line}: {finding.code} {finding.severity}: {finding.message}. {finding.remedy}"
+        return self.path, 0, f"loopcheck {self.name} {self.path.name}"

@@ -120,11 +120,11 @@ def robot_figure(view: Scene) -> Figure | None:
     figure, panels = make_panels(2 + traced + bool(turning), legend=len(turning) * many, height=3.5)
     for axes, sample, name in zip(panels, (0, -1), ("initial", "final"), strict=False):
         if sample == -1:
-            _draw_pose(axes, view, 0, ghost=True)
-        _draw_pose(axes, view, sample)
+            draw_pose(axes, view, 0, ghost=True)
+        draw_pose(axes, view, sample)
         axes.plot(*view.path.T, **_PATH)
         axes.plot(*view.path[[sample]].T, **_PATH, marker="o", markeredgecolor="white", markersize=7)
-        _frame(axes, view, f"{name} pose, t = {view.t[sample]:g} s")
+        frame(axes, view, f"{name} pose, t = {view.t[sample]:g} s")
     panels[0].set(xlim=panels[1].get_xlim(), ylim=panels[1].get_ylim())  # which shows both poses
     if traced:
         _draw_path(panels[2], view)
@@ -150,10 +150,10 @@ def linkage_figure(points: pd.DataFrame, most_named: int = MOST_NAMED) -> Figure
         return None
     figure = empty_figure((5.5, 4.5))
     axes = figure.add_axes((0.13, 0.11, 0.84, 0.84))
-    _draw_pose(axes, view, 0)
+    draw_pose(axes, view, 0)
     axes.plot(*view.path.T, **_PATH)
     _name_joints(axes, view, most_named)
-    _frame(axes, view, "")
+    frame(axes, view, "")
     return figure
 
 
@@ -203,7 +203,7 @@ def _longest_edges(view: Scene) -> Iterator[tuple[str, Array]]:
             yield name, edges[:, int(np.argmax(lengths))]
 
 
-def _draw_pose(axes: Axes, view: Scene, sample: int, *, ghost: bool = False) -> None:
+def draw_pose(axes: Axes, view: Scene, sample: int, *, ghost: bool = False) -> None:
     """Draw every body as a marker, a line or a polygon, by the number of its points."""
     if not ghost:
         axes.plot(*view.fixed.T, linestyle="none", marker="^", color="black", markersize=7, zorder=3.5)
@@ -261,7 +261,7 @@ def _draw_path(axes: Axes, view: Scene) -> None:
             *view.path[[sample]].T, **{**_PATH, "linestyle": "none"}, marker="o", markerfacecolor=fill, label=name
         )
     axes.legend(loc="best")
-    _frame(axes, view, f"path of {literal(view.traced)}")
+    frame(axes, view, f"path of {literal(view.traced)}")
 
 
 def _draw_turns(axes: Axes, t: Array, turning: Mapping[str, Array]) -> None:
@@ -270,7 +270,7 @@ def _draw_turns(axes: Axes, t: Array, turning: Mapping[str, Array]) -> None:
     axes.set(title="turn of the bodies since the start", xlabel="time [s]", ylabel="angle [deg]")
 
 
-def _frame(axes: Axes, view: Scene, title: str) -> None:
+def frame(axes: Axes, view: Scene, title: str) -> None:
     """Limits that hold all that is drawn, at equal scale in both directions."""
     axes.locator_params(axis="x", nbins=5)
     low, high = np.array(axes.dataLim.min), np.array(axes.dataLim.max)

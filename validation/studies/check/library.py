@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from loopcheck.robots.errors import NotFoundError
+from loopcheck.validation.comparison.results import Results
 from loopcheck.validation.comparison.sources import groups, is_as_is
 from loopcheck.validation.comparison.targets import cases_of
 from loopcheck.validation.comparison.tolerances import registered
 from loopcheck.validation.execution.workers import TIME_LIMIT, Workers, worker_pool
-from loopcheck.validation.studies.check.study import Check
+from loopcheck.validation.studies.check.study import Check, results_of
 from loopcheck.validation.studies.preload import PRELOAD
 from loopcheck.validation.studies.study import Conclusion, StudyResult, computed, exit_status, write_result
 
@@ -52,6 +53,11 @@ class CheckResult:
     """Efforts of a robot by every source, and their verdicts."""
 
     result: StudyResult = field(repr=False)
+
+    @property
+    def results(self) -> Results:
+        """The tables by their names, and the record."""
+        return results_of(self.result)
 
     @property
     def tables(self) -> "Mapping[str, pd.DataFrame]":

@@ -1,0 +1,119 @@
+"""The page of the papers: made from its values, which are computed again."""
+
+import json
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from docs.papers.__main__ import FINDINGS, FOLDER, PAGE, ROWS, VALUES, page
+from docs.papers.curves import CURVES
+from docs.papers.operations import PRINTED, Number, cost, minimum_norm, of_wang
+from docs.papers.state_equations import simulated
+from docs.papers.values import PAPERS, qr_against_squares, twist_constraints
+from loopcheck.analytic.batch.expressions import Graph, Scalar, value_of
+from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.analytic.papers import wang2019
+from loopcheck.robots.robot import Case
+from loopcheck.validation.comparison.targets import case_of
+
+STORED = json.loads(VALUES.read_text(encoding="utf-8"))
+TIMES = {"position_ratio", "model_ratio", "sample_ms", "extended_ms"}
+"""Values that a machine measures."""
+ROUND_OFF = 1e-12
+"""Numbers below are round-off, whose size is compared alone."""
+
+
+@pytest.fixture(scope="module")
+def case() -> Case:
+    return case_of("2pur2rpu", configuration="horizontal")
+
+
+def test_the_page_is_made_from_its_values() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(STORED)
+    pictures = {f"{name}-{picture}.svg" for name, curves in CURVES.items() for picture, *_ in curves}
+    assert {path.name for path in FOLDER.glob("*.svg")} == pictures
+    assert set(re.findall(r"\((\S+\.svg)\)", page(STORED))) == pictures
+
+
+def test_every_row_has_a_known_finding() -> None:
+    rows = re.findall(r"^\| .+ \| .+ \| .+ \| (.+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    found = [finding for finding in rows if finding != "finding" and "---" not in finding]
+    assert len(found) > 70
+    assert set(found) <= set(FINDINGS)
+    assert ROWS.read_text(encoding="utf-8").count("[[") == 0
+
+
+@pytest.mark.extended("test_the_operations_are_those_of_the_equations")
+@pytest.mark.parametrize("name", PAPERS)
+def test_values_are_computed_again(name: str) -> None:
+    again = PAPERS[name]()
+    assert again.keys() == STORED[name].keys()
+    for key, value in again.items():
+        stored = STORED[name][key]
+        if key in TIMES:
+            continue
+        if isinstance(value, str):
+            assert value == stored, key
+        elif abs(stored) < ROUND_OFF:
+            assert abs(value) < 10 * ROUND_OFF, key
+        else:
+            assert math.isclose(value, stored, rel_tol=0.05 if abs(stored) < 1e-6 else 1e-3), key
+
+
+def test_the_operations_are_those_of_the_equations(case: Case) -> None:
+    """The numbers on the graph are the efforts of the reference, and all rows have their place in the table."""
+    counts = of_wang(case)
+    assert sum(value for name, value in counts.items() if name != "total") == counts["total"]
+    assert counts["total"] <= sum(PRINTED.values()) == 2125
+    assert counts["total"] < of_wang(case, turns_tensors=True)["total"]
+    motion = prescribe(case)
+    A, tau = np.random.default_rng(1).normal(size=(4, 3)), np.array([1.0, -2.0, 0.5])
+    graph = Graph()
+    rows: list[list[Scalar]] = [[graph.input(float(a)) for a in row] for row in A]
+    found = minimum_norm(rows, [graph.input(float(x)) for x in tau])
+    np.testing.assert_allclose([value_of(x) for x in found], wang2019.minimum_norm(A[None], tau[None])[0], rtol=1e-12)
+    assert cost(graph, found) == 3 * (7 + 6 + 4 + 1) + 3 * (7 + 8 + 2) + 4 * 5
+    assert np.abs(Noc().compute_efforts(case, motion).effort).max() > 0.1
+
+
+def root(x: Any) -> Any:
+    return np.sqrt(1 - x**2) - 2 / x
+
+
+def quotient(x: Any) -> Any:
+    return np.sin(x) * np.cos(x) / (1 + x)
+
+
+@pytest.mark.parametrize("function", [root, quotient])
+def test_numbers_carry_their_rates(function: Callable[[Any], Any]) -> None:
+    """Against the complex step."""
+    graph = Graph()
+    y = function(np.array([Number(graph.input(0.3), graph.input(2.0))], dtype=object))[0]
+    assert value_of(y.value) == pytest.approx(function(0.3), rel=1e-14)
+    assert value_of(y.rate) == pytest.approx(2.0 * function(0.3 + 1e-30j).imag / 1e-30, rel=1e-13)
+
+
+def test_the_squares_lose_what_the_decomposition_keeps() -> None:
+    """In coordinates that share no axis with the vanishing column; against fractions."""
+    condition, by_qr, by_squares = qr_against_squares(turn=True)
+    assert 1e6 < condition < 1e9
+    assert by_qr < 1e-8 < 1e-5 < by_squares
+    assert max(qr_against_squares(turn=False)[1:]) < 1e-14
+
+
+def test_no_twist_of_the_complement_is_hindered(case: Case) -> None:
+    largest, rank = twist_constraints(case, prescribe(case))
+    assert largest < 1e-14
+    assert rank == 6 * len(case.mechanism.bodies) - 3
+
+
+def test_the_state_equations_are_of_order_four() -> None:
+    """Halving the step divides the deviation by sixteen."""
+    coarse, fine = (simulated("6spu", h, 0.2) for h in (0.02, 0.01))
+    assert math.log2(coarse.deviation / fine.deviation) == pytest.approx(4, abs=0.3)
+    assert fine.energy < 1e-6
