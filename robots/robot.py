@@ -56,6 +56,19 @@ class WrenchSpec(BaseModel):
     """World axes [N]."""
 
 
+class TaskSpec(BaseModel):
+    """Coordinates of a platform, as `robot.toml` gives them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    site: str
+    """Site of the platform whose position counts."""
+    positions: tuple[Literal["x", "y", "z"], ...]
+    """World axes of its position."""
+    turns: tuple[Literal["x", "y", "z"], ...] = ()
+    """World axes that its body turns about; of a body that turns about this axis alone."""
+
+
 class Robot(BaseModel):
     """A robot of the catalogue: the content of its `robot.toml`."""
 
@@ -75,6 +88,8 @@ class Robot(BaseModel):
     """Module of `loopcheck.analytic.papers` with the closed-form model of the paper."""
     trace: str | None = None
     """Site with the drawn path."""
+    task: TaskSpec | None = None
+    """Task coordinates; by default those of the motion law, if it is given for the platform."""
     actuated: tuple[str, ...] = ()
     """Joints that get a motor each, instead of the actuators of the MJCF; empty: the MJCF's actuators."""
     leave_out: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from loopcheck.analytic.kinematics.tree import poses
 from loopcheck.analytic.motion.jets import Jet
 from loopcheck.analytic.motion.laws import prescription, task
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.analytic.motion.task import Task, task_efforts
+from loopcheck.analytic.motion.task import Coordinate, Task, coordinates_of_platform, task_efforts
 from loopcheck.analytic.papers import wang2019
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.robot import Case, load, make_case
@@ -74,6 +74,28 @@ def test_task_coordinates_that_are_joints_of_the_model(name: str) -> None:
     found = task_efforts(law, mechanism, motion.t, effort)
     np.testing.assert_allclose(found, wanted, atol=1e-11 * np.abs(wanted).max())
     assert law.effort_units == ("N", "N", "N", "N m", "N m", "N m")
+
+
+@pytest.mark.parametrize("mode", ["plus", "minus"])
+def test_position_and_orientation_of_a_platform_without_a_law_of_its_own(mode: str) -> None:
+    """The 3-PRR: P in the plane, and the angle q4 + q7; rates and accelerations by differences."""
+    case = make_case(load("3prr"), variant="default", mode=mode, configuration="vertical")
+    spec, h = case.robot.task, 1e-4
+    assert spec is not None
+
+    def at(t: Array) -> list[Coordinate]:
+        motion = prescribe(case).assemble(t)
+        return list(coordinates_of_platform(case.mechanism, spec.site, spec.positions, spec.turns, motion))
+
+    t = np.linspace(0.1, 0.9, 9)
+    now, later, earlier = at(t), at(t + h), at(t - h)
+    for one, after, before in zip(now, later, earlier, strict=True):
+        np.testing.assert_allclose(one.xd, (after.x - before.x) / (2 * h), atol=1e-6)
+        np.testing.assert_allclose(one.xdd, (after.xd - before.xd) / (2 * h), atol=1e-5)
+    assert [(one.name, one.unit) for one in now] == [("x", "m"), ("y", "m"), ("angle about z", "rad")]
+    motion, names = prescribe(case).assemble(t), [joint.name for joint in case.mechanism.joints]
+    alpha = motion.q[:, names.index("q4")] + motion.q[:, names.index("q7")]
+    np.testing.assert_allclose(np.diff(now[2].x), np.diff(alpha), atol=1e-12)
 
 
 def test_moments_and_force_on_the_platform_of_wang() -> None:

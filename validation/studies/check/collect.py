@@ -9,7 +9,7 @@ from loopcheck.analytic.dynamics.excitation import excitation_in_words
 from loopcheck.analytic.kinematics.mobility import in_words, mobility, open_start
 from loopcheck.analytic.kinematics.offsets import in_words as in_words_of_offset
 from loopcheck.analytic.motion.laws import task
-from loopcheck.analytic.motion.task import task_efforts
+from loopcheck.analytic.motion.task import Coordinate, coordinates_of_platform, task_efforts
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, modes
 from loopcheck.validation.comparison import sources
@@ -103,11 +103,17 @@ def _effort_rows(outcome: Outcome) -> Iterator[Mapping[str, Any]]:
 
 
 def _task_rows(case: Case, motion: Motion) -> Iterator[Mapping[str, Any]]:
-    law = task(case)
-    for coordinate, unit, x in zip(law.coordinates, law.units, law.path(motion.t), strict=True) if law else ():
-        for k, t in enumerate(motion.t):
-            numbers = {"x": x.x[k], "xd": x.d[k], "xdd": x.dd[k]}
-            yield {**_of_motion(case), "t": t, "coordinate": coordinate, "unit": unit, **numbers}
+    law, spec = task(case), case.robot.task
+    if law:
+        jets = zip(law.coordinates, law.units, law.path(motion.t), strict=True)
+        coordinates = [Coordinate(name, unit, x.x, x.d, x.dd) for name, unit, x in jets]
+    elif spec:
+        coordinates = list(coordinates_of_platform(case.mechanism, spec.site, spec.positions, spec.turns, motion))
+    else:
+        return
+    for name, unit, *columns in coordinates:
+        for t, x, xd, xdd in zip(motion.t, *columns, strict=True):
+            yield {**_of_motion(case), "t": t, "coordinate": name, "unit": unit, "x": x, "xd": xd, "xdd": xdd}
 
 
 def _task_effort_rows(outcome: Outcome) -> Iterator[Mapping[str, Any]]:
