@@ -12,7 +12,12 @@ from loopcheck.validation.comparison.verdicts import CaseVerdict
 from loopcheck.validation.report.blocks import Cell
 from loopcheck.validation.report.terminal import verdict_cell
 from loopcheck.validation.studies.check import views
-from loopcheck.validation.studies.check.closing import closing_lines, unsupported_in_words, wholly_unsupported
+from loopcheck.validation.studies.check.closing import (
+    closing_lines,
+    in_plain_words,
+    unsupported_in_words,
+    wholly_unsupported,
+)
 from loopcheck.validation.studies.check.terminal import summary
 from loopcheck.validation.studies.check.views import case_name, gravity_in_words
 from loopcheck.validation.studies.judge.terminal import closing_lines as lines_of_logs
@@ -34,6 +39,28 @@ def lines(*rows: Row, **run: Any) -> dict[str, str]:
     closing = [str(line) for line in closing_lines(results)]
     assert len(closing) <= 5
     return dict(line.split(": ", 1) for line in closing)
+
+
+@pytest.mark.parametrize(
+    ("rows", "wanted"),
+    [
+        (
+            [as_is(), summary_row("x/kkt", "agree", 3e-15), summary_row("y/kkt", "agree", 3e-15)],
+            "Simulated as it is, MuJoCo is 6.4 % off at 'hip'; every other source agrees with the equations of motion.",
+        ),
+        (
+            [as_is(), summary_row("x/kkt", "agree", 3e-15), summary_row("y/kkt", "disagree", 0.2)],
+            "Simulated as it is, MuJoCo is 6.4 % off at 'hip'; y/kkt does not agree with the equations of motion, all "
+            "others do.",
+        ),
+        ([summary_row("x/kkt", "disagree", 0.2)], "No source agrees with the equations of motion."),
+        ([as_is()], ""),
+    ],
+)
+def test_the_page_begins_in_plain_words(rows: list[Row], wanted: str) -> None:
+    results = replace(only("summary", [summary_row(REFERENCE, "reference"), *rows]), run=OWN)
+    assert in_plain_words(results) == wanted
+    assert in_plain_words(replace(results, run={**OWN, "is_first": True})) == ""
 
 
 def test_an_unjudged_simulation_is_off_by_its_error_with_actuator_and_unit() -> None:

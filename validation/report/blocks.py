@@ -63,6 +63,12 @@ class Movie(NamedTuple):
     caption: str
 
 
+class Code(NamedTuple):
+    """Lines of a file or of a difference between files, as they are."""
+
+    code: str
+
+
 class OnRequest(NamedTuple):
     """A task that a page contains only with `--all-figures`."""
 
@@ -82,7 +88,7 @@ class Section:
     """Whether it is folded at first; None if it cannot be folded."""
 
 
-Block: TypeAlias = str | Sequence[str] | Table | Picture | Movie | Section | Task | OnRequest
+Block: TypeAlias = str | Sequence[str] | Table | Picture | Movie | Code | Section | Task | OnRequest
 """A string is a paragraph, a sequence of strings a list; a task returns a list of blocks that replace it."""
 
 

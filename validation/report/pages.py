@@ -42,7 +42,7 @@ def write_pages(sections: Sequence[Section], folder: Path, *, stem: str, title: 
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"line": line, "pipes": pipes, "breakable": _breakable}
+    environment.filters |= {"line": line, "pipes": pipes, "breakable": _breakable, "indented": _indented}
     charted = any(isinstance(block, Picture) and block.chart is not None for block in _leaves(sections))
     try:
         with drafts(folder) as draft:
@@ -58,6 +58,11 @@ def write_pages(sections: Sequence[Section], folder: Path, *, stem: str, title: 
 def _breakable(text: str) -> Markup:
     """A text that may be broken behind a slash, so that the names of sources make narrow columns."""
     return escape(text).replace("/", Markup("/<wbr>"))
+
+
+def _indented(text: str) -> str:
+    """Lines as a block of code in Markdown, which nothing in them can end."""
+    return "\n".join(f"    {each}" for each in text.splitlines())
 
 
 def _leaves(blocks: Iterable[Block]) -> Iterator[Block]:

@@ -44,6 +44,8 @@ OF_TUNE = ("--mode", "--configuration", "--actuated", "--leave-out", "--motion")
 LONGER = 4
 """Suggested time limit over a limit that did not suffice [-]."""
 LIMITS_OF_TENDONS, LIMITS_OF_JOINTS = "limits of tendons ", "limits of joints "
+TITLES = {"mujoco": "MuJoCo", "pybullet": "PyBullet", "dart": "DART", "mjx": "MJX", "physx": "PhysX"}
+"""Names of engines that are not spelt like words."""
 VERBS = {
     "agree": "agrees",
     "disagree": "disagrees",
@@ -98,6 +100,33 @@ def closing_lines(results: Results) -> list[Line]:
         None if following and following.command else _diagnosis(results, [*unmodified, *others]),
     )
     return [line for line in lines if line]
+
+
+def in_plain_words(results: Results) -> str:
+    """The answer in a sentence: how far off the unmodified simulation is, and whether all else agrees.
+
+    Empty while simulations run, or if nothing was judged.
+    """
+    worst = _worst_cases(results)
+    judged = [off for off in worst.values() if not _is_as_is(off.source) and off.finding.verdict in JUDGED]
+    if results.run.get("is_first") or not judged:
+        return ""
+    open_ones = [off.source for off in judged if off.finding.verdict != "agree"]
+    simulated = [off for off in worst.values() if _is_as_is(off.source) and _size(off)]
+    other = "other " if simulated else ""
+    if not open_ones:
+        rest = f"every {other}source agrees with the equations of motion"
+    elif len(open_ones) == len(judged):
+        rest = f"no {other}source agrees with the equations of motion"
+    else:
+        named = ", ".join(open_ones[:MOST])
+        rest = f"{named} {'do' if len(open_ones) > 1 else 'does'} not agree with the equations of motion, all others do"
+    if not simulated:
+        return f"{rest[0].upper()}{rest[1:]}."
+    off = min(simulated, key=lambda one: not _is_own(results, one))
+    engine = TITLES.get(name := off.source.split("/")[0], name.capitalize())
+    off_by = f"{percent(off.finding.error)} off at '{off.actuator}'{_up_to(results, off)}"
+    return f"Simulated as it is, {engine} is {off_by}; {rest}."
 
 
 def worst_simulation(results: Results) -> WorstCase | None:
@@ -166,13 +195,11 @@ def _unmodified(results: Results, unmodified: Sequence[WorstCase]) -> Line | Non
     if not unmodified:
         return None
     first, *others = sorted(unmodified, key=lambda off: not _is_own(results, off))
-    elsewhere = [finding.error for finding in _findings(results, first.source).values() if finding.error > 0]
-    up_to = max(elsewhere, default=0.0)
     limit = f", accuracy {percent(first.finding.tolerance)}" if first.finding.tolerance > 0 else ""
     judged = "" if limit or not _size(first) else "; not judged without --accuracy"
     parts = [f"{_verdict(first)}{_size(first)}{where(first.case, results)}{limit}{_reason(first)}{judged}"]
-    if _size(first) and up_to > 1.05 * first.finding.error:
-        parts.append(f"at most {percent(up_to)} in its other cases")
+    if _size(first) and (most := _up_to(results, first)):
+        parts.append(most.removeprefix(", "))
     for off in others[: MOST - 1]:
         by = "" if off.finding.verdict == "informational" else ", off by"
         size = f"{by} {percent(off.finding.error)}" if _size(off) else ""
@@ -181,6 +208,12 @@ def _unmodified(results: Results, unmodified: Sequence[WorstCase]) -> Line | Non
         parts.append(f"{len(others) - MOST + 1} more in the report")
     owner = "Your simulation" if _is_own(results, first) else "Unmodified simulation"
     return Line(owner, "; ".join(parts))
+
+
+def _up_to(results: Results, off: WorstCase) -> str:
+    """A larger error of an unmodified simulation in its other cases; empty without any."""
+    most = max((one.error for one in _findings(results, off.source).values() if one.error > 0), default=0.0)
+    return f", at most {percent(most)} in its other cases" if most > 1.05 * off.finding.error else ""
 
 
 def _is_own(results: Results, off: WorstCase) -> bool:

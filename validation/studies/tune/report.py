@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from loopcheck.validation.execution.invocation import pasted
-from loopcheck.validation.report.blocks import Block, Cell, Picture, Section, Table, digits, table
+from loopcheck.validation.report.blocks import Block, Cell, Code, Picture, Section, Table, digits, table
 from loopcheck.validation.report.terminal import of_tree
 from loopcheck.validation.report.terminal import table as shown_table
 from loopcheck.validation.studies.tune.budget import FLOOR, PRECISION, START
@@ -142,7 +142,7 @@ def sections(rows: pd.DataFrame, record: Mapping[str, Any]) -> Iterator[Section]
     if record["notes"]:
         blocks.append(f"Note: {'; '.join(record['notes'])}")
     if record.get("difference"):
-        blocks.append(Table(["change"], [[Cell(line)] for line in record["difference"]]))
+        blocks.append(Code("\n".join(record["difference"])))
     yield Section(title=_title(record), anchor="tune", verdict=record["verdict"], blocks=[*blocks, INTRODUCTION])
     if svg := work_precision(rows, record["accuracy"]):
         alt = "error against cost of all tried settings"

@@ -27,7 +27,13 @@ from loopcheck.validation.comparison.verdicts import (
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.report import figures
 from loopcheck.validation.report.blocks import Block, Cell, Picture, Section, Table, digits, facts
-from loopcheck.validation.studies.check.closing import Line, closing_lines, unsupported_in_words, worst_simulation
+from loopcheck.validation.studies.check.closing import (
+    Line,
+    closing_lines,
+    in_plain_words,
+    unsupported_in_words,
+    worst_simulation,
+)
 from loopcheck.validation.studies.check.sections.robots import first_movie
 from loopcheck.validation.studies.check.views import (
     anchors_of_cases,
@@ -80,6 +86,7 @@ def answer(results: Results, lines: Sequence[Line] = ()) -> Section:
         title="Answer",
         anchor="answer",
         blocks=[
+            *([plain] if not lines and (plain := in_plain_words(results)) else []),
             str(headline),
             *([list(map(str, more))] if more else []),
             *_simulation(results),
