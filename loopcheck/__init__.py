@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from loopcheck.validation.same.same import SameResult, same
     from loopcheck.validation.studies.check.library import CheckResult, check
     from loopcheck.validation.studies.judge.library import Judgement, judge
+    from loopcheck.validation.symbolic import Symbolic, symbolic
 
 __all__ = [
     "ActedEffort",
@@ -25,12 +26,14 @@ __all__ = [
     "Judgement",
     "Matrices",
     "SameResult",
+    "Symbolic",
     "acted_effort",
     "check",
     "gate",
     "judge",
     "matrices",
     "same",
+    "symbolic",
 ]
 
 _MODULES = {
@@ -46,6 +49,8 @@ _MODULES = {
     "matrices": "validation.matrices",
     "SameResult": "validation.same.same",
     "same": "validation.same.same",
+    "Symbolic": "validation.symbolic",
+    "symbolic": "validation.symbolic",
 }
 
 _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
