@@ -49,7 +49,7 @@ class NotFoundError(HarnessError):
     """An unknown name; the message lists the valid names."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        self.kind, self.name, self.known = kind, name, tuple(known)
+        self.kind, self.name, self.known = kind, name, tuple(dict.fromkeys(known))
         close = get_close_matches(name, self.known, n=1, cutoff=0.75)
         guess = f" Did you mean '{close[0]}'?" if close else ""
         super().__init__(f"unknown {kind}: '{name}'.{guess} Known: {', '.join(self.known) or '(empty)'}")

@@ -15,6 +15,7 @@ from loopcheck.robots.errors import MechanismError, OutputError
 from loopcheck.robots.model_file import files_of
 from loopcheck.robots.probe import want_readable
 from loopcheck.robots.robot import DEFAULT, MotionSpec, Robot, configurations, make_case, modes
+from loopcheck.validation.execution.forkserver import quick_context
 from loopcheck.validation.model_copies import places_of_copies, write_copies
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
@@ -41,7 +42,7 @@ def add_robot(name: str, path: Path, *, catalogue: Path, actuated: tuple[str, ..
         raise MechanismError(f"name must be new, got '{name}': {folder} exists already")
     if "site-packages" in catalogue.parts or (catalogue.exists() and not os.access(catalogue, os.W_OK)):
         raise OutputError(f"{catalogue}: the installed catalogue must not change; choose another folder with --out DIR")
-    want_readable(path, actuated)
+    want_readable(path, actuated, context=quick_context())
     robot = Robot(
         name=name,
         folder=path.parent,

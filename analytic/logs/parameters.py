@@ -5,7 +5,7 @@ miss the truth more often than not. Friction is at least 0, and a mass at least 
 mass explains efforts of zero. Estimates at a bound come from non-negative least squares (Lawson and Hanson 1974).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -160,6 +160,17 @@ def known_parameters(mechanism: Mechanism) -> list[str]:
     return [FRICTION, SHIFT, OFFSET, *(f"{MASS}{body.name}" for body in mechanism.bodies)]
 
 
+def want_parameters(names: Iterable[str], mechanism: Mechanism) -> None:
+    """Check the names of parameters to fit.
+
+    Raises:
+        NotFoundError: If one is unknown; the message lists the known names.
+    """
+    for name in names:
+        if name not in (known := known_parameters(mechanism)):
+            raise NotFoundError("parameter to fit", name, known)
+
+
 def fitted_rows(closed: ClosedLog, residual: Residual) -> AnyArray:
     """Numbers of the samples of a residual that are fitted, few enough not to repeat each other [-], shape (n,)."""
     rows = _known_rows(closed, residual)
@@ -258,7 +269,7 @@ def parameters(closed: ClosedLog, residual: Residual, name: str) -> Iterator[Par
     elif name.startswith(MASS) and name.removeprefix(MASS) in bodies:
         yield _mass(closed, residual, name.removeprefix(MASS))
     else:
-        raise NotFoundError("parameter to fit", name, known_parameters(mechanism))
+        want_parameters([name], mechanism)
 
 
 def _friction(closed: ClosedLog, residual: Residual) -> Iterator[Parameter]:

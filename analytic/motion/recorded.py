@@ -4,6 +4,7 @@ Columns: `t` [s] and either `NAME.q`, `NAME.qd`, `NAME.qdd` for every actuated j
 `qpos.0 …`, `qvel.0 …`, `qacc.0 …`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -40,7 +41,18 @@ class Recording:
 
 
 def read_recording(path: Path, mechanism: Mechanism) -> Recording:
-    """Read a motion file.
+    """Read a motion file; raises as `read_samples` does.
+
+    Args:
+        path: The CSV.
+        mechanism: Robot that is to move.
+    """
+    t, motion, states = read_samples(path, mechanism)
+    return Recording(t=t, law=_interpolation(t, *motion), states=states)
+
+
+def read_samples(path: Path, mechanism: Mechanism) -> tuple[Array, Sequence[Array], tuple[Array, Array, Array] | None]:
+    """Times of a motion file [s], positions, rates and their rates of the drives, and the full state if it is there.
 
     Args:
         path: The CSV.
@@ -69,13 +81,12 @@ def read_recording(path: Path, mechanism: Mechanism) -> Recording:
             for name, size in sizes.items()
         )
         W_T = mechanism.rates_of(drives).T
-        law = _interpolation(t, mechanism.values_of(drives, q), qd @ W_T, qdd @ W_T)
-        return Recording(t=t, law=law, states=(q, qd, qdd))
+        return t, (mechanism.values_of(drives, q), qd @ W_T, qdd @ W_T), (q, qd, qdd)
     given = [
         np.stack([_of_drive(path, columns, mechanism, drive, rate) for drive in drives], axis=1)
         for rate in ("q", "qd", "qdd")
     ]
-    return Recording(t=t, law=_interpolation(t, *given), states=None)
+    return t, given, None
 
 
 def _of_drive(path: Path, columns: "pd.DataFrame", mechanism: Mechanism, drive: Coordinate, rate: str) -> Array:

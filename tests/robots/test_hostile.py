@@ -157,6 +157,28 @@ def test_a_crash_of_a_process_started_from_nothing_is_one_line(tmp_path: Path) -
         want_readable(tmp_path / "model.xml")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process is copied")
+def test_a_crash_of_a_copy_of_this_process_is_one_line(tmp_path: Path) -> None:
+    """What the process has not yet written is written once."""
+    (tmp_path / "model.xml").write_text(with_asset('<model name="m" file="model.xml"/>'), encoding="utf-8")
+    program = (
+        "import multiprocessing, sys\n"
+        "from pathlib import Path\n"
+        "from loopcheck.robots.errors import MechanismError\n"
+        "from loopcheck.robots.probe import want_readable\n"
+        "print('before')\n"
+        "try:\n"
+        "    want_readable(Path(sys.argv[1]), context=multiprocessing.get_context('fork'))\n"
+        "except MechanismError as error:\n"
+        "    print(error)\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "model.xml")]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    before, error = ended.stdout.splitlines()
+    assert (before, ended.stderr) == ("before", "")
+    assert re.search(r"compiler crashed: .*\(SIG", error)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of address space and CPU time hold on Linux")
 @pytest.mark.evidence("a process with limits of its own", seconds=1)
 def test_limits_of_the_user_stay(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from loopcheck.analytic.kinematics.closing import with_closing
 from loopcheck.analytic.kinematics.offsets import pin_offsets
 from loopcheck.analytic.motion.configurations import with_configurations
 from loopcheck.analytic.motion.laws import AUTOMATIC, RECORDED
+from loopcheck.analytic.motion.recorded import read_samples
 from loopcheck.robots import catalogue
 from loopcheck.robots.catalogue import names, want_targets
 from loopcheck.robots.errors import MechanismError, NotFoundError
@@ -25,7 +26,7 @@ from loopcheck.robots.robot import (
 )
 from loopcheck.robots.robot import configurations as gravities_of
 from loopcheck.robots.robot import modes as modes_of
-from loopcheck.validation.execution.forkserver import running_context
+from loopcheck.validation.execution.forkserver import quick_context
 
 
 class Changes(TypedDict, total=False):
@@ -64,7 +65,7 @@ def robot_of(target: str | Path, **changes: Unpack[Changes]) -> Robot:
     robot = robot.model_copy(update=update)
     if robot.folder.parent == catalogue.CATALOGUE:
         return robot  # its gravity lies along the axes of its paper
-    want_readable(robot.folder / robot.mjcf, robot.actuated, context=running_context())
+    want_readable(robot.folder / robot.mjcf, robot.actuated, context=quick_context())
     return with_configurations(robot_with_closed_loops(robot))
 
 
@@ -110,7 +111,7 @@ def cases_of(
         )
     ]
     for case in cases:
-        want_actuators(case.mechanism)
+        _want_movable(case)
     return cases
 
 
@@ -134,7 +135,7 @@ def case_of(
     """
     robot = robot_of(target, **changes)
     case = _case(robot, variant=variant, mode=mode, configuration=configuration)
-    want_actuators(case.mechanism)
+    _want_movable(case)
     return case
 
 
@@ -150,6 +151,13 @@ def passive_case_of(target: str | Path, *, mode: str = "", configuration: str = 
         MechanismError: If the model is bad.
     """
     return _case(robot_of(target, **changes), mode=mode, configuration=configuration)
+
+
+def _want_movable(case: Case) -> None:
+    """Check that a case has actuators, and a readable motion file if it has any."""
+    want_actuators(case.mechanism)
+    if case.robot.motion.law == RECORDED and case.robot.motion_file is not None:
+        read_samples(case.robot.motion_file, case.mechanism)
 
 
 def _case(robot: Robot, *, variant: str = DEFAULT, mode: str = "", configuration: str = "") -> Case:

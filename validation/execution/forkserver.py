@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
+from pathlib import Path
 from typing import Any
 
 from loopcheck.validation.execution.folders import IMPORT_FOLDER
@@ -41,8 +42,13 @@ def worker_context(preload: Sequence[str] = ()) -> Any:
     return context
 
 
-def running_context() -> Any | None:
-    """Start method of worker processes if the process that they are forked from runs; it has all imports already."""
+def quick_context() -> Any | None:
+    """Start method of a process for a moment, with the imports of this process or of the workers; None without one.
+
+    Only a process with a single thread is copied: other threads may hold locks, which nothing releases in a copy.
+    """
+    if sys.platform == "linux" and len([*Path("/proc/self/task").iterdir()]) == 1:
+        return multiprocessing.get_context("fork")
     return None if _process() is None else multiprocessing.get_context("forkserver")
 
 

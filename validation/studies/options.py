@@ -363,6 +363,9 @@ def execution_options(folder: Path, *, time_limit: str = "1800") -> Callable[[Ca
     def decorate(command: Callable[..., int]) -> Callable[..., int]:
         @wraps(command)
         def with_options(*, out: Path, jobs: int | None, time_limit: float | None, format: str, **options: Any) -> int:
+            from loopcheck.validation.execution.files import want_writable
+
+            want_writable(out)
             return command(execution=Execution(out=out, jobs=jobs, time_limit=time_limit, format=format), **options)
 
         return out_option(folder)(_jobs(limit(format_option(with_options))))

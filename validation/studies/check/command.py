@@ -10,6 +10,7 @@ from loopcheck.validation.studies.options import (
     RESULTS,
     Command,
     Execution,
+    FiniteRange,
     accuracy_option,
     actuated_option,
     all_figures_option,
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 @option(
     "--dt",
     metavar="S",
-    type=float,
+    type=FiniteRange(min=0, min_open=True),
     group=JUDGEMENT,
     help="Report time step in seconds.  [default: 0.01 up to 2 s, 0.02 up to 4 s, then 0.05]",
 )
@@ -100,7 +101,7 @@ def command(
       loopcheck check my_robot.xml --write-baseline baseline.json
       loopcheck check my_robot.xml --baseline baseline.json
     """
-    from loopcheck.robots.catalogue import want_files, want_targets
+    from loopcheck.robots.catalogue import names, want_files, want_targets
 
     targets = _targets(targets, every=every)
     want_targets(targets)
@@ -111,18 +112,24 @@ def command(
         from loopcheck.validation.comparison.sources import groups
 
         groups(sources)  # refuses unknown names
+    if own_limits:
+        from loopcheck.validation.comparison.tolerances import with_own_limits
+
+        with_own_limits(own_limits)  # as well
     from loopcheck.validation.execution.files import want_writable
     from loopcheck.validation.studies.check.baseline import compare, store, stored
 
     for file in filter(None, (junit, write_baseline)):
         want_writable(file.parent)
     before = stored(baseline) if baseline else None
-    execution.prepare()
+    if {*targets} <= {*names()} and not any(selection.values()):  # models of others may be refused, without workers
+        execution.prepare()
     from loopcheck.validation.studies.check.library import check_of
     from loopcheck.validation.studies.check.study import results_of
 
     asked = {"sources": sources, "accuracy": accuracy, "tolerances": own_limits, "dt": dt, **selection}
     study = _with_twins(check_of(targets, writes_logs=True, **asked))
+    execution.prepare()
     result, conclusion = execution.compute(study, all_figures=all_figures)
     if junit:
         from loopcheck.validation.studies.check.junit import write_junit

@@ -112,9 +112,12 @@ def command(target: str, logs: tuple[Path, ...], execution: Execution, all_figur
       loopcheck judge my_robot.xml run.csv --effort-time held:0.001 --from 0.2
       loopcheck judge 3prr mine.csv simscape.csv --accuracy 1%
     """
+    from loopcheck.analytic.logs.parameters import want_parameters
     from loopcheck.robots.catalogue import want_targets
     from loopcheck.robots.log_description import effort_time_of
+    from loopcheck.robots.log_files import read_log
     from loopcheck.robots.log_tables import files_of_log
+    from loopcheck.robots.losses import want_losses
     from loopcheck.validation.comparison.targets import case_of
 
     want_targets([target])
@@ -124,6 +127,14 @@ def command(target: str, logs: tuple[Path, ...], execution: Execution, all_figur
     leave_out = options.pop("leave_out")
     of_target = {name: options.pop(name) for name in ("mode", "configuration", "actuated")}
     case = case_of(target, leave_out=leave_out, **of_target)
+    want_losses(leave_out, case.mechanism.losses)
+    want_parameters(options["fitted"], case.mechanism)
+    for log in logs:  # bad logs need no workers
+        end = read_log(log, case.mechanism, effort_time=when, side=options["side"]).t[-1]
+        if options["start"] is not None and options["start"] > end:
+            raise click.BadParameter(
+                f"must be before the end of {log} at {end:.6g} s, got {options['start']:g}", param_hint="--from"
+            )
     execution.prepare()
     from loopcheck.validation.comparison.logs import LogOptions
     from loopcheck.validation.studies.judge.study import judge_of_files
@@ -133,5 +144,4 @@ def command(target: str, logs: tuple[Path, ...], execution: Execution, all_figur
     }
     asked = LogOptions(effort_time=when, fitted=options["fitted"], **given)
     study = judge_of_files(case, logs, asked=asked, names=options["names"])
-    study.want_losses(leave_out)
     return execution.run(study, all_figures=all_figures)

@@ -24,6 +24,7 @@ from loopcheck.validation.studies.options import (
 )
 
 if TYPE_CHECKING:
+    from loopcheck.robots.robot import Case
     from loopcheck.validation.studies.serial.audit import Audit
 
 
@@ -133,17 +134,20 @@ def command(
     limits = numbers_of(speeds, "--speed")
     same = _pairs(pairs)
     case = case_of(closed, mode=mode, actuated=actuated, leave_out=leave_out)
+    keep, hold = (names_of(options.pop(name)) for name in ("keep", "hold"))
+    simple = _twin_of(case, serial, same, hold, leave_out) if serial else None
     from loopcheck.robots.transmission import LIGHT, without_stand_ins
     from loopcheck.validation.studies.serial.making import outside_loops, write_stand_in
     from loopcheck.validation.studies.serial.study import Serial
 
-    keep, hold = (names_of(options.pop(name)) for name in ("keep", "hold"))
     if published:
         keep, limits = keep or published.joint_names, {**published.speed_limits, **limits}
     if make and keep:
         hold = tuple(dict.fromkeys((*hold, *outside_loops(case.mechanism, keep))))
-    made = None if serial else write_stand_in(case, keep, hold, execution.out)
-    simple = passive_case_of(made.path if made else str(serial), leave_out=leave_out)
+    made = None
+    if simple is None:
+        made = write_stand_in(case, keep, hold, execution.out)
+        simple = passive_case_of(made.path, leave_out=leave_out)
     carried = made.carried if made else None
     if published and made:
         case, simple = (replace(each, mechanism=without_stand_ins(each.mechanism)) for each in (case, simple))
@@ -162,6 +166,18 @@ def command(
     )
     study.want_losses(leave_out)
     return execution.run(study)
+
+
+def _twin_of(
+    closed: "Case", target: str, given: Mapping[str, str], hold: Sequence[str], leave_out: Sequence[str]
+) -> "Case":
+    """The serial model of a closed mechanism; another robot is refused before anything is imported for the study."""
+    from loopcheck.analytic.transmission.twin import make_twin
+    from loopcheck.validation.comparison.targets import passive_case_of
+
+    simple = passive_case_of(target, leave_out=leave_out)
+    make_twin(closed.mechanism, closed.guess, simple.mechanism, simple.guess, given, hold)
+    return simple
 
 
 def _audit(

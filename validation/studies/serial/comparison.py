@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import qmc
 
 from loopcheck.analytic.motion.automatic import automatic_motion
 from loopcheck.analytic.transmission.bounds import Domain
@@ -42,6 +41,8 @@ def sampled_workspace(twin: Twin, count: int, seed: int, domain: Domain | None =
         domain: Poses that count, of a transmission by cranks and rods; by default all that are well away from singular
             ones.
     """
+    from scipy.stats import qmc  # takes a sixth of the imports of the command, which bad input should not wait for
+
     low, high = twin.ranges.T
     power = max(1, int(np.ceil(np.log2(count))))
     points = qmc.Sobol(len(low), rng=np.random.default_rng(seed)).random_base2(power)[:count]

@@ -20,6 +20,7 @@ from loopcheck.validation.studies.options import (
     leave_out_option,
     mode_option,
     motion_option,
+    names_of,
     option,
     seed_option,
     target_argument,
@@ -120,8 +121,10 @@ def command(
       loopcheck tune my_robot.xml --explain
       loopcheck tune tuned.xml --verify certificate.json
     """
+    from loopcheck import engines
     from loopcheck.robots.catalogue import want_files, want_targets
     from loopcheck.robots.formats import want_mjcf
+    from loopcheck.robots.losses import want_losses
     from loopcheck.validation.comparison.targets import case_of
 
     want_targets([target])
@@ -130,10 +133,14 @@ def command(
         want_files([verify])
         at = replace(execution, out=RESULTS / "certificate") if execution.out == RESULTS / "tune" else execution
         return at.run(_verification(target, verify))
-    from loopcheck.validation.studies.tune.engine import engine_of_source
+    from loopcheck.validation.studies.tune.engine import engine_of_source, tuning_of, want_known_settings
 
     engine, case = engine_of_source(source), case_of(target, **of_target)
     want_mjcf(case.mechanism.model.path)
+    want_losses(of_target["leave_out"], case.mechanism.losses)
+    settings = names_of(kept)
+    if settings and engines.installed(engine):
+        want_known_settings(settings, engine, tuning_of(engine).given(case.mechanism))
     execution.prepare()
     from loopcheck.validation.studies.tune.study import Tune
 
@@ -143,12 +150,11 @@ def command(
         explains=explain,
         engine=engine,
         budget=math.inf if max_cost is None else 1e-3 * max_cost,
-        kept=tuple(name.strip() for name in kept.split(",") if name.strip()),
+        kept=settings,
         cpu_limit=cpu_limit,
         include_start=start == "0",
         seed=seed,
     )
-    study.want_losses(of_target["leave_out"])
     result, conclusion = execution.compute(study)
     if in_place and result.record.get("settings"):
         _write_in_place(study, result.record["settings"])

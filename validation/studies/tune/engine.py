@@ -1,6 +1,6 @@
 """The engine that is tuned, here or in an environment of its own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,17 @@ def tuning_of(engine: str) -> Tuning:
     if module is None:
         raise NotFoundError("engine that can be tuned", engine, tunable())
     return module
+
+
+def want_known_settings(names: Iterable[str], engine: str, given: Given) -> None:
+    """Check the names of settings of an engine.
+
+    Raises:
+        NotFoundError: If one is unknown; the message lists the known names.
+    """
+    for name in names:
+        if name not in given.settings:
+            raise NotFoundError(f"setting of {engine}/as_is", name, given.settings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from loopcheck.analytic.kinematics.mobility import open_start
 from loopcheck.analytic.motion.laws import AUTOMATIC, RECORDED
 from loopcheck.engines.as_is import BANDWIDTHS
 from loopcheck.engines.tuning import Settings
-from loopcheck.robots.errors import NotFoundError, ToleranceError
+from loopcheck.robots.errors import ToleranceError
 from loopcheck.robots.mjcf import varying_forces
 from loopcheck.robots.model_file import ModelFile, file_hash, files_of
 from loopcheck.robots.motion import Motion
@@ -41,7 +41,7 @@ from loopcheck.validation.studies.tune.certificate import (
     hashes,
     held_out_seeds,
 )
-from loopcheck.validation.studies.tune.engine import AskedTuning, LostAnswerError, want_tunable
+from loopcheck.validation.studies.tune.engine import AskedTuning, LostAnswerError, want_known_settings, want_tunable
 from loopcheck.validation.studies.tune.judged_run import JudgedRun
 from loopcheck.validation.studies.tune.obstacle import obstacle, refined
 from loopcheck.validation.studies.tune.purposes import (
@@ -172,9 +172,7 @@ class Tune(Study):
         """The answer and its record; a row is added for each run."""
         tuning = AskedTuning(engine=self.engine, pool=pool)
         given = tuning.given(self.case.mechanism)
-        for name in self.kept:
-            if name not in given.settings:
-                raise NotFoundError(f"setting of {self.engine}/as_is", name, given.settings)
+        want_known_settings(self.kept, self.engine, given)
         tuning.files(self.case.mechanism, given.settings)  # refuses a file that cannot have other settings
         shown, notes = given_purposes(self.case, self.engine, pool)
         opening = open_start(self.case.mechanism, self.case.guess)
