@@ -100,7 +100,12 @@ class Runs:
     """A smaller bandwidth at which it is followed, the smallest tried [rad/s], and its run from the first sample."""
 
 
-def runs_at(run: Callable[[float, int], Record], bandwidth: float, middle: int) -> Runs:
+def runs_at(
+    run: Callable[[float, int], Record],
+    bandwidth: float,
+    middle: int,
+    again: Callable[[float, int], Record] | None = None,
+) -> Runs:
     """Runs of an unmodified robot by a controller, at the bandwidths at which it follows the motion.
 
     The effort error belongs to a motion and a bandwidth: a controller that works against soft loops makes it larger.
@@ -109,10 +114,12 @@ def runs_at(run: Callable[[float, int], Record], bandwidth: float, middle: int) 
         run: Runs the robot from a sample of the motion, with a bandwidth [rad/s].
         bandwidth: For the step and the loops of the file [rad/s].
         middle: Number of the sample in the middle of the motion.
+        again: The same without further readings, for all runs but the first that follows the motion.
 
     Raises:
         EngineError: If the robot diverges at every bandwidth; that of the first one.
     """
+    again = again or run
     ended: dict[float, Record] = {}
     error: EngineError | None = None
     for part in (*BANDWIDTHS, FASTER):
@@ -120,7 +127,7 @@ def runs_at(run: Callable[[float, int], Record], bandwidth: float, middle: int) 
         try:
             record = run(width, 0)
             if _follows(record):
-                second = run(width, middle)
+                second = again(width, middle)
                 break
             ended[width] = record
         except EngineError as failure:
@@ -129,13 +136,13 @@ def runs_at(run: Callable[[float, int], Record], bandwidth: float, middle: int) 
         if not ended:
             raise error or EngineError("no bandwidth was tried")
         width, record = next(iter(ended.items()))
-        return Runs(width, record, run(width, middle))
+        return Runs(width, record, again(width, middle))
     if record.holds_itself:
         return Runs(width, record, second)
     slower = None
     for lower in sorted(one * bandwidth for one in BANDWIDTHS if one < part <= 1):
         with suppress(EngineError):
-            slow = run(lower, 0)
+            slow = again(lower, 0)
             if _follows(slow):
                 slower = (lower, slow)
                 break

@@ -304,16 +304,24 @@ def lost_values(m: Any, options: Any) -> Iterator[Loss]:
         options: An `MjOption` with MuJoCo's defaults.
     """
     table = table_of("mjcf")
-    fields = [*dir(m), *(f"opt.{name}" for name in dir(options))]
     found: dict[tuple[Kind, str], tuple[str, dict[str, None]]] = {}
-    for kind, names in table.loss.items():
-        for ending, words in names.items():
-            for name in fnmatch.filter(fields, ending.removeprefix("@")):
-                rows = _acting_rows(m, table, name, options)
-                if len(rows) and table.class_of(f"@{name}").words == words:
-                    found.setdefault((kind, words), (name, {}))[1].update(dict.fromkeys(_owners(m, name, rows)))
+    for kind, words, name in _fields_of_losses((*dir(m), *(f"opt.{name}" for name in dir(options)))):
+        rows = _acting_rows(m, table, name, options)
+        if len(rows) and table.class_of(f"@{name}").words == words:
+            found.setdefault((kind, words), (name, {}))[1].update(dict.fromkeys(_owners(m, name, rows)))
     for (kind, words), (name, elements) in found.items():
         yield Loss(kind=kind, tag=name, words=words, elements=tuple(elements), count=len(elements) or 1)
+
+
+@cache
+def _fields_of_losses(fields: tuple[str, ...]) -> Sequence[tuple[Kind, str, str]]:
+    """Kind and meaning of the losses in compiled models, each with a field of them."""
+    return [
+        (kind, words, name)
+        for kind, names in table_of("mjcf").loss.items()
+        for ending, words in names.items()
+        for name in fnmatch.filter(fields, ending.removeprefix("@"))
+    ]
 
 
 def _acting_rows(m: Any, table: NameTable, name: str, options: Any) -> AnyArray:

@@ -102,6 +102,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--all-commands", action="store_true", help="Run every command of the documents, which takes half an hour."
     )
+    parser.addoption(
+        "--logs", type=int, default=40, metavar="N", help="Number of generated logs without and with a fault each."
+    )
     parser.addoption("--kills", type=int, default=1, metavar="N", help="How often each command is killed and resumed.")
     parser.addoption(
         "--robots",

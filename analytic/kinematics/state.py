@@ -71,11 +71,11 @@ class State:
 
     @cached_property
     def resolved(self) -> Array | None:
-        """Projector on the closure equations that the file resolves, shape (nt, nc, nc); None if loops close exactly.
+        """Projector on the closure equations that the file resolves, shape (nt, nc, nc); None if nothing limits them.
 
         Constant for derivatives by the complex step.
         """
-        return resolved_part(self.mechanism, self.every_Phi.real)
+        return resolved_part(self.mechanism, self.every_Phi.real) if self.mechanism.closing.noise else None
 
     @cached_property
     def Phi(self) -> AnyArray:
@@ -94,14 +94,18 @@ class State:
 
     @property
     def resolved_gap(self) -> Array:
-        """Closure residual as far as the file resolves it: least squares make it zero [m or rad], shape (nt, nc)."""
-        return self.gap if self.resolved is None else (self.resolved @ self.gap[..., None])[..., 0]
+        """Closure residual as far as the file resolves it: least squares make it zero [m or rad], shape (nt, nc).
+
+        Loops that close exactly make all of it zero, and no Jacobian is needed.
+        """
+        is_exact = not self.mechanism.closing.accuracy
+        return self.gap if is_exact or self.resolved is None else (self.resolved @ self.gap[..., None])[..., 0]
 
     @property
     def residual(self) -> Array:
         """Largest closure residual that the digits of the file do not explain [m or rad], shape (nt,)."""
         left = np.abs(self.resolved_gap).max(axis=1, initial=0.0)
-        if self.resolved is None:
+        if not self.mechanism.closing.accuracy or self.resolved is None:
             return left
         is_open = loop_gaps(self.mechanism, self.gap).max(axis=1) > allowed(0.0, self.mechanism)
         return np.where(is_open, np.abs(self.gap).max(axis=1), left)
@@ -148,11 +152,13 @@ class State:
         return state
 
     def rows(self, samples: AnyArray) -> "State":
-        """The state at some samples, with its poses.
+        """The state at some samples, with its poses and closures as far as they are known.
 
         Args:
             samples: Their numbers, or a mask of them [-], shape (any,).
         """
         state = State(mechanism=self.mechanism, q=self.q[samples], qd=self.qd[samples])
         state.__dict__["poses"] = self.poses.rows(samples)
+        known = {name: self.__dict__.get(name) for name in ("every_Phi", "resolved")}
+        state.__dict__.update({name: values[samples] for name, values in known.items() if values is not None})
         return state

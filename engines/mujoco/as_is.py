@@ -193,13 +193,14 @@ def driven(stepper: Stepper, case: Case, motion: Motion, settings: Mapping[str, 
     servo, driving = actuators(model).servo, plan(case.mechanism, motion)
     with finite(stepper.source):
         run, middle = partial(_from_sample, driving, stepper), len(motion.t) // 2
-        width = own_bandwidth(model)
+        again, width = partial(run, reads_joints=False), own_bandwidth(model)
         # servos hold their drives themselves, whatever the bandwidth
-        runs = Runs(np.nan, run(width, 0), run(width, middle)) if servo.all() else runs_at(run, width, middle)
+        runs = Runs(np.nan, run(width, 0), again(width, middle)) if servo.all() else runs_at(run, width, middle, again)
         others = []
         if not servo.any():  # a servo holds its own drive
             others = held_by_others(
-                lambda held: simulate(replace(driving, known=held), stepper, runs.bandwidth), driving.known
+                lambda held: simulate(replace(driving, known=held), stepper, runs.bandwidth, reads_joints=False),
+                driving.known,
             )
         return history(
             stepper.source,
@@ -218,8 +219,10 @@ def driven(stepper: Stepper, case: Case, motion: Motion, settings: Mapping[str, 
         )
 
 
-def _from_sample(plan: Plan, stepper: Stepper, bandwidth: float, sample: int) -> Record:
-    return simulate(plan, stepper, bandwidth, start=sample)
+def _from_sample(
+    plan: Plan, stepper: Stepper, bandwidth: float, sample: int, *, reads_joints: bool = True
+) -> Record:
+    return simulate(plan, stepper, bandwidth, start=sample, reads_joints=reads_joints)
 
 
 def _in_words(servos: int, motors: int) -> str:

@@ -13,7 +13,8 @@ from loopcheck.validation.comparison.verdicts import SEVERITY
 from tests.people import FAULTS, written
 
 ACCURACIES = (0.01, 0.05)
-COUNT = 200
+PARTS = 4
+"""Parts of the generated logs, each of which is a test [-]."""
 LEAST_FOUND = 0.95
 """Least part of the faults above the limit and three floors that disagree."""
 LEAST_AGREEING = 0.8
@@ -56,12 +57,14 @@ def test_a_log_is_judged_as_its_measured_error_says(seed: int, is_faulty: bool, 
 
 
 @pytest.mark.extended("test_a_log_is_judged_as_its_measured_error_says")
-@pytest.mark.parametrize("part", range(10))
-def test_many_logs_are_judged_as_their_measured_errors_say(part: int, tmp_path: Path) -> None:
-    """A tenth of the seeds, a right and a faulty log of each."""
+@pytest.mark.parametrize("part", range(PARTS))
+def test_many_logs_are_judged_as_their_measured_errors_say(
+    part: int, tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    """A part of the seeds, a right and a faulty log of each: 40 have each fault with each habit of writing rows."""
     counts: Counter[bool] = Counter()
     agreeing: Counter[bool] = Counter()
-    for seed in np.arange(part, COUNT, 10):
+    for seed in np.arange(part, pytestconfig.getoption("--logs"), PARTS):
         want_no_false_verdict(*(right := judged(int(seed), "", tmp_path)))
         if right[1][0] <= 1 - 3 * right[2]:
             agreeing[right[0] == "agree"] += 1

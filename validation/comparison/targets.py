@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from loopcheck.analytic.kinematics.closing import with_closing
-from loopcheck.analytic.kinematics.offsets import pin_offsets
+from loopcheck.analytic.kinematics.offsets import with_closed_loops
 from loopcheck.analytic.motion.configurations import with_configurations
 from loopcheck.analytic.motion.laws import AUTOMATIC, RECORDED
 from loopcheck.analytic.motion.recorded import read_samples
@@ -187,10 +186,10 @@ def _loaded(target: str | Path) -> Robot:
 
 def robot_with_closed_loops(robot: Robot) -> Robot:
     """The robot with the accuracy of its loops, and without the offsets along pins that keep them open."""
-    found = {variant: pin_offsets(robot.mechanism(variant)) for variant in robot.variant_names}
-    robot = robot.model_copy(update={"offsets": {variant: each for variant, each in found.items() if each}})
-    closing = {variant: with_closing(robot.mechanism(variant)).closing for variant in robot.variant_names}
-    return robot.model_copy(update={"closing": closing})
+    closed = {variant: with_closed_loops(robot.mechanism(variant)) for variant in robot.variant_names}
+    offsets = {variant: mechanism.offsets for variant, mechanism in closed.items() if mechanism.offsets}
+    closing = {variant: mechanism.closing for variant, mechanism in closed.items()}
+    return robot.model_copy(update={"offsets": offsets, "closing": closing})
 
 
 def _modes(target: str | Path, robot: Robot, variant: str, selected: Sequence[str]) -> Sequence[str]:
