@@ -6,6 +6,7 @@ is halved until the bound is close to a value found at a pose (branch and bound;
 """
 
 import heapq
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -71,8 +72,17 @@ class Domain:
         Returns:
             Boolean, shape (nt,).
         """
-        state = self.transmission.motor_state(x)
-        return np.asarray(state.reached & (np.abs(state.leverage) >= self.leverage).all(axis=-1))
+        rows = self.transmission.rows(list(x.T), np)
+        inside = [
+            (square > 0) & (np.abs(lever) >= least)
+            for (square, lever, _), least in zip(rows, self._levers, strict=True)
+        ]
+        return np.broadcast_to(np.logical_and.reduce(np.broadcast_arrays(*inside)), len(x))
+
+    @property
+    def _levers(self) -> list[float]:
+        """Least d · v of each leg [m² or m]."""
+        return [self.leverage * leg.length * leg.reach for leg in self.transmission.legs]
 
     def grid(self, points: int) -> Array:
         """Poses of a regular grid that belong to it.
@@ -135,9 +145,8 @@ class Domain:
         middle, half = ((high + low) / 2).tolist(), ((high - low) / 2 * (1 + 1e-15)).tolist()
         cell = [arb(c, h) for c, h in zip(middle, half, strict=True)]
         rows = self.transmission.rows(cell, BALLS)
-        for leg, (square, _, _) in zip(self.transmission.legs, rows, strict=True):
-            if square < (self.leverage * leg.length * leg.reach) ** 2:
-                return -np.inf
+        if any(square < least**2 for (square, _, _), least in zip(rows, self._levers, strict=True)):
+            return -np.inf
         plain = _upper(_called(value, cell, rows))
         if not np.isfinite(plain):
             return np.inf
@@ -158,7 +167,12 @@ class Domain:
 
     def _value(self, value: Value, x: Array) -> float:
         """Value at a pose; -inf outside the domain."""
-        return float(self.values(value, x[None])[0]) if self.contains(x[None])[0] else -np.inf
+        try:
+            rows = self.transmission.rows(x.tolist(), math)
+        except (ValueError, ZeroDivisionError):  # a rod does not reach
+            return -np.inf
+        inside = all(abs(lever) >= least for (_, lever, _), least in zip(rows, self._levers, strict=True))
+        return float(max(_called(value, x.tolist(), rows))) if inside else -np.inf
 
     def values(self, value: Value, x: Array) -> Array:
         """Values at poses.

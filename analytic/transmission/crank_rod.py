@@ -11,6 +11,7 @@ T = ∂y/∂x = d · ∂p/∂x / (d · v). The denominator is zero where crank a
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,10 +78,7 @@ class Leg:
     @property
     def arms(self) -> tuple[Point, Point, Point]:
         """The crank at the angle `middle`: its parts along the axis, across it, and a right angle further on [m]."""
-        r = minus(self.pin, self.anchor)
-        along = times(dot(r, self.axis), self.axis)
-        across = rotated(minus(r, along), self.axis, *self.middle_turn)
-        return along, across, cross(self.axis, across)
+        return _arms(self)
 
     @property
     def middle_turn(self) -> tuple[float, float]:
@@ -121,18 +119,18 @@ class Leg:
         angle = y - self.middle
         return plus(plus(self.anchor, along), plus(times(xp.cos(angle), across), times(xp.sin(angle), ahead)))
 
-    def assembled(self, p: Point, xp: Any) -> "Assembly":
-        """The motor with its rod held to a point, of two solutions that of `elbow`.
+    def held(self, p: Point, xp: Any) -> "Rod":
+        """The rod held to a point, of two solutions that of `elbow`.
 
         Args:
             p: End of the rod on the chain [m].
             xp: Module with `sqrt`.
         """
-        return self._slide(p, xp) if self.slides else self._crank(p, xp)
+        return self._on_slide(p, xp) if self.slides else self._on_crank(p, xp)
 
-    def _crank(self, p: Point, xp: Any) -> "Assembly":
+    def _on_crank(self, p: Point, xp: Any) -> "Rod":
         """A crank: r · f = K with f the part of p across the axis, solved by r = (K f − (d · v) a × f) / f²."""
-        along, across, ahead = self.arms
+        along, across, _ = self.arms
         away = minus(p, self.anchor)
         height = dot(away, self.axis)
         f = minus(away, times(height, self.axis))
@@ -144,49 +142,73 @@ class Leg:
         lever = self.elbow * root(square, xp)
         part, part_ahead = K / f_square, lever / f_square
         r = minus(times(part, f), times(part_ahead, turned))
-        v = plus(times(part, turned), times(part_ahead, f))
-        cosine, sine = (dot(r, arm) * (1 / radius_square) for arm in (across, ahead))
-        moment = rotated(self.moment, self.axis, *self.middle_turn)
-        return Assembly(
-            square=square,
-            turn=(cosine, sine),
-            lever=lever,
-            pin=plus(plus(self.anchor, along), r),
-            d=plus(times(height, self.axis), minus(f, r)),
-            v=v,
-            w=times(-1.0, r),
-            crank=cross(self.axis, rotated(moment, self.axis, cosine, sine)),
-        )
+        pin, d = plus(plus(self.anchor, along), r), plus(times(height, self.axis), minus(f, r))
+        return Rod(square=square, lever=lever, pin=pin, d=d, r=r, parts=((part, turned), (part_ahead, f)))
 
-    def _slide(self, p: Point, xp: Any) -> "Assembly":
+    def _on_slide(self, p: Point, xp: Any) -> "Rod":
         away = minus(p, self.pin)
         along = dot(away, self.axis)
         square = along * along - dot(away, away) + self.length**2
         lever = self.elbow * root(square, xp)
-        y = along - lever
-        return Assembly(
+        r = times(along - lever, self.axis)
+        return Rod(
             square=square,
-            turn=(y, 0.0),
             lever=lever,
-            pin=plus(self.pin, times(y, self.axis)),
-            d=minus(away, times(y, self.axis)),
-            v=self.axis,
-            w=(0.0, 0.0, 0.0),
-            crank=times(self.mass, self.axis),
+            pin=plus(self.pin, r),
+            d=minus(away, r),
+            r=r,
+            parts=((along - lever, self.axis),),
         )
 
+    def assembled(self, p: Point, xp: Any) -> "Assembly":
+        """The motor with its rod held to a point.
 
-class Assembly(NamedTuple):
-    """A motor and its rod, with the end of the rod at a given point."""
+        Args:
+            p: End of the rod on the chain [m].
+            xp: Module with `sqrt`.
+        """
+        rod = self.held(p, xp)
+        if self.slides:
+            (y, v), *_ = rod.parts
+            return Assembly(rod=rod, turn=(y, 0.0), v=v, w=(0.0, 0.0, 0.0), crank=times(self.mass, self.axis))
+        _, across, ahead = self.arms
+        cosine, sine = (dot(rod.r, arm) * (1 / dot(across, across)) for arm in (across, ahead))
+        moment = rotated(self.moment, self.axis, *self.middle_turn)
+        (part, turned), (part_ahead, f) = rod.parts
+        v = plus(times(part, turned), times(part_ahead, f))
+        crank = cross(self.axis, rotated(moment, self.axis, cosine, sine))
+        return Assembly(rod=rod, turn=(cosine, sine), v=v, w=times(-1.0, rod.r), crank=crank)
+
+
+@cache
+def _arms(leg: Leg) -> tuple[Point, Point, Point]:
+    r = minus(leg.pin, leg.anchor)
+    along = times(dot(r, leg.axis), leg.axis)
+    across = rotated(minus(r, along), leg.axis, *leg.middle_turn)
+    return along, across, cross(leg.axis, across)
+
+
+class Rod(NamedTuple):
+    """A rod with its end at a given point."""
 
     square: Any
-    turn: tuple[Any, Any]
     lever: Any
     """d · v [m² or m]."""
     pin: Point
     """End of the rod on the crank [m]."""
     d: Point
     """Along the rod, from the crank [m]."""
+    r: Point
+    """From the centre of the crank to its pin, or along the slide [m]."""
+    parts: Sequence[tuple[Any, Point]]
+    """Factors and vectors whose sum is v [m or -]; of a slide its position and axis."""
+
+
+class Assembly(NamedTuple):
+    """A motor and its rod, with the end of the rod at a given point."""
+
+    rod: Rod
+    turn: tuple[Any, Any]
     v: Point
     """Velocity of the pin per rate of the motor [m or -]."""
     w: Point
@@ -398,11 +420,11 @@ class CrankRod:
         chain, rows = self._chain(x, xp), []
         for leg in self.legs:
             p, columns = self._end(leg, chain)
-            assembly = leg.assembled(p, xp)
+            rod = leg.held(p, xp)
             # d · (a × (p − o)) = (o − c) · (a × (p − o)): p counts once, which keeps intervals narrow
-            arms = [assembly.d if link.joint.slides else minus(link.anchor, assembly.pin) for link in chain]
+            arms = [rod.d if link.joint.slides else minus(link.anchor, rod.pin) for link in chain]
             row = [dot(arm, column) for arm, column in zip(arms, columns, strict=True)]
-            rows.append((assembly.square, assembly.lever, row))
+            rows.append((rod.square, rod.lever, row))
         return rows
 
     def pins(self, y: Sequence[Any], xp: Any) -> list[Point]:
@@ -442,7 +464,7 @@ class CrankRod:
     def _leg(self, leg: Leg, chain: "Sequence[Link]", xd: Sequence[Any], xdd: Sequence[Any], xp: Any) -> LegState:
         p, columns = self._end(leg, chain)
         assembly = leg.assembled(p, xp)
-        d, v, w, lever = assembly.d, assembly.v, assembly.w, assembly.lever
+        d, v, w, lever = assembly.rod.d, assembly.v, assembly.w, assembly.rod.lever
         p_dot = combined(xd, columns)
         p_ddot = combined(xdd, columns)
         for k, column in enumerate(columns):
@@ -454,7 +476,7 @@ class CrankRod:
         slip = minus(p_dot, times(rate, v))
         acceleration = (dot(d, minus(p_ddot, times(rate * rate, w))) + dot(slip, slip)) / lever
         return LegState(
-            square=assembly.square,
+            square=assembly.rod.square,
             turn=assembly.turn,
             row=[dot(d, column) / lever for column in columns],
             rate=rate,
@@ -494,17 +516,17 @@ class Link(NamedTuple):
 
 def plus(one: Point, other: Point) -> Point:
     """Sum of two vectors."""
-    return [a + b for a, b in zip(one, other, strict=True)]
+    return [one[0] + other[0], one[1] + other[1], one[2] + other[2]]
 
 
 def minus(one: Point, other: Point) -> Point:
     """Difference of two vectors."""
-    return [a - b for a, b in zip(one, other, strict=True)]
+    return [one[0] - other[0], one[1] - other[1], one[2] - other[2]]
 
 
 def times(factor: Any, vector: Point) -> Point:
     """Multiple of a vector."""
-    return [factor * a for a in vector]
+    return [factor * vector[0], factor * vector[1], factor * vector[2]]
 
 
 def dot(one: Point, other: Point) -> Any:

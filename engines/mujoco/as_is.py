@@ -219,9 +219,7 @@ def driven(stepper: Stepper, case: Case, motion: Motion, settings: Mapping[str, 
         )
 
 
-def _from_sample(
-    plan: Plan, stepper: Stepper, bandwidth: float, sample: int, *, reads_joints: bool = True
-) -> Record:
+def _from_sample(plan: Plan, stepper: Stepper, bandwidth: float, sample: int, *, reads_joints: bool = True) -> Record:
     return simulate(plan, stepper, bandwidth, start=sample, reads_joints=reads_joints)
 
 
