@@ -194,7 +194,8 @@ def _effect_of_offsets(mechanism: Mechanism, motion: Motion, history: EffortHist
     worst = couples[largest] / peaks[largest] if peaks[largest] > 0 else 0.0
     lengths = ", ".join(f"{1e3 * offset.length:.3g} mm at '{offset.closure}'" for offset in mechanism.offsets)
     acts = (
-        f"acts as a couple: {100 * worst:.2g} % of '{history.actuators[largest]}'"
+        f"acts as a couple: {100 * worst:.2g} % of '{history.actuators[largest]}' in rigid loops, more in soft loops, "
+        "which pull along the pin"
         if worst > HARMLESS
         else "is harmless"
     )
