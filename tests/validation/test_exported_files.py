@@ -152,7 +152,7 @@ def test_a_target_has_the_accuracy_of_its_loops_and_no_offsets(tmp_path: Path) -
 
 @pytest.mark.extended("test_a_target_has_the_accuracy_of_its_loops_and_no_offsets")
 def test_soft_loops_pull_along_a_pin_with_an_offset(tmp_path: Path) -> None:
-    """In the unmodified simulation the offset costs more than the couple of rigid loops; without it, the error is small."""
+    """In the unmodified simulation the offset costs more than the couple of rigid loops."""
     errors, couples = {}, {}
     for offset in (0.0, 0.01):
         (tmp_path / "leg.xml").write_text(Leg(closure="connect", offset=offset, seed=5).text(), encoding="utf-8")

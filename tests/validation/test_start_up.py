@@ -88,6 +88,9 @@ def bad_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("tune sound.xml --accuracy 5% --keep-setting gear", "unknown setting"),
         ("serial sound.xml text.txt", "the suffix of a model"),
         ("serial sound.xml other.xml", "must share a joint"),
+        ("serial sound.xml --make --keep-joint gear", "unknown joint"),
+        ("serial sound.xml --audit text.txt", "must name a function"),
+        ("tune sound.xml --verify text.txt", "must be a certificate"),
     ],
 )
 def test_bad_input_starts_no_workers(

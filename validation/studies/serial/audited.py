@@ -74,19 +74,29 @@ def read_audited(text: str, joints: Sequence[str], motors: Sequence[str], count:
         NotFoundError: If a column or function is missing.
         MechanismError: If the file is missing or cannot be read.
     """
-    place, _, function = text.rpartition(":") if ":" in text and not Path(text).is_file() else (text, "", "")
-    path = Path(place)
-    if not path.is_file():
-        raise MechanismError(f"--audit {text}: the file must exist, got no such file '{path}'")
+    path, function = file_and_function(text)
     states = None
     if path.suffix == ".csv":
         states = _table(path, joints, motors)
-    elif not function:
-        raise MechanismError(f"--audit {text}: must name a function of the file, as {path.name}:NAME")
     else:
         (_library if path.suffix in LIBRARIES else _module)(path, function)
     n = len(joints) or count
     return Audited(label=text, path=path.absolute(), function=function, count=n, sha256=file_hash(path), states=states)
+
+
+def file_and_function(text: str) -> tuple[Path, str]:
+    """File and function of a text FILE.py:NAME, LIB.so:NAME or FILE.csv.
+
+    Raises:
+        MechanismError: If the file is missing, or the function of a file other than a table.
+    """
+    place, _, function = text.rpartition(":") if ":" in text and not Path(text).is_file() else (text, "", "")
+    path = Path(place)
+    if not path.is_file():
+        raise MechanismError(f"--audit {text}: the file must exist, got no such file '{path}'")
+    if path.suffix != ".csv" and not function:
+        raise MechanismError(f"--audit {text}: must name a function of the file, as {path.name}:NAME")
+    return path, function
 
 
 def _module(path: Path, name: str) -> Callable[..., Any]:

@@ -120,6 +120,7 @@ def command(
     from loopcheck.validation.comparison.targets import case_of, passive_case_of
 
     published = None
+    _want_audit(audit)
     if is_transmission(closed):
         from loopcheck.validation.studies.serial.making import write_closed
 
@@ -135,7 +136,7 @@ def command(
     same = _pairs(pairs)
     case = case_of(closed, mode=mode, actuated=actuated, leave_out=leave_out)
     keep, hold = (names_of(options.pop(name)) for name in ("keep", "hold"))
-    simple = _twin_of(case, serial, same, hold, leave_out) if serial else None
+    simple = _twin_of(case, serial, same, (keep, hold), leave_out)
     from loopcheck.robots.transmission import LIGHT, without_stand_ins
     from loopcheck.validation.studies.serial.making import outside_loops, write_stand_in
     from loopcheck.validation.studies.serial.study import Serial
@@ -168,13 +169,33 @@ def command(
     return execution.run(study)
 
 
+def _want_audit(text: str) -> None:
+    """Check the file of an audit, if there is one, before anything else is imported."""
+    if text:
+        from loopcheck.validation.studies.serial.audited import file_and_function
+
+        file_and_function(text)
+
+
 def _twin_of(
-    closed: "Case", target: str, given: Mapping[str, str], hold: Sequence[str], leave_out: Sequence[str]
-) -> "Case":
-    """The serial model of a closed mechanism; another robot is refused before anything is imported for the study."""
+    closed: "Case",
+    target: str | None,
+    given: Mapping[str, str],
+    names: tuple[Sequence[str], Sequence[str]],
+    leave_out: Sequence[str],
+) -> "Case | None":
+    """The serial model of a closed mechanism, None if it is to be derived.
+
+    Another robot, or an unknown joint to keep or hold, is refused before anything is imported for the study.
+    """
+    from loopcheck.analytic.transmission.joint_space import want_known
     from loopcheck.analytic.transmission.twin import make_twin
     from loopcheck.validation.comparison.targets import passive_case_of
 
+    keep, hold = names
+    if target is None:
+        want_known((*keep, *hold), closed.mechanism)
+        return None
     simple = passive_case_of(target, leave_out=leave_out)
     make_twin(closed.mechanism, closed.guess, simple.mechanism, simple.guess, given, hold)
     return simple
@@ -186,6 +207,10 @@ def _audit(
     """The study of an audit; without CLOSED the transmission is held against itself."""
     from loopcheck.robots.catalogue import want_targets
     from loopcheck.validation.comparison.targets import case_of
+
+    if closed and not joints:
+        raise click.UsageError("--keep-joint must name the joints of the transmission, in the order of its function.")
+    want_targets([closed] if closed else [])
     from loopcheck.validation.studies.serial.audit import Audit
     from loopcheck.validation.studies.serial.audited import read_audited
     from loopcheck.validation.studies.serial.making import outside_loops
@@ -193,11 +218,6 @@ def _audit(
     case, hold = None, names_of(options["hold"])
     motors: tuple[str, ...] = ()
     if closed:
-        if not joints:
-            raise click.UsageError(
-                "--keep-joint must name the joints of the transmission, in the order of its function."
-            )
-        want_targets([closed])
         case = case_of(closed, mode=target[0], actuated=target[1])
         hold = tuple(dict.fromkeys((*hold, *outside_loops(case.mechanism, joints))))
         motors = tuple(actuator.name for actuator in case.mechanism.actuators)

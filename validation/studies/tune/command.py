@@ -172,12 +172,13 @@ def _want_one_answer(accuracy: float | None, verify: Path | None, *, explain: bo
 def _verification(target: str, certificate: Path) -> Any:
     from loopcheck.validation.comparison.targets import robot_of
     from loopcheck.validation.studies.tune.certificate import read_certificate
+
+    claimed, robot = read_certificate(certificate), robot_of(target)
     from loopcheck.validation.studies.tune.verify import VerifiedCertificate
 
-    robot = robot_of(target)
     return VerifiedCertificate(
         model=robot.folder / robot.mjcf,
-        certificate=read_certificate(certificate),
+        certificate=claimed,
         folder=certificate.absolute().parent,
     )
 
