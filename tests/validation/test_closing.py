@@ -97,7 +97,8 @@ def test_the_engine_of_the_users_file_is_first() -> None:
 def test_an_error_beyond_the_effort_itself_is_marked_as_unusable() -> None:
     found = lines(as_is(error=33.0), {**as_is(error=2.5), "source": "pybullet/as_is"})
     assert found["Your simulation"] == (
-        "mujoco/as_is is unusable (it chatters or has not settled), off by 3300 % of the peak effort at 'hip' "
+        "mujoco/as_is is unusable (chatter, a transient, or dry friction, which the peak excludes), off by 3300 % of "
+        "the peak effort at 'hip' "
         "(66 N m); not judged without --accuracy; pybullet/as_is 250 % (unusable)"
     )
     assert verdict_cell([CaseVerdict("informational", 33.0, np.nan, "")]).endswith("]unusable 3.3e+01[/]")
@@ -144,7 +145,7 @@ def test_a_judged_simulation_has_its_accuracy_and_its_own_gravity_first() -> Non
     found = lines(*rows)
     assert found["Your simulation"] == (
         "mujoco/as_is disagrees, off by 3 % of the peak effort at 'knee' (0.06 N m), vertical, accuracy 1 %; at most "
-        "6.4 % in its other cases"
+        "6.4 % in its other cases (turned)"
     )
     assert found["Agreement"] == "no source was judged"
     assert found["Next"] == "loopcheck tune models/bar.xml --accuracy 1%"
@@ -214,7 +215,7 @@ def test_random_motions_are_named_only_if_their_verdict_is_worse() -> None:
     random = {"bar": {"up-random": "up"}}
     found = lines(as_is(error=0.002), as_is(mode="up-random"), random_modes=random)["Your simulation"]
     assert found.startswith("mujoco/as_is is off by 0.2 % of the peak effort at 'hip' (0.004 N m); not judged")
-    assert found.endswith("; at most 6.4 % in its other cases")
+    assert found.endswith("; at most 6.4 % in its other cases (random motion)")
     found = lines(as_is("agree", 0.002), as_is("disagree", mode="up-random"), random_modes=random)["Your simulation"]
     assert found == (
         "mujoco/as_is disagrees, off by 6.4 % of the peak effort at 'hip' (0.13 N m), random motion, accuracy 1 %"

@@ -36,7 +36,7 @@ Without it the noise of a route would be divided by an effort that is zero in ex
 
 UNUSABLE = 1.0
 """Error of a source that is not judged, over the required effort, above which its figures are unusable [-].
-Such a run chatters or has not settled: its error says nothing about the engine."""
+Such a run chatters, has not settled, or has dry friction above the peak, which excludes it."""
 SETTLED = 0.1
 """The initial transient ends when the change it causes is below this part of the remaining error [-].
 The transient then changes the judged error by about a tenth at most."""

@@ -198,7 +198,7 @@ def _unmodified(results: Results, unmodified: Sequence[WorstCase]) -> Line | Non
     limit = f", accuracy {percent(first.finding.tolerance)}" if first.finding.tolerance > 0 else ""
     judged = "" if limit or not _size(first) else "; not judged without --accuracy"
     parts = [f"{_verdict(first)}{_size(first)}{where(first.case, results)}{limit}{_reason(first)}{judged}"]
-    if _size(first) and (most := _up_to(results, first)):
+    if _size(first) and (most := _up_to(results, first, named=True)):
         parts.append(most.removeprefix(", "))
     for off in others[: MOST - 1]:
         by = "" if off.finding.verdict == "informational" else ", off by"
@@ -210,10 +210,14 @@ def _unmodified(results: Results, unmodified: Sequence[WorstCase]) -> Line | Non
     return Line(owner, "; ".join(parts))
 
 
-def _up_to(results: Results, off: WorstCase) -> str:
-    """A larger error of an unmodified simulation in its other cases; empty without any."""
-    most = max((one.error for one in _findings(results, off.source).values() if one.error > 0), default=0.0)
-    return f", at most {percent(most)} in its other cases" if most > 1.05 * off.finding.error else ""
+def _up_to(results: Results, off: WorstCase, *, named: bool = False) -> str:
+    """A larger error of an unmodified simulation in its other cases, perhaps with its case; empty without any."""
+    elsewhere = {case: one.error for case, one in _findings(results, off.source).items() if one.error > 0}
+    case, most = max(elsewhere.items(), key=lambda item: item[1], default=(off.case, 0.0))
+    if most <= 1.05 * off.finding.error:
+        return ""
+    place = where(case, results).removeprefix(", ") if named else ""
+    return f", at most {percent(most)} in its other cases" + f" ({place})" * bool(place)
 
 
 def _is_own(results: Results, off: WorstCase) -> bool:
@@ -396,7 +400,7 @@ def _size(off: WorstCase) -> str:
     if math.isnan(off.finding.error) or not off.actuator:
         return ""
     verb = " is" if off.finding.verdict == "informational" else ","
-    verb += " unusable (it chatters or has not settled)," * off.finding.is_unusable
+    verb += " unusable (chatter, a transient, or dry friction, which the peak excludes)," * off.finding.is_unusable
     absolute = f"{two_digits(off.error)} {off.unit}"
     base = "peak effort" if sources.has_accuracy(off.source) else "effort scale"
     return f"{verb} off by {percent(off.finding.error)} of the {base} at '{off.actuator}' ({absolute})"
