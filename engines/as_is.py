@@ -114,7 +114,7 @@ def runs_at(
         run: Runs the robot from a sample of the motion, with a bandwidth [rad/s].
         bandwidth: For the step and the loops of the file [rad/s].
         middle: Number of the sample in the middle of the motion.
-        again: The same without further readings, for all runs but the first that follows the motion.
+        again: The same without further readings, for the smaller bandwidth.
 
     Raises:
         EngineError: If the robot diverges at every bandwidth; that of the first one.
@@ -127,7 +127,7 @@ def runs_at(
         try:
             record = run(width, 0)
             if _follows(record):
-                second = again(width, middle)
+                second = run(width, middle)
                 break
             ended[width] = record
         except EngineError as failure:
@@ -136,7 +136,7 @@ def runs_at(
         if not ended:
             raise error or EngineError("no bandwidth was tried")
         width, record = next(iter(ended.items()))
-        return Runs(width, record, again(width, middle))
+        return Runs(width, record, run(width, middle))
     if record.holds_itself:
         return Runs(width, record, second)
     slower = None

@@ -419,7 +419,42 @@ def follow(tracer: Tracer, known: list[ClosedPose], t: Times) -> Motion:
     Raises:
         SingularityError: If the motion leaves the workspace or meets a singularity; `time` is its time.
     """
-    return motion_through(tracer, poses_along(tracer, min(known, key=lambda state: abs(state.t - t[0])), t), t)
+    q = _poses_between(tracer, known, t)
+    if q is None:
+        q = poses_along(tracer, min(known, key=lambda state: abs(state.t - t[0])), t)
+    return motion_through(tracer, q, t)
+
+
+def _poses_between(tracer: Tracer, known: list[ClosedPose], t: Times) -> PositionSeries | None:
+    """The closed poses at times between computed states, or a step beside them, each from the nearest and all at once.
+
+    None where a state is missing, or a pose may belong to another mode, as in `Tracer.advance`.
+    """
+    of_known = np.array([state.t for state in known])
+    if len(known) < 2 or tracer.of_tendons or not len(t):
+        return None
+    beside = np.diff(of_known).max()
+    if t[0] < of_known[0] - beside or t[-1] > of_known[-1] + beside:
+        return None
+    nearest = _nearest(of_known, t)
+    some, place = np.unique(nearest, return_inverse=True)
+    start, mechanism = np.concatenate([known[k].q for k in some]), tracer.mechanism
+    qd, qdd = tracer.rates(start, tracer.law(of_known[some]))
+    dt = (t - of_known[nearest])[:, None]
+    move = qd[place] * dt + qdd[place] * dt**2 / 2
+    q = retract(mechanism, start[place], move)
+    columns = [mechanism.q_slices[tracer.drives[k].joints[0]].start for k in tracer.of_joints]
+    q[:, columns] = tracer.law(t).q[:, tracer.of_joints]
+    exact = min(EXACT, ROUND_OFF * mechanism.stacked.longest_link)
+    closed, residual = close_batch(mechanism, q, tracer.passive, enough=exact)
+    is_trusted = np.abs(closed - q).max(axis=1) <= 1e-4 + 0.5 * np.abs(move).max(axis=1)
+    return closed if (is_trusted & (residual <= CLOSED)).all() else None
+
+
+def _nearest(known: Times, t: Times) -> AnyArray:
+    """Numbers of the nearest of some increasing times."""
+    after = np.clip(np.searchsorted(known, t), 1, len(known) - 1)
+    return np.where(t - known[after - 1] <= known[after] - t, after - 1, after)
 
 
 def poses_along(tracer: Tracer, start: ClosedPose, t: Times) -> PositionSeries:

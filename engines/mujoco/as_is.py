@@ -195,7 +195,7 @@ def driven(stepper: Stepper, case: Case, motion: Motion, settings: Mapping[str, 
         run, middle = partial(_from_sample, driving, stepper), len(motion.t) // 2
         again, width = partial(run, reads_joints=False), own_bandwidth(model)
         # servos hold their drives themselves, whatever the bandwidth
-        runs = Runs(np.nan, run(width, 0), again(width, middle)) if servo.all() else runs_at(run, width, middle, again)
+        runs = Runs(np.nan, run(width, 0), run(width, middle)) if servo.all() else runs_at(run, width, middle, again)
         others = []
         if not servo.any():  # a servo holds its own drive
             others = held_by_others(

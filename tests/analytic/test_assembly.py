@@ -1,8 +1,12 @@
 """The loops stay closed, rates are rates, and motions that cannot be are refused with the time."""
 
+from functools import partial
+from typing import cast
+
 import numpy as np
 import pytest
 
+from loopcheck.analytic.kinematics import continuation
 from loopcheck.analytic.kinematics.closures import closure_residual
 from loopcheck.analytic.kinematics.tree import poses
 from loopcheck.analytic.motion.assembly import assemble
@@ -35,6 +39,29 @@ def test_rates_of_the_3prr_are_derivatives(mode: str) -> None:
         around = motion.assemble(time + np.array([-h, 0, h]))
         np.testing.assert_allclose((around.q[2] - around.q[0]) / (2 * h), qd, atol=1e-8)
         np.testing.assert_allclose((around.qd[2] - around.qd[0]) / (2 * h), qdd, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("robot", "is_coarse"),
+    [("2pur2rpu", False), ("bricard", False), ("bricard", True)],
+    ids=["redundant", "spatial", "coarse"],
+)
+def test_poses_at_once_are_those_followed_one_by_one(
+    robot: str, is_coarse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also a step beyond the ends; where known poses are far apart, each pose is followed from the pose before."""
+    motion = prescribe(make_case(load(robot), variant="default", mode="home", configuration="vertical"), dt=0.05)
+    t = np.linspace(motion.t[0] - 0.01, motion.t[-1] + 0.01, 31)
+    assemble = cast("partial[Motion]", motion.assemble)
+    tracer, known, *_ = assemble.args
+    ends = [known[0], known[-1]] if is_coarse else known
+    at_once = continuation._poses_between(tracer, ends, t)
+    assert (at_once is None) == is_coarse
+    found = continuation.follow(tracer, ends, t)
+    monkeypatch.setattr(continuation, "_poses_between", lambda *_: None)
+    wanted = continuation.follow(tracer, known, t)
+    for name in ("q", "qd", "qdd"):
+        np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), rtol=0, atol=1e-11)
 
 
 def test_other_times_stay_in_the_mode(prr_motion: Motion) -> None:

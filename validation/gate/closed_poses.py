@@ -26,7 +26,7 @@ AMPLITUDES = (0.03, 0.1, 0.3, 1.0)
 """Distances of the starts from the pose of the file [rad, or sizes of the robot]."""
 LARGEST = 2**28
 """Bytes of the twist matrices of all poses above which a mechanism is too large for the checks of loops."""
-LONGEST = 2e7
+LONGEST = 4e7
 """Closure rows times the square of the dofs above which it is too large."""
 POLISHED = 3
 """Starts with the least residual that a minimization continues from."""
