@@ -320,6 +320,7 @@ def of_staicu() -> Values:
         "loops": loops("2t1r"),
         "models": of_all_models("2t1r"),
         "peaks": peaks("2t1r", "horizontal"),
+        "dense": 2 / 3 * 48**3 + 2 * 48**2,
         "paper": float(np.abs(paper - noc).max() / np.abs(noc).max()),
         "operations": operations,
         "angles": angles,
