@@ -47,6 +47,9 @@ KINDS: Mapping[int, JointKind] = {
 # Plain integers, because MuJoCo's enumerations do not equal numpy's integers.
 _EQ, _TRN = mujoco.mjtEq, mujoco.mjtTrn
 CONNECT, WELD, JOINT, TENDON = (int(e) for e in (_EQ.mjEQ_CONNECT, _EQ.mjEQ_WELD, _EQ.mjEQ_JOINT, _EQ.mjEQ_TENDON))
+TORQUE_SCALE, QUATERNION = 10, slice(6, 10)
+"""Indices in the data of a weld: the factor of its rotation, and the rotation between its bodies."""
+WORLD_NAME = "world"
 SITE = int(mujoco.mjtObj.mjOBJ_SITE)
 ON_JOINT = (int(_TRN.mjTRN_JOINT), int(_TRN.mjTRN_JOINTINPARENT))
 ON_TENDON = int(_TRN.mjTRN_TENDON)
@@ -84,6 +87,7 @@ def load_spec(model: ModelFile) -> Any:
         raise MechanismError(f"{model.path}: numbers must be finite, got {_first_nan(model)}")
     _name_all(spec)
     _release_handles(spec)
+    _release_turns(spec)
     for kind, elements in model.overrides.items():
         for name, values in elements.items():
             if kind == ANCHORS:
@@ -371,6 +375,24 @@ def _name_all(spec: Any) -> None:
             while not element.name and name in taken:
                 name += "_"
             element.name = element.name or name
+
+
+def _release_turns(spec: Any) -> None:
+    """Make welds with a torque scale of zero connects: their rows of the rotation are zero."""
+    for weld in spec.equalities:
+        if int(weld.type) != WELD or weld.data[TORQUE_SCALE]:
+            continue
+        weld.type, data = _EQ.mjEQ_CONNECT, np.array(weld.data)
+        if int(weld.objtype) == SITE:
+            continue
+        if data[QUATERNION].any():  # the file states the point of the first body
+            ends, points = (weld.name1, weld.name2 or WORLD_NAME), (data[3:6], data[0:3])
+            weld.objtype, names = mujoco.mjtObj.mjOBJ_SITE, [f"{weld.name}, end {k}" for k in (1, 2)]
+            for name, body, point in zip(names, ends, points, strict=True):
+                spec.body(body).add_site(name=name, pos=point)
+            weld.name1, weld.name2 = names
+        else:  # the anchor of a weld is in its second body, that of a connect in its first
+            weld.name1, weld.name2 = weld.name2 or WORLD_NAME, weld.name1
 
 
 def _release_handles(spec: Any) -> None:

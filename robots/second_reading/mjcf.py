@@ -287,12 +287,13 @@ def _closures(reading: _Reading, equalities: list[ET.Element]) -> Iterator[Closu
             continue
         name = element.get("name") or f"equality{place}"
         is_weld = element.tag == "weld"
+        turns = is_weld and number(stated.get("torquescale"), 1.0) != 0
         if "site1" in stated:
             ends = [reading.sites.get(stated.get(key, "")) for key in ("site1", "site2")]
             if ends[0] is not None and ends[1] is not None:
                 (body1, X1), (body2, X2) = ends[0], ends[1]
                 between = [poses[body][:3, :3].T @ X[:3, :3] for body, X in ((body1, X1), (body2, X2))]
-                rotation = between[0] @ between[1].T if is_weld else None
+                rotation = between[0] @ between[1].T if turns else None
                 points = (X1[:3, 3], X2[:3, 3])
                 yield Closure(name=name, links=(body1, body2), points=points, rotation=rotation)
             continue
@@ -306,7 +307,7 @@ def _closures(reading: _Reading, equalities: list[ET.Element]) -> Iterator[Closu
         first, rotation = at(X2, anchor), X1[:3, :3].T @ X2[:3, :3]
         if relative[3:].any():
             first, rotation = at(X1, relative[:3]), of_quaternion(relative[3:])
-        yield Closure(name=name, links=links, points=(first, at(X2, anchor)), rotation=rotation)
+        yield Closure(name=name, links=links, points=(first, at(X2, anchor)), rotation=rotation if turns else None)
 
 
 def _couplings(

@@ -3,9 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
+import mujoco  # noqa: TID251
 import numpy as np
 import pytest
 
+from loopcheck.analytic.kinematics.closures import closure_jacobian_at, null_space
 from loopcheck.robots.errors import MechanismError, NotFoundError
 from loopcheck.robots.mechanism import Wrench
 from loopcheck.robots.mjcf import read_mechanism, with_overrides
@@ -171,3 +173,38 @@ def test_overrides_keep_what_the_file_cannot_hold(tmp_path: Path) -> None:
     assert (stiff.joints[0].armature, stiff.bodies[0].mass, stiff.bodies[0].center[2]) == (0.5, 2.5, 1.0)
     assert stiff.gravity.tolist() == [0.0, 1.0, 0.0]
     assert (stiff.wrenches, stiff.effort_scales.tolist()) == ((load,), [5.0])
+
+
+def _link(name: str, at: str, end: str, inside: str = "") -> str:
+    return (
+        f'<body name="{name}" pos="{at}"><joint name="{name}" axis="0 1 0"/>'
+        f'<inertial pos="0 0 .1" mass="1" diaginertia=".1 .1 .1"/><site name="{name}" pos="{end}"/>{inside}</body>'
+    )
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        'site1="b" site2="c"',
+        'body1="c" body2="b" anchor=".5 0 .1"',
+        'body1="c" body2="b" anchor=".5 0 .1" relpose="0 0 .3 1 0 0 0"',
+    ],
+)
+def test_a_weld_whose_torque_scale_is_zero_is_a_connect(ends: str, tmp_path: Path) -> None:
+    """MuJoCo's own rows of the file, those of its rotation zero, leave the same motion."""
+    bars = _link("a", "0 0 0", "0 0 .2", _link("b", "0 0 .2", ".5 0 .1")) + _link("c", ".5 0 0", "0 0 .3")
+    path = tmp_path / "model.xml"
+    path.write_text(
+        f'<mujoco><worldbody>{bars}</worldbody><equality><weld {ends} torquescale="0"/></equality></mujoco>',
+        encoding="utf-8",
+    )
+    model = mujoco.MjModel.from_xml_path(str(path))
+    model.opt.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    mechanism = read_mechanism(ModelFile(path=path))
+    N, mine = (
+        null_space(rows) for rows in (data.efc_J.reshape(-1, 3), closure_jacobian_at(mechanism, np.zeros((1, 3)))[0])
+    )
+    assert N.shape == mine.shape == (3, 1)
+    np.testing.assert_allclose(mine @ mine.T, N @ N.T, atol=1e-12)
