@@ -38,6 +38,7 @@ COMPILER = {"fusestatic": "false", "inertiafromgeom": "false"}
 """Settings of MuJoCo's reader: keep every link, and leave the inertias to us."""
 TENSOR = np.array([["ixx", "ixy", "ixz"], ["ixy", "iyy", "iyz"], ["ixz", "iyz", "izz"]])
 """Attributes of the entries of a tensor."""
+PRODUCTS = ("ixy", "ixz", "iyz")
 SMALLEST = 1e-15
 """Smallest mass and principal moment of a moving link in MuJoCo, mjMINVAL [kg and kg m²]."""
 WORLD = "world"
@@ -269,14 +270,18 @@ def _mass(document: XmlDocument, link: ET.Element) -> float:
 def _tensor(document: XmlDocument, link: ET.Element) -> Array:
     """Tensor about the mass centre in the axes of the `<origin>` [kg m²], shape (3, 3)."""
     path = "inertial/inertia"
+    if link.find(path) is None:
+        return np.zeros((3, 3))
     I = np.vectorize(lambda name: _required(document, link, path, name))(TENSOR)
     want_moments(I, _where(document, link, path))
     return np.asarray(I, dtype=np.float64)
 
 
 def _required(document: XmlDocument, link: ET.Element, path: str, attribute: str) -> float:
-    """A number in an element of a link."""
-    text = document.text_of(link, path, attribute)
+    """A number in an element of a link; zero for a product of inertia that the file does not state."""
+    element = link.find(path)
+    is_product = attribute in PRODUCTS and element is not None and not element.get(attribute)
+    text = "0" if is_product else document.text_of(link, path, attribute)
     return float(document.numbers(link, f"<{path} {attribute}>", text, np.zeros(1))[0])
 
 

@@ -1,5 +1,6 @@
 """An XML file of a model, with the line of each element for messages."""
 
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -69,6 +70,11 @@ def has_root(path: Path, root: str) -> bool:
         return f"<{root}".encode() in file.read(HEAD)
 
 
+def without_dashes(text: bytes) -> bytes:
+    """The text of an XML file with blanks for the dashes inside comments, which other readers accept in pairs."""
+    return re.sub(rb"(?<=<!--).*?(?=-->)", lambda comment: comment[0].replace(b"-", b" "), text, flags=re.DOTALL)
+
+
 def read_xml(path: Path, root: str, format: str) -> XmlDocument:
     """Read an XML file.
 
@@ -92,7 +98,7 @@ def read_xml(path: Path, root: str, format: str) -> XmlDocument:
     parser.EndElementHandler = lambda tag: builder.end(_in_dialect(tag, prefixes))
     parser.CharacterDataHandler = builder.data
     try:
-        parser.Parse(path.read_bytes(), True)
+        parser.Parse(without_dashes(path.read_bytes()), True)
     except (OSError, ExpatError) as error:
         raise MechanismError(f"{path}: must be a readable XML file: {error}") from error
     element = builder.close()

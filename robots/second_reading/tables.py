@@ -4,6 +4,7 @@ All positions, axes and tensors are those of the pose of the file. A missing key
 not read.
 """
 
+import re
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -129,7 +130,7 @@ def parse(path: Path) -> ET.Element:
     parser.EndElementHandler = lambda tag: builder.end(name(tag))
     parser.CharacterDataHandler = builder.data
     try:
-        parser.Parse(path.read_bytes(), True)
+        parser.Parse(re.sub(rb"<!--.*?-->", b"", path.read_bytes(), flags=re.DOTALL), True)  # two dashes are no XML
         return builder.close()
     except Exception as error:
         raise NotReadError(f"{path} is not plain XML: {error}") from error

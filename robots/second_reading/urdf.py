@@ -33,6 +33,8 @@ NO_LIMIT = "limits with lower ≥ upper as no limits (taken literally, the joint
 CONTINUOUS = "the limits of a continuous joint as no limits (taken literally, the joint has limits)"
 NO_EFFORT = "an effort limit of 0 as no limit (taken literally, the joint has no effort)"
 NO_INERTIA = "links without <inertial> as massless (the format leaves their mass open)"
+NO_PRODUCTS = "missing products of inertia as 0 (the parser of ROS refuses the link)"
+NO_TENSOR = "links without <inertia> as points with a mass (the parser of ROS refuses the link)"
 NO_LINK = "'world' as a link, which the file does not declare"
 
 
@@ -67,6 +69,14 @@ def read_urdf(path: Path, *, has_loop_file: bool = False) -> Table:
                 poses[link] = poses[ends[joint][0]] @ _origin(joint) if joint is not None else np.eye(4)
     moving = [link for link, joint in inbound.items() if joint.get("type") != "fixed"]
     conventions[NO_INERTIA] = [link for link in moving if link in elements and elements[link].find("inertial") is None]
+    inertials = {name: link.find("inertial") for name, link in elements.items()}
+    tensors = {name: inertial.find("inertia") for name, inertial in inertials.items() if inertial is not None}
+    conventions[NO_TENSOR] = [name for name, tensor in tensors.items() if tensor is None]
+    conventions[NO_PRODUCTS] = [
+        name
+        for name, tensor in tensors.items()
+        if tensor is not None and not all(tensor.get(f"i{part}") for part in PARTS[3:])
+    ]
     # a root that no joint moves is fixed to the world
     roots = [
         Joint(name=f"{name} on the world", kind="fixed", parent=WORLD, child=name)

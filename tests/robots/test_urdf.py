@@ -284,7 +284,11 @@ def inertia(ixx: float, iyy: float, izz: float, mass: float = 1.0) -> str:
         ),
         (inertia(1, 1, 1, mass=-3), r"2: link 'a': <inertial/mass> must not be negative, got -3$"),
         (inertia(0, 0, 0), r"2: link 'a': <inertial> of a moving link must have .* 1e-15, got 1 kg and 0, 0, 0 kg m²$"),
-        ('<inertial><mass value="1"/></inertial>', r"2: link 'a': must have <inertial/inertia ixx=...>$"),
+        (
+            '<inertial><mass value="1"/></inertial>',
+            r"2: link 'a': <inertial> of a moving link must have .* 0, 0, 0 kg m²$",
+        ),
+        ('<inertial><mass value="1"/><inertia/></inertial>', r"2: link 'a': must have <inertial/inertia ixx=...>$"),
         (inertia(1, 1, 1).replace('"1"', '"1 2"'), r"2: link 'a': <inertial/inertia ixx> must have a finite number"),
         (inertia(1, 1, 1) * 2, r"2: link 'a': must have a single <inertial>, got 2$"),
     ],
@@ -299,6 +303,30 @@ def test_an_inertia_is_refused_by_its_tag(inertial: str, message: str, tmp_path:
     )
     with pytest.raises(HarnessError, match=rf"arm\.urdf:{message}"):
         read(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (' ixy="0" ixz="0" iyz="0"', ""),
+        ('ixz="0"', 'ixz=""'),
+        ("<inertial>", "<!-- A *----* B --><inertial>"),
+    ],
+)
+def test_what_other_readers_accept_changes_nothing(old: str, new: str, tmp_path: Path) -> None:
+    """MuJoCo and Drake take missing products as 0, and two hyphens in a comment."""
+    texts = [
+        f'<robot name="r"><link name="base"/><link name="a">{inertial}</link><joint name="j" type="continuous">'
+        '<parent link="base"/><child link="a"/><axis xyz="0 0 1"/></joint></robot>'
+        for inertial in (inertia(1, 2, 2.5), inertia(1, 2, 2.5).replace(old, new))
+    ]
+    bodies = []
+    for k, text in enumerate(texts):
+        (tmp_path / f"{k}.urdf").write_text(text, encoding="utf-8")
+        bodies.append(read(tmp_path / f"{k}.urdf").bodies[-1])
+    assert texts[0] != texts[1]
+    np.testing.assert_array_equal(bodies[1].inertia, bodies[0].inertia)
+    np.testing.assert_allclose(np.linalg.eigvalsh(bodies[1].inertia), [1, 2, 2.5], rtol=1e-12)
 
 
 @pytest.mark.parametrize("root", ["base", "world"])
