@@ -24,6 +24,7 @@ from loopcheck.robots.arrays import AnyArray, Array, JointPositions, PositionSer
 from loopcheck.robots.errors import LoopClosureError, SingularityError
 from loopcheck.robots.mechanism import Coordinate, CoordinateClosure, Mechanism
 from loopcheck.robots.motion import Drive, Law, Motion
+from loopcheck.robots.size import unit_rates
 
 MOST_ITERATIONS = 20
 """Newton steps on a closure that does not settle."""
@@ -31,6 +32,8 @@ EXACT = 1e-14
 """Closure residual that is not improved any more [m or rad]."""
 ROUND_OFF = 2 * float(np.finfo(float).eps)
 """The same over the longest link [-], if that is less, for poses that are closed one by one."""
+BESIDE = (0.03, 0.1, 0.3, 1.0)
+"""Distances of the starts beside a pose, as many of each [rad, or sizes of the robot]."""
 CLOSED = 1e-6
 """Largest closure residual of an assembled pose [m or rad]; models that close exactly reach 1e-15."""
 SOUND = 10 * RANK_TOLERANCE
@@ -408,6 +411,25 @@ def close_batch(
         step[:, passive] = solve_dependent(state.Phi[..., passive], phi[..., None])[..., 0]
         q = retract(mechanism, q, step / np.maximum(1.0, np.abs(step).max(axis=1, keepdims=True)))
     return best, least
+
+
+def closed_beside(mechanism: Mechanism, q: JointPositions) -> PositionSeries:
+    """Closed poses beside a pose from which Newton's method stalls, as in a linkage that is stretched in line.
+
+    Args:
+        q: The pose [m or rad], shape (nq,).
+
+    Returns:
+        Poses from seeded starts, the nearest first [m or rad], shape (found, nq).
+    """
+    reach = np.repeat(BESIDE, len(BESIDE))[:, None] * unit_rates(mechanism)
+    for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
+        if joint.kind == "free":
+            reach[:, dofs] = 0.0  # no loop depends on the place of a base that floats
+    starts = retract(mechanism, np.repeat(q[None], len(reach), axis=0), np.random.default_rng(0).uniform(-reach, reach))
+    found, residual = close_batch(mechanism, starts, np.ones(mechanism.nv, dtype=np.bool_))
+    closed = found[residual <= CLOSED]
+    return closed[np.abs(closed - q).max(axis=1).argsort()]
 
 
 def follow(tracer: Tracer, known: list[ClosedPose], t: Times) -> Motion:

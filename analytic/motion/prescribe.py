@@ -14,7 +14,7 @@ from loopcheck.analytic.kinematics.closing import allowed
 from loopcheck.analytic.kinematics.closures import (
     closure_names,
 )
-from loopcheck.analytic.kinematics.continuation import CLOSED, SOUND, ClosedPose, Tracer, close, follow
+from loopcheck.analytic.kinematics.continuation import CLOSED, SOUND, ClosedPose, Tracer, close, closed_beside, follow
 from loopcheck.analytic.kinematics.redundancy import drive_motions, independent_rows, undriven_dofs
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.assembly import assemble, want_mobile
@@ -91,7 +91,8 @@ def depends_on_gravity(case: Case) -> bool:
     """Whether the motion of a case differs between configurations: it does if unactuated dofs move."""
     mechanism = case.mechanism
     q, residual = close(mechanism, case.guess[None], np.ones(mechanism.nv, dtype=bool))
-    return residual <= CLOSED and undriven_dofs(mechanism, q[0]) > 0
+    q = q if residual <= CLOSED else closed_beside(mechanism, case.guess)
+    return len(q) > 0 and undriven_dofs(mechanism, q[0]) > 0
 
 
 def _motion_file(robot: Robot) -> Path:

@@ -14,7 +14,7 @@ from loopcheck.analytic.kinematics.closures import (
     null_space,
     row_factors,
 )
-from loopcheck.analytic.kinematics.continuation import CLOSED, Tracer
+from loopcheck.analytic.kinematics.continuation import CLOSED, Tracer, closed_beside
 from loopcheck.analytic.kinematics.redundancy import drive_motions, independent_drives
 from loopcheck.analytic.kinematics.tree import retract
 from loopcheck.analytic.motion.limits import beyond_limits, inside_limits, limits_in_words
@@ -95,6 +95,10 @@ def _closed_inside(free: Tracer, guess: Array) -> tuple[Array, tuple[str, ...]]:
     """A closed pose (1, nq), inside the joint limits if one is found, and notes on it."""
     mechanism = free.mechanism
     q, residual = free.close(guess[None], 0.0)
+    if residual > CLOSED:
+        beside = closed_beside(mechanism, guess)
+        guess = next((pose for pose in beside if not beyond_limits(mechanism, pose[None])), [*beside, guess][0])
+        q, residual = free.close(guess[None], 0.0)
     outside = beyond_limits(mechanism, q if residual <= CLOSED else guess[None])
     if not outside:
         return free.start(guess, 0.0).q, ()

@@ -9,10 +9,11 @@ import pytest
 
 from loopcheck.analytic.dynamics.lagrange import Lagrange
 from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.analytic.kinematics.continuation import close, closed_beside
 from loopcheck.analytic.kinematics.tree import poses
 from loopcheck.analytic.motion.assembly import assemble
 from loopcheck.analytic.motion.limits import excess
-from loopcheck.analytic.motion.prescribe import prescribe, refuse_lost_actuation
+from loopcheck.analytic.motion.prescribe import depends_on_gravity, prescribe, refuse_lost_actuation
 from loopcheck.engines.mujoco.routes.kkt import KKT
 from loopcheck.robots.errors import SingularityError
 from loopcheck.robots.mechanism import Mechanism
@@ -153,3 +154,37 @@ def test_a_start_outside_the_limits_moves_inside_them(tmp_path: Path, lever: str
     motion = prescribe(case)
     assert excess(case.mechanism, motion.q).max() == 0.0
     assert np.ptp(motion.q[:, 1]) > 0.02
+
+
+def stretched(folder: Path, base: str = "", apart: float = 0.12) -> Case:
+    """A five-bar whose legs lie side by side in line, apart along them [m]: Newton's step has no such direction."""
+    legs = "".join(
+        body(f"{side}1", x, 0, body(f"{side}2", 0.3, 0, site(end, 0.3, 0)))
+        for side, end, x in (("l", "end", -apart / 2), ("r", "tip", apart / 2))
+    )
+    return case_of(folder, f'<body name="base">{base}{INERTIAL}{legs}</body>' if base else legs, "l1 r1")
+
+
+def test_a_stretched_linkage_starts_from_a_closed_pose_beside(tmp_path: Path) -> None:
+    case = stretched(tmp_path)
+    mechanism, guess = case.mechanism, case.guess
+    assert close(mechanism, guess[None], np.ones(mechanism.nv, dtype=bool))[1] > 0.1
+    found = closed_beside(mechanism, guess)
+    ends = poses(mechanism, found)
+    tips = [ends.p[:, k] + ends.R[:, k] @ [0.3, 0, 0] for k in (1, 3)]  # by the kinematics of the tree alone
+    np.testing.assert_allclose(tips[0], tips[1], atol=1e-6)
+    distances = np.abs(found - guess).max(axis=1)
+    assert (np.diff(distances) >= 0).all()
+    motion = prescribe(case)
+    assert np.abs(motion.q[0] - guess).max() < 1.6
+    assert not depends_on_gravity(case)
+
+
+def test_a_linkage_that_is_too_short_has_no_closed_pose_beside(tmp_path: Path) -> None:
+    case = stretched(tmp_path, apart=1.3)  # two legs of 0.6 m
+    assert not len(closed_beside(case.mechanism, case.guess))
+
+
+def test_a_stretched_linkage_that_falls_moves_with_gravity(tmp_path: Path) -> None:
+    """Motions of undriven dofs are not shared by configurations, whether or not the file starts closed."""
+    assert depends_on_gravity(stretched(tmp_path, '<joint name="x" type="slide" axis="1 0 0"/>'))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from loopcheck.analytic.kinematics.continuation import closed_beside
 from loopcheck.analytic.kinematics.offsets import in_words, with_closed_loops
 from loopcheck.robots.catalogue import CATALOGUE, ROBOT_FILE, names, want_targets
 from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError, listed
@@ -87,7 +88,10 @@ def _gate(target: str, leave_out: Sequence[str]) -> GateResult:
         if description.mechanism.model.path.suffix.lower() in (".xml", ".mjcf"):
             findings = list(_as_text_has_it(path, findings, texts, is_tree=loops == 0))
         if any(finding.code == "LC201" for finding in findings):
-            closed = closed_near(description.mechanism, description.mechanism.rest_position)
+            mechanism = description.mechanism
+            closed = closed_near(mechanism, mechanism.rest_position)
+            if closed is None:
+                closed = next(iter(closed_beside(mechanism, mechanism.rest_position)), None)
     kept = tuple(without_ignored(findings, texts))
     seconds = time.perf_counter() - began
     return GateResult(
