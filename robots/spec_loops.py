@@ -16,6 +16,10 @@ PIN = 0.1
 """Distance of the two points that make a revolute loop [m]."""
 SECOND_POINT = ", axis"
 """End of the name of the second point of a revolute loop."""
+HALVES = ", halves"
+"""End of the name of the weld between the halves of a link that a loop joint with coordinates needs."""
+SCREWED = ", slide follows "
+"""Middle of the name of the coupling that makes a screw of a slide and a hinge."""
 TURNED = 1e-12
 """Least moment about the axis of a joint over the largest moment of the link [-]."""
 OF_JOINTS = (
@@ -56,7 +60,7 @@ def close(spec: Any, loop: Loop, *, has_coordinates: bool = False) -> list[Any]:
         return []
     half = _halved(parent, child, loop)
     joints = joints_between(half, loop, np.eye(4))
-    add_closure(spec, f"{loop.name}, halves", ((half, np.eye(4)), (child, loop.child_frame)), is_weld=True)
+    add_closure(spec, f"{loop.name}{HALVES}", ((half, np.eye(4)), (child, loop.child_frame)), is_weld=True)
     return joints
 
 

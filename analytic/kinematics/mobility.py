@@ -29,6 +29,8 @@ NEXT_TO_NOTHING = 1e-6
 """Mass relative to the total mass below which a body is reported [-]."""
 FREE = 6
 """Freedoms of a body that no joint holds [-]."""
+END_OF_LOOP = re.compile(r"closing_.+_[12]$")
+"""Frames at which onshape-to-robot cuts a loop."""
 NEAR = 1e-3
 """Distance of two sites, relative to the size of the robot, below which they seem to coincide [-]."""
 
@@ -205,6 +207,16 @@ def missing_loops(mechanism: Mechanism, q: JointPositions) -> Iterator[str]:
     path = mechanism.model.path
     if LINKAGE.search(path.stem):
         yield f"{path.name} is named like a linkage but has no equality that closes a loop: treated as a tree"
+    ends = {*(body.name for body in mechanism.bodies), *(site.name for site in mechanism.sites)}
+    cut = sorted(
+        {name[:-2] for name in ends if END_OF_LOOP.match(name) and {f"{name[:-2]}_1", f"{name[:-2]}_2"} <= ends}
+    )
+    if cut:
+        more = f" (and {len(cut) - 1} more)" if len(cut) > 1 else ""
+        yield (
+            f"frames '{cut[0]}_1' and '{cut[0]}_2' are named like the ends of a loop{more}, which the file does not "
+            "close: treated as a tree"
+        )
     body_poses = State.at_rest(mechanism, q[None]).poses
     points = np.array(
         [

@@ -94,6 +94,23 @@ def test_a_linkage_without_an_equality_is_odd(tmp_path: Path) -> None:
     assert "is named like a linkage but has no equality" in seen(path).warnings[0]
 
 
+@pytest.mark.parametrize(
+    ("second", "is_odd"), [("closing_pin_2", True), ("closing_pin_3", False), ("other_pin_2", False)]
+)
+def test_frames_of_a_loop_that_is_cut_are_odd(second: str, *, is_odd: bool, tmp_path: Path) -> None:
+    path = tmp_path / "leg.xml"
+    site = '<site name="{0}" pos="0 0 {1}"/>'
+    text = (MODELS / "pendulum_tree.xml").read_text(encoding="utf-8")
+    path.write_text(
+        text.replace("</worldbody>", f"{site.format('closing_pin_1', 7)}{site.format(second, 9)}</worldbody>"),
+        encoding="utf-8",
+    )
+    assert (
+        any("'closing_pin_1' and 'closing_pin_2' are named like" in warning for warning in seen(path).warnings)
+        == is_odd
+    )
+
+
 def test_a_closure_that_is_there_twice_is_named(tmp_path: Path) -> None:
     closure = FOUR_BAR[FOUR_BAR.index("<connect") : FOUR_BAR.index("</equality>")].strip()
     name = closure.split('name="')[1].split('"')[0]

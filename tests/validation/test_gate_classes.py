@@ -680,3 +680,41 @@ def test_a_tree_in_a_urdf_is_said(tmp_path: Path) -> None:
     path.write_text(f'<robot name="r">{links}{joint}</robot>', encoding="utf-8")
     result = CliRunner().invoke(cli, ["gate", str(path)], standalone_mode=False)
     assert f"{path}: no loop (tree)" in result.output
+
+
+def _urdf_link(name: str) -> str:
+    return (
+        f'<link name="{name}"><inertial><origin xyz=".15 0 .1"/><mass value="1"/>'
+        '<inertia ixx=".01" iyy=".02" izz=".02" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+    )
+
+
+def _urdf_joint(name: str, parent: str, child: str, at: str) -> str:
+    return (
+        f'<joint name="{name}" type="continuous"><parent link="{parent}"/><child link="{child}"/><origin xyz="{at}"/>'
+        '<axis xyz="0 1 0"/></joint>'
+    )
+
+
+@pytest.mark.parametrize("kind", ["prismatic", "revolute"])
+def test_no_advice_names_a_part_of_a_joint_that_closes_a_loop(kind: str, tmp_path: Path) -> None:
+    """A slider-crank with two motors: its slide becomes a weld of two halves, its hinge two points."""
+    motors = "".join(
+        f'<transmission name="{name}"><joint name="{name}"/><actuator name="{name}"/></transmission>' for name in "ab"
+    )
+    tree = '<link name="base"/>' + "".join(map(_urdf_link, ("one", "two", "three")))
+    tree += _urdf_joint("a", "base", "one", "0 0 0") + _urdf_joint("b", "one", "two", ".1 0 .3")
+    tree += _urdf_joint("c", "two", "three", ".4 0 .1")
+    loop = (
+        f'<constraint name="loop" type="{kind}"><parent link="base"/><parent_origin xyz=".8 0 .2"/>'
+        '<parent_axis xyz="{0}"/><child link="three"/><child_origin xyz=".3 0 -.2"/><child_axis xyz="{0}"/>'
+        "</constraint>"
+    ).format("1 0 0" if kind == "prismatic" else "0 1 0")
+    path = tmp_path / "slider.urdf"
+    path.write_text(f'<robot name="slider">{tree}{loop}{motors}</robot>', encoding="utf-8")
+    findings = {finding.code: finding for finding in gate(str(path)).findings}
+    assert not {"LC101", "LC102", "LC103", "LC223"} & set(findings)
+    assert findings["LC301"].message.endswith(
+        "closure rows are redundant (rank 3)" if kind == "prismatic" else "(rank 2)"
+    )
+    assert findings["LC301"].advice.startswith("Leave the loops as they are")

@@ -9,6 +9,7 @@ from loopcheck.analytic.kinematics.closures import closure_of_rows
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.robots.arrays import Array, JointPositions, svd
 from loopcheck.robots.errors import listed
+from loopcheck.robots.formats import format_of
 from loopcheck.robots.mechanism import (
     WORLD,
     Closure,
@@ -18,6 +19,7 @@ from loopcheck.robots.mechanism import (
     WeldClosure,
 )
 from loopcheck.robots.size import closure_units, size, unit_rates
+from loopcheck.robots.spec_loops import HALVES, SCREWED, SECOND_POINT
 from loopcheck.validation.gate.closed_poses import ZERO, freedom, rank_of, row_factors_of_closures
 from loopcheck.validation.gate.findings import Finding, number_of
 from loopcheck.validation.gate.trusses import independent_loops
@@ -46,7 +48,7 @@ def closure_findings(mechanism: Mechanism, q: JointPositions, stuck: set[int]) -
     doubtful = set(stuck)
     for k, closure in enumerate(mechanism.closures):
         found = list(_to_parent(mechanism, closure, relative[of_rows == k]))
-        if isinstance(closure, WeldClosure):
+        if isinstance(closure, WeldClosure) and not is_part_of_joint(mechanism, closure.name):
             found += _in_place_of_pin(mechanism, k, q)
         yield from found
         doubtful |= {k} if found else set()
@@ -179,10 +181,10 @@ def _redundant(mechanism: Mechanism, Phi: Array, of_rows: Array, doubtful: set[i
                 implied.append(mechanism.closures[k].name)
         left = int(np.isin(of_rows, kept).sum()) - full
         closures = [mechanism.closures[k] for k in kept]
-        advice += list(_remaining(closures, left))
+        advice += list(_remaining(mechanism, closures, left))
     if not redundant:
         return
-    named = [f"'{name}'" for name in implied]
+    named = [f"'{name}'" for name in implied if not is_part_of_joint(mechanism, name)]
     if named:
         advice = [each.replace("the loops as they are: they", "the others as they are: the loops") for each in advice]
         advice.insert(0, f"Remove {listed(named, NAMED)}, whose rows follow from the other closures")
@@ -197,14 +199,24 @@ def _redundant(mechanism: Mechanism, Phi: Array, of_rows: Array, doubtful: set[i
     )
 
 
-def _remaining(closures: list[Closure], left: int) -> Iterator[str]:
+def is_part_of_joint(mechanism: Mechanism, closure: str) -> bool:
+    """Whether a closure is a part of a joint of a URDF, SDF or USD, and no element of the file."""
+    is_part = closure.endswith((SECOND_POINT, HALVES)) or SCREWED in closure
+    return is_part and format_of(mechanism.model.path) is not None
+
+
+def _remaining(mechanism: Mechanism, closures: list[Closure], left: int) -> Iterator[str]:
     """What to do about the redundant rows that no closure can go for, a sentence without its period."""
     planar = sum({ConnectClosure: 1, WeldClosure: 3}.get(type(closure), 0) for closure in closures)
     if not left:
         return
     if left == planar:
         yield "Leave the loops as they are: they move in a plane, where a connect has one row more and a weld three"
-    elif welds := [f"'{closure.name}'" for closure in closures if isinstance(closure, WeldClosure)]:
+    elif welds := [
+        f"'{closure.name}'"
+        for closure in closures
+        if isinstance(closure, WeldClosure) and not is_part_of_joint(mechanism, closure.name)
+    ]:
         yield (
             f"Replace {listed(welds, NAMED)} by a connect where the robot has a ball or a pin; a weld there holds more "
             "than the joints of the loop need"

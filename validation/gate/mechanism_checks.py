@@ -26,7 +26,7 @@ from loopcheck.validation.gate.closed_poses import (
     is_large,
     relative_gaps,
 )
-from loopcheck.validation.gate.closure_checks import as_connect, closure_findings
+from loopcheck.validation.gate.closure_checks import as_connect, closure_findings, is_part_of_joint
 from loopcheck.validation.gate.findings import Finding, number_of
 from loopcheck.validation.gate.trusses import Loops, trusses
 
@@ -109,8 +109,10 @@ def mechanism_findings(poses: Poses) -> Iterator[Finding]:
     yield from _start_findings(poses)
     if not poses.is_large:
         yield from _counts(poses)
+    by_urdf = 'Close it with <constraint type="revolute"> or a loop file: docs/how_to/convert_a_model.md.'
     for sentence in missing_loops(mechanism, mechanism.rest_position):
-        yield Finding(code="LC209", message=sentence)
+        advice = by_urdf if mechanism.model.path.suffix.lower() == ".urdf" else ""
+        yield Finding(code="LC209", message=sentence, advice=advice)
 
 
 def size_findings(poses: Poses) -> Iterator[Finding]:
@@ -215,7 +217,7 @@ def _unlocking(mechanism: Mechanism, q: Array) -> str:
     for k, closure in enumerate(mechanism.closures[:TRIED]):
         pinned = replace(mechanism, closures=tuple(as_connect(c) if c is closure else c for c in mechanism.closures))
         dof = freedom(pinned, q[None])[0].N.shape[1]
-        if isinstance(closure, WeldClosure) and dof:
+        if isinstance(closure, WeldClosure) and dof and not is_part_of_joint(mechanism, closure.name):
             return f"Replace the weld '{closure.name}' by a connect: that leaves {number_of(dof, 'dof')}."
         without = replace(mechanism, closures=(*mechanism.closures[:k], *mechanism.closures[k + 1 :]))
         dof = freedom(without, q[None])[0].N.shape[1]
