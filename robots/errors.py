@@ -16,9 +16,13 @@ def listed(parts: Sequence[str], most: int, mark: str = ", ") -> str:
     return mark.join([*parts[:most], *more])
 
 
-COMMAND = re.compile(r"^\s*:(?=:)|:(?=:[\w-]+.*::)|##(?=\\*\[)")
-"""A command to GitHub's runner in the log of a workflow: `::error::` begins a line, also a wrapped one; `##[error]` is
-anywhere, also after its bracket is escaped for a table."""
+COMMANDS = (
+    "add-mask|add-matcher|add-path|debug|echo|endgroup|error|group|notice|remove-matcher|save-state|set-env|set-output|"
+    "stop-commands|warning"
+)
+COMMAND = re.compile(rf"^\s*:(?=:)|:(?=:(?:{COMMANDS})\b.*::)|##(?=\\*\[)")
+"""A command to GitHub's runner in the log of a workflow: `::error::` begins a line, also a wrapped one, where names of
+SDF, `model::joint`, stay as they are; `##[error]` is anywhere, also after its bracket is escaped for a table."""
 UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Categories of characters that move a cursor, turn a text around, or cannot be written."""
 

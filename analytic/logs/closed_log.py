@@ -238,12 +238,15 @@ def _suspected_units(mechanism: Mechanism, q: Array) -> str:
         ]
         for kind in ("hinge", "slide")
     )
-    units = ((np.pi / 180, angles, "angles in degrees", np.pi), (1e-3, lengths, "lengths in mm", 0.0))
-    for factor, columns, words, least in units:
+    units = (
+        (np.pi / 180, angles, "angles in degrees", 'angle = "deg"', np.pi),
+        (1e-3, lengths, "lengths in mm", 'length = "mm"', 0.0),
+    )
+    for factor, columns, words, unit, least in units:
         is_large = np.abs(few[:, columns]).max(initial=0.0) > least  # less is near the rest position, which is closed
         few[:, columns] *= factor
         if is_large and widest_gap(mechanism, few).relative < MOST_OPEN:
-            return f". With {words} the loops are closed: declare the units of the log"
+            return f". With {words} the loops are closed: units = {{ {unit} }} in its description"
     return ""
 
 

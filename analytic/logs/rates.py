@@ -1,6 +1,6 @@
 """Checks that the velocities of a log are the rates of its positions; names the fault before any verdict."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -20,11 +20,13 @@ NOISY = 4.0
 KNOWN_GAINS = {
     180 / np.pi: "degrees for radians",
     np.pi / 180: "radians for degrees",
-    1e3: "millimetres for metres",
-    1e-3: "metres for millimetres",
     -1: "opposite sign",
 }
 """Probable cause of a gain."""
+OF_TIME = {1e3: "times in ms, not s", 1e6: "times in µs, not s", 1e9: "times in ns, not s"}
+"""The same of a hinge, whose rates no length changes."""
+OF_LENGTH = {1e3: "millimetres for metres", 1e-3: "metres for millimetres"}
+"""The same of a slide."""
 
 
 def wrong_rates(log: Log) -> Iterator[str]:
@@ -49,11 +51,14 @@ def _wrong(log: Log, attribute: str, rates: str, values: str, x: Array, v: Array
         given = derivative.position.applied(v[:, [places[1].start]], bases)[:, 0]
         slope = derivative.velocity.applied(v[:, [places[1].start]], bases)[:, 0]
         rounding = np.finfo(float).eps * np.abs(x[:, column]).max() * np.abs(derivative.velocity.weights).sum()
-        for what, guess in _said(log, computed, given, slope, float(rounding)):
+        gains = {**KNOWN_GAINS, **(OF_TIME if kind == "hinge" else OF_LENGTH)}
+        for what, guess in _said(log, computed, given, slope, float(rounding), gains):
             yield f"{rates} of '{joint}' {what} of its {values}{guess}"
 
 
-def _said(log: Log, computed: Array, given: Array, slope: Array, rounding: float) -> Iterator[tuple[str, str]]:
+def _said(
+    log: Log, computed: Array, given: Array, slope: Array, rounding: float, gains: Mapping[float, str]
+) -> Iterator[tuple[str, str]]:
     """Relation of given rates to computed rates, and a suspected cause: computed = given / gain, shifted; all (n,).
 
     Last digits of the positions cause a rate up to `rounding` [per s], also of a joint that stands still.
@@ -69,7 +74,7 @@ def _said(log: Log, computed: Array, given: Array, slope: Array, rounding: float
         wrong = ("are not the derivatives", f" (relative error {left / scale:.2g})")
         yield wrong if size else ("are zero, not the derivatives", "")
     elif size and abs(inverse_gain - 1) > WRONG_GAIN + NOISY * roughness / scale:
-        near = [words for known, words in KNOWN_GAINS.items() if abs(inverse_gain * known - 1) < WRONG_SHAPE]
+        near = [words for known, words in gains.items() if abs(inverse_gain * known - 1) < WRONG_SHAPE]
         yield f"are {1 / inverse_gain:.4g} times the derivatives", f" ({near[0]}?)" if near else ""
     elif abs(shift) * log.dt > _most_late(log) and abs(shift) * log.dt * root_mean_square(slope) > NOISY * roughness:
         yield f"are {abs(shift) * log.dt:.3g} s {'earlier' if shift < 0 else 'later'} than the derivatives", ""

@@ -17,6 +17,7 @@ from loopcheck.analytic.logs.residual import Residual, acting_after, half_step_l
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import HarnessError, SingularityError
 from loopcheck.robots.log import EffortTime, Held, Instantaneous, Log
+from loopcheck.robots.mechanism import JointKind
 from loopcheck.robots.robot import Case, load, make_case
 from tests import planar_four_bar
 from tests.conftest import MODELS, CaseMaker
@@ -360,6 +361,17 @@ def test_accelerations_are_held_against_velocities(factor: float, said: str) -> 
     assert [line.removeprefix("accelerations of 'j' ").split(" (")[0] for line in wrong_rates(log)] == [said][
         : bool(said)
     ]
+
+
+@pytest.mark.parametrize(("kind", "cause"), [("hinge", "times in ms, not s?"), ("slide", "millimetres for metres?")])
+def test_the_cause_of_a_gain_is_one_that_the_joint_can_have(kind: JointKind, cause: str) -> None:
+    t = np.linspace(0, 2, 201)
+    q, qd = (x[:, None] for x in (np.sin(4 * t), 4 * np.cos(4 * t)))
+    stamps = t * 1000 if kind == "hinge" else t
+    rates = qd if kind == "hinge" else qd * 1000
+    log = Log(name="l", t=stamps, joints=("j",), kinds=(kind,), q=q, qd=rates, actuators=("m",), effort=0 * q)
+    (said,) = wrong_rates(log)
+    assert said == f"velocities of 'j' are 1000 times the derivatives of its positions ({cause})"
 
 
 def test_an_encoder_that_hangs_is_named(exact: Log) -> None:

@@ -55,7 +55,7 @@ def test_a_text_is_one_harmless_line(attack: str) -> None:
 
 def test_common_names_stay_as_they_are() -> None:
     assert one_line("a\r\nb\u2028c\x85d\x1be\tf") == "a b c d\\x1be\tf"
-    for name in ("left_knee", "Gelenk für Öl", "膝", "a::b", "a # [b]", "50 % \N{DEGREE SIGN}"):
+    for name in ("left_knee", "Gelenk für Öl", "膝", "a::b", "a::b,c::d::e", "a # [b]", "50 % \N{DEGREE SIGN}"):
         assert one_line(name) == name
 
 
