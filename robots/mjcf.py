@@ -10,7 +10,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, PositionSeries
 from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError, listed
 from loopcheck.robots.formats import format_of, want_model_suffix
 from loopcheck.robots.losses import lost_values, with_accepted
@@ -315,6 +315,35 @@ def describe(path: Path, leave_out: Sequence[str] = ()) -> Description:
     )
 
 
+def overlaps_at_loops(description: Description, q: PositionSeries) -> dict[str, Array]:
+    """How deep the geoms of the two bodies of each connect and weld lie in each other [m], shape (nt,); 0 if apart.
+
+    Contacts by MuJoCo, which leaves out those between parent and child, but not those between the ends of a loop. Geoms
+    with meshes are left out.
+
+    Args:
+        q: Poses [m or rad], shape (nt, nq).
+    """
+    model = description.compiled.plain
+    data, body, of_pair = mujoco.MjData(model), model.body_weldid, dict[frozenset[int], list[str]]()
+    for i in range(model.neq):
+        if model.eq_type[i] in (CONNECT, WELD) and model.eq_active0[i]:
+            ends = (int(model.eq_obj1id[i]), int(model.eq_obj2id[i]))
+            bodies = [int(model.site_bodyid[k]) if model.eq_objtype[i] == SITE else k for k in ends]
+            of_pair.setdefault(frozenset(int(body[k]) for k in bodies), []).append(_name_of_equality(model, i))
+    depths = {name: np.zeros(len(q)) for names in of_pair.values() for name in names}
+    for k, pose in enumerate(q if of_pair else ()):
+        data.qpos[:] = pose
+        mujoco.mj_fwdPosition(model, data)
+        for contact in data.contact:
+            if (model.geom_dataid[contact.geom] >= 0).any():
+                continue  # its mesh is a stand-in
+            touching = frozenset(int(body[model.geom_bodyid[geom]]) for geom in contact.geom)
+            for name in of_pair.get(touching, ()):
+                depths[name][k] = max(depths[name][k], -float(contact.dist))
+    return depths
+
+
 def _lines(spec: Any) -> Iterator[tuple[tuple[str, str], int]]:
     """Lines of the elements, counted in the file or in the included file that contains them."""
     kinds = {
@@ -574,8 +603,12 @@ def _point_spring(m: Any, i: int) -> PointSpring:
     )
 
 
+def _name_of_equality(m: Any, i: int) -> str:
+    return m.equality(i).name or f"equality{i}"
+
+
 def _closure(m: Any, i: int) -> Closure:
-    name = m.equality(i).name or f"equality{i}"
+    name = _name_of_equality(m, i)
     ids, data = (int(m.eq_obj1id[i]), int(m.eq_obj2id[i])), m.eq_data[i]
     if m.eq_type[i] in (JOINT, TENDON):
         coordinate = _joint_coordinate if m.eq_type[i] == JOINT else _tendon_coordinate

@@ -46,6 +46,11 @@ class CompatibleModel:
         """Fields of a compiled model; no function of MuJoCo accepts them in this form."""
         self._model = model
 
+    @property
+    def plain(self) -> Any:
+        """The compiled model as functions of MuJoCo accept it."""
+        return self._model
+
     def __dir__(self) -> list[str]:
         return dir(self._model)
 

@@ -35,7 +35,7 @@ FOUR_BAR = """<mujoco>
       <joint name="rocker" axis="0 0 1"/><geom type="capsule" size=".02" fromto="0 0 0 0 .3 0"/>
       <site name="tip" pos="0 .3 0"/>
     </body>
-  </worldbody>
+  </worldbody><contact><exclude body1="coupler" body2="rocker"/></contact>
   <equality>
     <connect name="loop" site1="end" site2="tip"/>
   </equality>

@@ -718,3 +718,55 @@ def test_no_advice_names_a_part_of_a_joint_that_closes_a_loop(kind: str, tmp_pat
         "closure rows are redundant (rank 3)" if kind == "prismatic" else "(rank 2)"
     )
     assert findings["LC301"].advice.startswith("Leave the loops as they are")
+
+
+def _pinned(geoms: str, more: str = "") -> str:
+    """A four-bar whose coupler and rocker meet at the pin of an equality; their geoms end there or before."""
+    end = "0 0 0 .5 0 .1" if geoms == "to the pin" else "0 0 0 .4 0 .08"
+    return f"""<mujoco><option timestep=".001"/><worldbody>
+      <body name="crank" pos="0 0 1"><joint name="a" axis="0 1 0"/>{LINK.format("0 0 .2")}
+        <body name="coupler" pos="0 0 .2"><joint name="b" axis="0 1 0"/><site name="end" pos=".5 0 .1"/>
+          <geom type="capsule" size=".01" fromto="{end}" density="500"/></body></body>
+      <body name="rocker" pos=".5 0 1"><joint name="c" axis="0 1 0"/><site name="top" pos="0 0 .3"/>
+        <geom type="capsule" size=".01" fromto="0 0 0 0 0 .3" density="500"/></body>
+      </worldbody><equality><connect name="pin" site1="end" site2="top"/></equality>{more}
+      <actuator><motor name="m" joint="a"/></actuator></mujoco>"""
+
+
+EXCLUDED = '<contact><exclude body1="coupler" body2="rocker"/></contact>'
+
+
+@pytest.mark.parametrize(
+    ("geoms", "more", "depth"),
+    [("to the pin", "", "20 mm"), ("to the pin", EXCLUDED, ""), ("shorter", "", "")],
+)
+def test_geoms_that_collide_at_the_pin_of_a_loop_are_named(geoms: str, more: str, depth: str, tmp_path: Path) -> None:
+    """Two capsules of 10 mm that end in the same point lie two radii in each other, by MuJoCo's own contact too."""
+    text = _pinned(geoms, more)
+    found = [finding for finding in _findings(tmp_path, text) if finding.code == "LC227"]
+    assert [f"lie {depth} in each other" in finding.message for finding in found] == [True] * bool(depth)
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    assert [float(contact.dist) for contact in data.contact] == pytest.approx([-0.02] * bool(depth), abs=1e-9)
+
+
+def test_a_collision_of_other_bodies_is_none_at_the_pin(tmp_path: Path) -> None:
+    ball = '<geom type="sphere" size=".6" density="1"/>'
+    text = _pinned("shorter").replace('<joint name="a" axis="0 1 0"/>', f'<joint name="a" axis="0 1 0"/>{ball}')
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    assert data.ncon
+    assert "LC227" not in _codes(tmp_path, text)
+
+
+def test_a_stand_in_for_a_mesh_collides_with_nothing(tmp_path: Path) -> None:
+    """The gate reads no mesh that no inertia depends on."""
+    mesh = '<asset><mesh name="m" file="m.stl"/></asset>'
+    inertia = '<inertial pos="0 0 .1" mass="1" diaginertia=".1 .1 .1"/>'
+    text = _pinned("shorter").replace("<worldbody>", f"{mesh}<worldbody>")
+    for place in ('pos=".5 0 .1"/>', 'pos="0 0 .3"/>'):
+        text = text.replace(place, f'{place}{inertia}<geom type="mesh" mesh="m" {place}')
+    codes = _codes(tmp_path, text)
+    assert not codes & {"LC101", "LC227"}

@@ -127,6 +127,10 @@ RULES: Mapping[str, Rule] = {
         title="few digits",
         remedy="Write the numbers of the file with more digits.",
     ),
+    "LC227": Rule(
+        title="collision at a pin",
+        remedy="Exclude the contact of these bodies by <exclude> in <contact>.",
+    ),
     "LC301": Rule(
         title="redundant closure rows", remedy="Leave planar loops as they are, and remove a duplicate closure."
     ),

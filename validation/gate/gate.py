@@ -16,10 +16,11 @@ from loopcheck.robots.catalogue import CATALOGUE, ROBOT_FILE, names, want_target
 from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError, listed
 from loopcheck.robots.formats import format_of
 from loopcheck.robots.losses import Kind, Loss, with_accepted
-from loopcheck.robots.mechanism import PinOffset
-from loopcheck.robots.mjcf import Description, describe
+from loopcheck.robots.mechanism import WORLD, PinOffset
+from loopcheck.robots.mjcf import Description, describe, overlaps_at_loops
 from loopcheck.robots.model_file import xml_files
 from loopcheck.robots.second_reading.differences import compare_with_file
+from loopcheck.robots.size import size
 from loopcheck.validation.gate.closed_poses import OPEN, closed_near
 from loopcheck.validation.gate.drive_checks import drive_findings
 from loopcheck.validation.gate.findings import Finding, without_ignored
@@ -34,6 +35,8 @@ CODES: Mapping[Kind, str] = {"mechanism": "LC105", "drive": "LC211", "unknown": 
 """Codes of the findings on names that are not read, by kind."""
 NAMED = 5
 """Elements in a message."""
+DEEP = 1e-5
+"""Depth of a contact at a pin over the size of the robot that is reported [-]."""
 TAGS = {"body": "body", "joint": "(?:free)?joint"}
 """Tags of elements; MuJoCo gives no line for elements of included files."""
 
@@ -149,6 +152,27 @@ def _findings(as_written: Description, description: Description) -> Iterator[Fin
     yield from unit_findings(description)
     yield from drive_findings(description, poses.starts, is_large=poses.is_large)
     yield from softness_findings(description, poses)
+    yield from _collisions(description, poses)
+
+
+def _collisions(description: Description, poses: Poses) -> Iterator[Finding]:
+    """Bodies that a loop joins and whose geoms lie in each other in most closed poses: a contact pushes them apart."""
+    mechanism, q = description.mechanism, poses.closed.q
+    depths_of = overlaps_at_loops(description, q) if mechanism.rigid_closures and len(q) else {}
+    for closure in mechanism.rigid_closures if depths_of else ():
+        ends = [mechanism.bodies[k].name if k != WORLD else "world" for k in (closure.body1, closure.body2)]
+        depth = float(np.median(depths_of[closure.name]))
+        if depth > DEEP * size(mechanism):
+            yield Finding(
+                code="LC227",
+                element=f"equality '{closure.name}'",
+                extent=depth,
+                message=f"the geoms of '{ends[0]}' and '{ends[1]}', which '{closure.name}' joins, lie "
+                f"{depth * 1e3:.2g} mm in each other in most closed poses: their contact pushes against the loop, and "
+                "its friction brakes it",
+                advice=f'Exclude it in <contact>: <exclude body1="{ends[0]}" body2="{ends[1]}"/>. Or set contype and '
+                "conaffinity of these geoms to 0.",
+            )
 
 
 def _second_reading(description: Description) -> Iterator[Finding]:
