@@ -211,7 +211,10 @@ def _remaining(mechanism: Mechanism, closures: list[Closure], left: int) -> Iter
     if not left:
         return
     if left == planar:
-        yield "Leave the loops as they are: they move in a plane, where a connect has one row more and a weld three"
+        yield (
+            "Leave the loops as they are: they move in a plane, or their axes lie in special places, so that a connect "
+            "has one row more and a weld three"
+        )
     elif welds := [
         f"'{closure.name}'"
         for closure in closures
