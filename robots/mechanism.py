@@ -7,7 +7,7 @@ a body act in sequence on the pose of the body in its parent, in the order of Mu
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Literal, NamedTuple, Self, TypeAlias, assert_never
+from typing import Literal, NamedTuple, Self, TypeAlias, TypeVar, assert_never
 
 import numpy as np
 
@@ -58,7 +58,7 @@ class Joint:
     name: str
     kind: JointKind
     body: int
-    """Index of the body that moves."""
+    """Index of the body that moves; `WORLD` for a slide that moves none: its position is the length of a path."""
     axis: Array
     """Unit axis in the body frame [-], shape (3,); unused by ball and free joints."""
     anchor: Array
@@ -172,15 +172,48 @@ class CoordinateClosure:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """A straight part of a path between points of two bodies."""
+
+    body1: int
+    point1: Array
+    """The point in the frame of `body1`, or of the world [m], shape (3,)."""
+    body2: int
+    point2: Array
+    """The point in the frame of `body2`, or of the world [m], shape (3,)."""
+    divisor: float = 1.0
+    """Length of the part over its share in the length of the path [-]: the number of strands of a pulley."""
+
+    def __post_init__(self) -> None:
+        for name in ("point1", "point2"):
+            object.__setattr__(self, name, frozen(getattr(self, name), (3,), name=f"segment, {name}"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathClosure:
+    """The length of a path with straight parts is a constant, or the position of a slide that moves no body.
+
+    MuJoCo's spatial tendons: rods and ropes of constant length, and the lengths of ropes that are driven.
+    """
+
+    name: str
+    segments: tuple[Segment, ...]
+    slide: int | None = None
+    """Index of the slide; None if the length is constant."""
+    length: float = 0.0
+    """The constant [m]."""
+
+
 RigidClosure: TypeAlias = ConnectClosure | WeldClosure
 """Points or frames of two bodies coincide."""
-Closure: TypeAlias = RigidClosure | CoordinateClosure
+Closure: TypeAlias = RigidClosure | CoordinateClosure | PathClosure
 """Code that distinguishes them matches each and ends in `assert_never`: mypy then reports every missing case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tendon:
-    """A fixed tendon: its length is a weighted sum of joint positions."""
+    """A tendon: its length is a weighted sum of joint positions, or the position of the slide of a path."""
 
     length: Coordinate
     armature: float = 0.0
@@ -253,7 +286,7 @@ class EffortLimit(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actuator:
-    """A motor on a hinge, a slide or a fixed tendon."""
+    """A motor on a hinge, a slide or a tendon."""
 
     name: str
     coordinate: Coordinate
@@ -338,7 +371,8 @@ class Stacked(NamedTuple):
     structure: tuple[tuple[int, ...], tuple[tuple[JointKind, int], ...]]
     """Parent of each body, and kind and body of each joint."""
     ends: tuple[AnyArray, Array, AnyArray]
-    """Bodies (2, n), points in them (2, n, 3) and whether they are no points of W (2, n, 1), of rigid closures."""
+    """Bodies (2, n), points in them (2, n, 3) and whether they are no points of W (2, n, 1), of the pairs of points of
+    all closures, in their order."""
     longest_link: float
     """Longest distance of two joints, closures or mass centres of a body, or of the world [m]; 0 without any."""
 
@@ -440,12 +474,23 @@ class Mechanism:
     @property
     def rigid_closures(self) -> tuple[RigidClosure, ...]:
         """The closures between bodies, in their order."""
-        return _by_what_they_close(self.closures)[0]
+        return _of_kind(self.closures, ConnectClosure, WeldClosure)
 
     @property
     def coordinate_closures(self) -> tuple[CoordinateClosure, ...]:
         """The closures between coordinates, in their order."""
-        return _by_what_they_close(self.closures)[1]
+        return _of_kind(self.closures, CoordinateClosure)
+
+    @property
+    def path_closures(self) -> tuple[PathClosure, ...]:
+        """The lengths of paths, in their order."""
+        return _of_kind(self.closures, PathClosure)
+
+    @property
+    def spanning_tree(self) -> tuple[int, int]:
+        """Entries of q and of qd of the joints that move a body; the slides of paths follow them."""
+        slides = sum(joint.body == WORLD for joint in self.joints)
+        return self.nq - slides, self.nv - slides
 
     @property
     def drives(self) -> tuple[Coordinate, ...]:
@@ -567,9 +612,9 @@ def _stacked(mechanism: Mechanism) -> Stacked:
         if not any(joints[j].kind == "free" for j in mechanism.joints_of[b]):
             frames[b, :3, :3], frames[b, :3, 3] = body.rotation, body.position
         inertia[b, :3, :3], inertia[b, range(3, 6), range(3, 6)] = body.inertia, body.mass
-    rigid = mechanism.rigid_closures
-    ends = np.array([[closure.body1 for closure in rigid], [closure.body2 for closure in rigid]], dtype=int)
-    points = [[closure.point1 for closure in rigid], [closure.point2 for closure in rigid]]
+    pairs = [pair for closure in mechanism.closures for pair in pairs_of_points(closure)]
+    ends = np.array([[pair.body1 for pair in pairs], [pair.body2 for pair in pairs]], dtype=int)
+    points = [[pair.point1 for pair in pairs], [pair.point2 for pair in pairs]]
     repeats = [DOFS[joint.kind] for joint in joints]
     anchors = [np.zeros(3) if joint.kind == "free" else joint.anchor for joint in joints]
     with np.errstate(invalid="ignore"):  # the reader refuses an infinite mass after this
@@ -624,9 +669,9 @@ def _longest_link(mechanism: Mechanism) -> float:
         for anchor in [joint.anchor for joint in joints] or [np.zeros(3)]:
             points[b].append(anchor)
             points[body.parent].append(body.position + body.rotation @ anchor)
-    for closure in mechanism.rigid_closures:
-        points[closure.body1].append(closure.point1)
-        points[closure.body2].append(closure.point2)
+    for pair in (pair for closure in mechanism.closures for pair in pairs_of_points(closure)):
+        points[pair.body1].append(pair.point1)
+        points[pair.body2].append(pair.point2)
     of_bodies = (np.array(each) for each in points.values() if each)
     with np.errstate(all="ignore"):  # the reader refuses numbers that are not finite
         return max((float(np.linalg.norm(each[:, None] - each, axis=-1).max()) for each in of_bodies), default=0.0)
@@ -637,17 +682,21 @@ def _slices(lengths: list[int]) -> tuple[slice, ...]:
     return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
 
 
-def _by_what_they_close(
-    closures: Sequence[Closure],
-) -> tuple[tuple[RigidClosure, ...], tuple[CoordinateClosure, ...]]:
-    """The closures between bodies, and the closures between coordinates."""
-    rigid, coordinate = [], []
-    for closure in closures:
-        match closure:
-            case ConnectClosure() | WeldClosure():
-                rigid.append(closure)
-            case CoordinateClosure():
-                coordinate.append(closure)
-            case _:
-                assert_never(closure)
-    return tuple(rigid), tuple(coordinate)
+def pairs_of_points(closure: Closure) -> tuple[RigidClosure | Segment, ...]:
+    """Pairs of points of two bodies that a closure brings together, or holds at distances."""
+    match closure:
+        case ConnectClosure() | WeldClosure():
+            return (closure,)
+        case PathClosure():
+            return closure.segments
+        case CoordinateClosure():
+            return ()
+        case _:
+            assert_never(closure)
+
+
+_Kind = TypeVar("_Kind")
+
+
+def _of_kind(closures: Sequence[Closure], *kinds: type[_Kind]) -> tuple[_Kind, ...]:
+    return tuple(closure for closure in closures if isinstance(closure, kinds))

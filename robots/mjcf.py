@@ -10,6 +10,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from loopcheck.robots import mjcf_paths
 from loopcheck.robots.arrays import Array, PositionSeries
 from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError, listed
 from loopcheck.robots.formats import format_of, want_model_suffix
@@ -34,6 +35,7 @@ from loopcheck.robots.mechanism import (
     WeldClosure,
 )
 from loopcheck.robots.missing_files import MissingFile, compile_without, in_words, leave_out_meshes, missing_files
+from loopcheck.robots.mjcf_paths import equalities_enabled, has_equality, has_spring, is_spatial, path_of
 from loopcheck.robots.model_file import ANCHORS, ModelFile, Overrides, captured_warnings, file_hash, in_one_line
 from loopcheck.robots.mujoco_compat import CompatibleModel, names_of_actuators
 from loopcheck.robots.spec_elements import add_motor, exact_tensors
@@ -57,7 +59,6 @@ MOTOR = tuple(int(e) for e in (mujoco.mjtGain.mjGAIN_FIXED, mujoco.mjtBias.mjBIA
 """Kinds of gain, bias and activation of an actuator with effort = constant · control."""
 FOLLOW_LENGTHS = ("discrete", "rk4")
 """Integrators whose actuator forces follow the lengths within a step, too; the implicit ones follow the rates alone."""
-FIXED_WRAP, SITE_WRAP = int(mujoco.mjtWrap.mjWRAP_JOINT), int(mujoco.mjtWrap.mjWRAP_SITE)
 
 
 LARGEST = 1e30
@@ -230,25 +231,26 @@ def _mechanism(model: ModelFile, m: Any, missing: tuple[MissingFile, ...], *, is
     names_lost = form.losses(model.path) if form else ()
     losses = with_accepted([*names_lost, *lost_values(m, mujoco.MjOption())], model.leave_out)
     names = names_of_actuators(m)
-    closures, actuators, springs = list(range(m.neq)), list(range(len(names))), list(range(m.ntendon))
+    closures, actuators, with_slides = list(range(m.neq)), list(range(len(names))), mjcf_paths.with_slides(m)
     if is_partial:
         closures = [i for i in closures if _is_supported_closure(m, i)]
-        on_spatial = [
-            m.actuator_trntype[i] == ON_TENDON and _is_spatial(m, int(m.actuator_trnid[i, 0])) for i in actuators
-        ]
-        actuators = [i for i in actuators if not (on_spatial[i] or any(_unsupported_actuator(m, i)))]
-        springs = [i for i in springs if not any(_unsupported_spatial(m, i))]
+        actuators = [i for i in actuators if not any(_unsupported_actuator(m, i))]
     return Mechanism(
         model=model,
         bodies=tuple(_body(m, i) for i in range(1, m.nbody)),
-        joints=tuple(_joint(m, i) for i in range(m.njnt)),
-        closures=tuple(_closure(m, i) for i in closures if m.eq_active0[i] and equalities_enabled(m)),
+        joints=(*(_joint(m, i) for i in range(m.njnt)), *mjcf_paths.slides(m)),
+        closures=(
+            *(_closure(m, i) for i in closures if m.eq_active0[i] and equalities_enabled(m)),
+            *(mjcf_paths.closure_of(m, i, f"length of {m.tendon(i).name}") for i in with_slides),
+        ),
         actuators=tuple(_actuator(m, i, names[i]) for i in actuators),
         sites=tuple(_site(m, i) for i in range(m.nsite)),
-        keyframes={m.key(i).name or f"key{i}": m.key_qpos[i] for i in range(m.nkey)},
+        keyframes={m.key(i).name or f"key{i}": _keyframe(m, m.key_qpos[i]) for i in range(m.nkey)},
         gravity=np.zeros(3) if m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY else m.opt.gravity,
-        tendons=tuple(_tendon(m, i) for i in range(m.ntendon) if not _is_spatial(m, i)),
-        point_springs=tuple(_point_spring(m, i) for i in springs if _is_spatial(m, i) and not _is_idle(m, i)),
+        tendons=tuple(_tendon(m, i) for i in range(m.ntendon) if i in with_slides or not is_spatial(m, i)),
+        point_springs=tuple(
+            _point_spring(m, i) for i in range(m.ntendon) if is_spatial(m, i) and mjcf_paths.is_point_spring(m, i)
+        ),
         left_out=(
             *dict.fromkeys(str(loss) for loss in losses if loss.kind == "load" and not loss.path),
             *_idle_tendons(m),
@@ -559,12 +561,19 @@ def _of_actuator(m: Any, actuator: int, values: Any) -> float:
     return float(values[actuator] * m.actuator_gear[m.actuator_outadr[actuator], 0] ** 2) if actuator >= 0 else 0.0
 
 
+def _keyframe(m: Any, q: Array) -> Array:
+    """Joint positions of a keyframe, and lengths of tendons behind them [m or rad], shape (nq,)."""
+    return np.concatenate([q, mjcf_paths.lengths_at(m, q)]) if mjcf_paths.with_slides(m) else q
+
+
 def _joint_coordinate(m: Any, i: int) -> Coordinate:
     return Coordinate(name=m.joint(i).name, joints=(i,), weights=np.ones(1))
 
 
 def _tendon_coordinate(m: Any, i: int) -> Coordinate:
-    path = _path(m, i)
+    if is_spatial(m, i):
+        return mjcf_paths.coordinate_of(m, i)
+    path = path_of(m, i)
     return Coordinate(name=m.tendon(i).name, joints=tuple(map(int, m.wrap_objid[path])), weights=m.wrap_prm[path])
 
 
@@ -579,17 +588,8 @@ def _tendon(m: Any, i: int) -> Tendon:
     )
 
 
-def _path(m: Any, i: int) -> slice:
-    """Place in `wrap_*` of the points, sites or joints of a tendon."""
-    return slice(m.tendon_adr[i], m.tendon_adr[i] + m.tendon_num[i])
-
-
-def _is_spatial(m: Any, i: int) -> bool:
-    return bool(np.any(m.wrap_type[_path(m, i)] != FIXED_WRAP))
-
-
 def _point_spring(m: Any, i: int) -> PointSpring:
-    first, second = (_site(m, int(k)) for k in m.wrap_objid[_path(m, i)])
+    first, second = (_site(m, int(k)) for k in m.wrap_objid[path_of(m, i)])
     low, high = m.tendon_lengthspring[i]
     return PointSpring(
         name=m.tendon(i).name,
@@ -610,6 +610,8 @@ def _name_of_equality(m: Any, i: int) -> str:
 def _closure(m: Any, i: int) -> Closure:
     name = _name_of_equality(m, i)
     ids, data = (int(m.eq_obj1id[i]), int(m.eq_obj2id[i])), m.eq_data[i]
+    if m.eq_type[i] == TENDON and ids[1] < 0 and is_spatial(m, ids[0]) and ids[0] not in mjcf_paths.with_slides(m):
+        return mjcf_paths.closure_of(m, ids[0], name, offset=float(data[0]))
     if m.eq_type[i] in (JOINT, TENDON):
         coordinate = _joint_coordinate if m.eq_type[i] == JOINT else _tendon_coordinate
         leader = None if ids[1] < 0 else coordinate(m, ids[1])
@@ -662,12 +664,6 @@ def _site(m: Any, i: int) -> Site:
         body=int(m.site_bodyid[i]) - 1 if m.site_bodyid[i] else WORLD,
         position=m.site_pos[i],
     )
-
-
-def equalities_enabled(m: Any) -> bool:
-    """Whether the options of a compiled model enable its equalities."""
-    off = mujoco.mjtDisableBit.mjDSBL_EQUALITY | mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
-    return not m.opt.disableflags & off
 
 
 def _want_moderate(mechanism: Mechanism) -> None:
@@ -731,38 +727,27 @@ def _unsupported_tendons(m: Any) -> Iterator[str]:
 
 
 def _unsupported_spatial(m: Any, i: int) -> Iterator[str]:
-    if not _is_spatial(m, i) or _is_idle(m, i):
-        return
-    if np.any(m.wrap_type[_path(m, i)] != SITE_WRAP) or m.tendon_num[i] != 2:
-        yield f"spatial tendon '{m.tendon(i).name}' (only straight tendons between 2 sites are supported)"
-    elif _is_driven(m, i) or m.tendon_armature[i]:
+    """Parts of a spatial tendon with springs or equalities that are not straight; see `_unsupported_actuator`."""
+    if has_spring(m, i) or has_equality(m, i):
+        yield from _curved(m, i)
+
+
+def _curved(m: Any, i: int) -> Iterator[str]:
+    """A tendon that wraps around geoms, with the remedy."""
+    geoms = mjcf_paths.geoms_of(m, i) if is_spatial(m, i) else []
+    if geoms:
+        names = listed([f"'{name}'" for name in dict.fromkeys(geoms)], NAMED)
         yield (
-            f"actuator, equality or armature of spatial tendon '{m.tendon(i).name}' (only springs and dampers are "
-            "supported)"
+            f"spatial tendon '{m.tendon(i).name}', which wraps around geom {names} (only straight parts are supported: "
+            "lead it over a site on the body of the geom instead)"
         )
 
 
 def _is_supported_closure(m: Any, i: int) -> bool:
     ends = [int(k) for k in (m.eq_obj1id[i], m.eq_obj2id[i]) if k >= 0]
     return m.eq_type[i] in (CONNECT, WELD, JOINT) or (
-        m.eq_type[i] == TENDON and not any(_is_spatial(m, k) for k in ends)
+        m.eq_type[i] == TENDON and not any(any(_curved(m, k)) for k in ends)
     )
-
-
-def _is_idle(m: Any, i: int) -> bool:
-    """Whether a tendon exerts no force, by any route: it is only measured or drawn."""
-    acts = any(np.any(field[i]) for field in (m.tendon_stiffness, m.tendon_damping, m.tendon_armature))
-    polynomial = np.any(m.tendon_stiffnesspoly[i]) or np.any(m.tendon_dampingpoly[i]) or m.tendon_plasticadr[i] >= 0
-    return not (acts or polynomial or _is_driven(m, i))
-
-
-def _is_driven(m: Any, i: int) -> bool:
-    """Whether an actuator or an equality acts on a tendon."""
-    by_actuator = [
-        m.actuator_trntype[k] == ON_TENDON and m.actuator_trnid[k, 0] == i for k in range(len(m.actuator_trntype))
-    ]
-    by_equality = [m.eq_type[k] == TENDON and i in (m.eq_obj1id[k], m.eq_obj2id[k]) for k in range(m.neq)]
-    return any(by_actuator + by_equality)
 
 
 def _unsupported_joints(m: Any) -> Iterator[str]:
@@ -783,15 +768,13 @@ def _unsupported_actuator(m: Any, i: int) -> Iterator[str]:
     on_joint = m.actuator_trntype[i] in ON_JOINT and _is_scalar(m, int(m.actuator_trnid[i, 0]))
     name = m.actuator(i).name
     if not on_joint and m.actuator_trntype[i] != ON_TENDON:
-        yield f"actuator '{name}' (only actuators on hinges, slides and fixed tendons are supported)"
+        yield f"actuator '{name}' (only actuators on hinges, slides and tendons are supported)"
+    elif m.actuator_trntype[i] == ON_TENDON and (curved := list(_curved(m, int(m.actuator_trnid[i, 0])))):
+        yield f"actuator '{name}' on {curved[0]}"
     elif not m.actuator_gear[m.actuator_outadr[i], 0]:
         yield f"actuator '{name}' with gear 0"
     elif np.any(m.actuator_dampingpoly[i]):
         yield f"nonlinear damper of actuator '{name}'"
-
-
-def _is_on_spatial(m: Any, i: int) -> bool:
-    return bool(m.actuator_trntype[i] == ON_TENDON) and _is_spatial(m, int(m.actuator_trnid[i, 0]))
 
 
 def _is_scalar(m: Any, joint: int) -> bool:
@@ -810,7 +793,9 @@ def _without_effort(model: ModelFile, m: Any) -> Iterator[str]:
 
 def _idle_tendons(m: Any) -> Iterator[str]:
     idle = [
-        m.tendon(i).name for i in range(m.ntendon) if _is_spatial(m, i) and _is_idle(m, i) and not m.tendon_limited[i]
+        m.tendon(i).name
+        for i in range(m.ntendon)
+        if is_spatial(m, i) and mjcf_paths.is_idle(m, i) and not m.tendon_limited[i]
     ]
     if idle:
         yield f"spatial tendons without spring, damper, armature or actuator: {', '.join(idle)}"

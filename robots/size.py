@@ -10,7 +10,7 @@ from typing import NamedTuple, assert_never
 import numpy as np
 
 from loopcheck.robots.arrays import AnyArray, Array, svd
-from loopcheck.robots.mechanism import Closure, ConnectClosure, CoordinateClosure, Mechanism, WeldClosure
+from loopcheck.robots.mechanism import Closure, ConnectClosure, CoordinateClosure, Mechanism, PathClosure, WeldClosure
 from loopcheck.robots.motion import Motion
 
 
@@ -77,6 +77,8 @@ def units_of_closures(
             case CoordinateClosure():
                 slides = all(mechanism.joints[j].kind == "slide" for j in closure.follower.joints)
                 blocks.append((length if slides else 1.0, 1))
+            case PathClosure():
+                blocks.append((length, 1))
             case ConnectClosure():
                 blocks.append((length, 3))
             case WeldClosure():

@@ -1,9 +1,11 @@
 """Loop closures: the closure residual, its Jacobian Φ and the rate of Φ.
 
 Rows follow `mechanism.closures`: three world directions [m] for a connect; the same and three rotations in the axes of
-body 1 [rad] for a weld; one row in the unit of the dependent coordinate for a coordinate closure.
+body 1 [rad] for a weld; one row in the unit of the dependent coordinate for a coordinate closure; one row [m] for the
+length of a path.
 """
 
+from itertools import pairwise
 from typing import assert_never
 
 import numpy as np
@@ -17,7 +19,9 @@ from loopcheck.robots.mechanism import (
     Coordinate,
     CoordinateClosure,
     Mechanism,
+    PathClosure,
     WeldClosure,
+    pairs_of_points,
 )
 from loopcheck.robots.size import resolved_part
 
@@ -49,18 +53,20 @@ def closure_residual(mechanism: Mechanism, body_poses: Poses, q: AnyArray) -> An
         Residual [m or rad], shape (nt, nc).
     """
     rows = [np.zeros((len(q), 0), q.dtype)]
-    points = _points(mechanism, body_poses)
-    gaps = iter((points[:, 0] - points[:, 1]).swapaxes(0, 1))
-    for closure in mechanism.closures:
+    gaps = _gaps(mechanism, body_poses)
+    for closure, pairs in zip(mechanism.closures, _places_of_pairs(mechanism), strict=True):
         match closure:
             case CoordinateClosure():
                 follower = _offset(mechanism, q, closure.follower)
                 rows.append((follower - _polynomial(mechanism, q, closure, order=0))[:, None])
             case ConnectClosure():
-                rows.append(next(gaps))
+                rows.append(gaps[pairs.start])
             case WeldClosure():
                 R1, R2 = _rotation(body_poses, closure.body1), _rotation(body_poses, closure.body2)
-                rows += [next(gaps), _turn(R1.swapaxes(1, 2) @ R2 @ closure.rotation.T)]
+                rows += [gaps[pairs.start], _turn(R1.swapaxes(1, 2) @ R2 @ closure.rotation.T)]
+            case PathClosure():
+                length = closure.length if closure.slide is None else q[:, mechanism.q_slices[closure.slide]]
+                rows.append((_shares(closure) @ _distances(gaps[pairs]))[:, None] - length)
             case _:
                 assert_never(closure)
     return np.concatenate(rows, axis=1)
@@ -99,19 +105,24 @@ def closure_jacobian(mechanism: Mechanism, body_poses: Poses, K: AnyArray, q: An
     """
     nt, nv = len(q), mechanism.nv
     rows = [np.zeros((nt, 0, nv))]
-    apart = iter(_apart(mechanism, body_poses, K))
-    for closure in mechanism.closures:
+    apart, gaps = _apart(mechanism, body_poses, K), _gaps(mechanism, body_poses)
+    for closure, pairs in zip(mechanism.closures, _places_of_pairs(mechanism), strict=True):
         match closure:
             case CoordinateClosure():
                 slope = _polynomial(mechanism, q, closure, order=1)
                 follower, leader = _rates_of_ends(mechanism, closure)
                 rows.append((follower - slope[:, None] * leader)[:, None])
             case ConnectClosure():
-                rows.append(next(apart))
+                rows.append(apart[pairs.start])
             case WeldClosure():
                 R1 = _rotation(body_poses, closure.body1)
                 turning = _angular(K, closure.body2) - _angular(K, closure.body1)
-                rows += [next(apart), R1.swapaxes(1, 2) @ turning]
+                rows += [apart[pairs.start], R1.swapaxes(1, 2) @ turning]
+            case PathClosure():
+                row = np.einsum("s,stk,stkv->tv", _shares(closure), _directions(gaps[pairs]), apart[pairs])
+                if closure.slide is not None:
+                    row[:, mechanism.dof_slices[closure.slide]] -= 1
+                rows.append(row[:, None])
             case _:
                 assert_never(closure)
     return np.concatenate(rows, axis=1)
@@ -127,27 +138,60 @@ def closure_jacobian_rate(
     """
     nt, nv = len(q), mechanism.nv
     rows = [np.zeros((nt, 0, nv))]
-    apart = iter(_apart_rate(mechanism, body_poses, moving))
-    for closure in mechanism.closures:
+    apart, gaps = _apart(mechanism, body_poses, moving.K), _gaps(mechanism, body_poses)
+    apart_rate = _apart_rate(mechanism, body_poses, moving)
+    for closure, pairs in zip(mechanism.closures, _places_of_pairs(mechanism), strict=True):
         match closure:
             case CoordinateClosure():
                 _, leader = _rates_of_ends(mechanism, closure)
                 slope_rate = _polynomial(mechanism, q, closure, order=2) * (qd @ leader)
                 rows.append((-slope_rate[:, None] * leader)[:, None])
             case ConnectClosure():
-                rows.append(next(apart))
+                rows.append(apart_rate[pairs.start])
             case WeldClosure():
                 # the turning of R1 multiplies a relative velocity, which is zero for all motions that keep the weld
                 R1 = _rotation(body_poses, closure.body1)
                 turning = _angular(moving.K_dot, closure.body2) - _angular(moving.K_dot, closure.body1)
-                rows += [next(apart), R1.swapaxes(1, 2) @ turning]
+                rows += [apart_rate[pairs.start], R1.swapaxes(1, 2) @ turning]
+            case PathClosure():
+                u, rates = _directions(gaps[pairs]), apart[pairs] @ qd[..., None]
+                across = rates[..., 0] - u * (u[..., None, :] @ rates)[..., 0]
+                terms = ((u, apart_rate), (across / _distances(gaps[pairs])[..., None], apart))
+                parts = [np.einsum("s,stk,stkv->tv", _shares(closure), along, of[pairs]) for along, of in terms]
+                rows.append((parts[0] + parts[1])[:, None])
             case _:
                 assert_never(closure)
     return np.concatenate(rows, axis=1)
 
 
+def _places_of_pairs(mechanism: Mechanism) -> list[slice]:
+    """Places of the pairs of points of each closure among those of all."""
+    ends = np.cumsum([0, *(len(pairs_of_points(closure)) for closure in mechanism.closures)])
+    return [slice(begin, end) for begin, end in pairwise(ends.tolist())]
+
+
+def _shares(path: PathClosure) -> Array:
+    """Shares of the straight parts of a path in its length [-], shape (segments,)."""
+    return np.array([1 / segment.divisor for segment in path.segments])
+
+
+def _gaps(mechanism: Mechanism, body_poses: Poses) -> AnyArray:
+    """Vector from the second to the first point of each pair in W, (n, nt, 3)."""
+    points = _points(mechanism, body_poses)
+    return (points[:, 0] - points[:, 1]).swapaxes(0, 1)
+
+
+def _distances(gaps: AnyArray) -> AnyArray:
+    """Lengths of vectors, shape (...,): not norm(), which is not holomorphic."""
+    return np.sqrt((gaps**2).sum(axis=-1))
+
+
+def _directions(gaps: AnyArray) -> AnyArray:
+    return gaps / _distances(gaps)[..., None]
+
+
 def _apart(mechanism: Mechanism, body_poses: Poses, K: AnyArray) -> AnyArray:
-    """Velocity of the first point of each rigid closure relative to the second per joint velocity, (n, nt, 3, nv)."""
+    """Velocity of the first point of each pair relative to the second per joint velocity, (n, nt, 3, nv)."""
     body, _, is_moved = mechanism.stacked.ends
     arm = _points(mechanism, body_poses) - body_poses.c[:, body]
     rows = is_moved[..., None] * (K[:, body, 3:] - skew(arm) @ K[:, body, :3])
@@ -165,7 +209,7 @@ def _apart_rate(mechanism: Mechanism, body_poses: Poses, moving: Twists) -> AnyA
 
 
 def _points(mechanism: Mechanism, body_poses: Poses) -> AnyArray:
-    """Both points of each rigid closure in W, (nt, 2, n, 3)."""
+    """Both points of each pair in W, (nt, 2, n, 3)."""
     body, points, is_moved = mechanism.stacked.ends
     in_world = body_poses.p[:, body] + (body_poses.R[:, body] @ points[..., None])[..., 0]
     return np.where(is_moved, in_world, points)
@@ -213,7 +257,7 @@ def closure_of_rows(mechanism: Mechanism) -> list[int]:
 
 def _number_of_rows(closure: Closure) -> int:
     match closure:
-        case CoordinateClosure():
+        case CoordinateClosure() | PathClosure():
             return 1
         case ConnectClosure():
             return 3

@@ -5,6 +5,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from loopcheck.engines.mujoco import tendons
 from loopcheck.engines.mujoco.loops import closure_bias
 from loopcheck.engines.mujoco.model import (
     apply_wrenches,
@@ -14,7 +15,6 @@ from loopcheck.engines.mujoco.model import (
     guarded,
     opening,
     own_actuators_off,
-    tendon_jacobian,
     transmission,
     tree_terms,
 )
@@ -124,7 +124,7 @@ def _joints(model: Any, data: Any) -> tuple[list[str], Array, Array]:
 
 def _on_joints(model: Any, data: Any, of_dofs: Array, of_tendons: Array, of_actuators: Array) -> Array:
     """Armature or damping of joints, tendons and actuators as a matrix on the joint velocities, shape (nv, nv)."""
-    T, S = tendon_jacobian(model, data), transmission(model, data)
+    T, S = tendons.jacobian(model, data), transmission(model, data)
     return np.diag(of_dofs) + T.T @ (of_tendons[:, None] * T) + S.T @ (of_actuators[:, None] * S)
 
 

@@ -1,9 +1,10 @@
 """MuJoCo's equations of motion at any state: terms of the spanning tree, rows of its equalities."""
 
 import mujoco
+import numpy as np
 
 from loopcheck.engines.equations import LoopEquations
-from loopcheck.engines.mujoco import loops
+from loopcheck.engines.mujoco import loops, tendons
 from loopcheck.engines.mujoco.model import (
     build,
     equality_rows,
@@ -20,13 +21,18 @@ from loopcheck.robots.size import ClosureUnits, units_of_closures
 
 
 class MujocoEquations(LoopEquations):
-    """See `loopcheck.engines.equations.LoopEquations`."""
+    """See `loopcheck.engines.equations.LoopEquations`.
+
+    Behind MuJoCo's dofs follow the slides of tendons, and behind its equalities their lengths.
+    """
 
     def __init__(self, mechanism: Mechanism) -> None:
         """For a mechanism, without its own actuators."""
         self._mechanism, self._model = mechanism, build(mechanism)
         own_actuators_off(self._model)
         self._data = mujoco.MjData(self._model)
+        self._slides = tendons.with_slides(mechanism, self._model)
+        self._nq, self._nv = mechanism.spanning_tree
 
     @property
     def mechanism(self) -> Mechanism:
@@ -35,7 +41,10 @@ class MujocoEquations(LoopEquations):
 
     def jacobian(self, q: JointPositions) -> Array:
         """See `loopcheck.engines.equations.Equations.jacobian`."""
-        return loop_jacobian(self._model, self._data, q)
+        J = self._padded(loop_jacobian(self._model, self._data, q[: self._nq]))
+        lengths = self._padded(tendons.jacobian(self._model, self._data)[self._slides])
+        lengths[:, self._nv :] = -np.eye(len(self._slides))
+        return np.concatenate([J, lengths])
 
     @property
     def row_units(self) -> ClosureUnits:
@@ -45,19 +54,28 @@ class MujocoEquations(LoopEquations):
     def opening(self, q: JointPositions) -> Deviation:
         """See `loopcheck.engines.equations.LoopEquations.opening`."""
         self.jacobian(q)
-        return opening(self._model, self._data, equality_rows(self._data))
+        gaps = np.abs(tendons.gaps(self._mechanism, self._model, self._data, q))
+        of_slides = Deviation(length=float(gaps.max(initial=0.0)))
+        return opening(self._model, self._data, equality_rows(self._data)).or_worse(of_slides)
 
     def closure_bias(self, q: JointPositions, qd: JointVelocities) -> Array:
         """See `loopcheck.engines.equations.Equations.closure_bias`."""
         self.tree_terms(q, qd)
-        return loops.closure_bias(self._model, self._data)
+        bias = loops.closure_bias(self._model, self._data)
+        return np.concatenate([bias, loops.tendon_bias(self._model, self._data, self._slides)])
 
     def tree_terms(self, q: JointPositions, qd: JointVelocities) -> tuple[Array, Array, Array]:
         """See `loopcheck.engines.equations.Equations.tree_terms`."""
-        self._data.qpos[:], self._data.qvel[:] = q, qd
-        return tree_terms(self._mechanism, self._model, self._data)
+        self._data.qpos[:], self._data.qvel[:] = q[: self._nq], qd[: self._nv]
+        M, bias, passive = tree_terms(self._mechanism, self._model, self._data)
+        more = (0, len(self._slides))
+        return np.pad(M, more), np.pad(bias, more), np.pad(passive, more)
 
     def required(self, q: JointPositions, qd: JointVelocities, qdd: JointAccelerations) -> tuple[Array, Array, Array]:
         """See `loopcheck.engines.equations.Equations.required`, with the gears of the engine."""
         M, force, _ = LoopEquations.required(self, q, qd, qdd)
-        return M, force, transmission(self._model, self._data)
+        return M, force, self._padded(transmission(self._model, self._data))
+
+    def _padded(self, rows: Array) -> Array:
+        """Rows over MuJoCo's dofs with zeros for the slides of tendons."""
+        return np.pad(rows, ((0, 0), (0, len(self._slides))))

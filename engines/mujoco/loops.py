@@ -10,8 +10,9 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from loopcheck.engines.mujoco.model import equality_rows, tendon_jacobian
-from loopcheck.robots.arrays import Array, JointPositions, JointVelocities, cross
+from loopcheck.engines.mujoco import tendons
+from loopcheck.engines.mujoco.model import equality_rows
+from loopcheck.robots.arrays import AnyArray, Array, JointPositions, JointVelocities, cross
 
 CONNECT, JOINT, TENDON = (int(getattr(mujoco.mjtEq, f"mjEQ_{kind}")) for kind in ("CONNECT", "JOINT", "TENDON"))
 SITE, BODY = int(mujoco.mjtObj.mjOBJ_SITE), int(mujoco.mjtObj.mjOBJ_XBODY)
@@ -30,6 +31,11 @@ def closure_bias(model: Any, data: Any) -> Array:
     mujoco.mj_rnePostConstraint(model, data)
     model.opt.gravity[:] = gravity
     return bias_of_rows(model, data)
+
+
+def tendon_bias(model: Any, data: Any, numbers: AnyArray) -> Array:
+    """J̇ q̇ of the lengths of tendons, at the motion of the last `closure_bias` [m/s²], shape (tendons,)."""
+    return np.array([tendons.acceleration(model, data, int(i)) for i in numbers])
 
 
 def bias_of_rows(model: Any, data: Any) -> Array:
@@ -71,8 +77,8 @@ def curvature(model: Any, k: int, q: JointPositions, qd: JointVelocities, length
 
 def _of_equality(model: Any, data: Any, k: int) -> Array:
     if model.eq_type[k] in (JOINT, TENDON):
-        rates = tendon_jacobian(model, data) @ data.qvel
-        return np.array([curvature(model, k, data.qpos, data.qvel, data.ten_length, rates)])
+        rates = tendons.jacobian(model, data) @ data.qvel
+        return np.array([curvature(model, k, data.qpos, data.qvel, data.ten_length, rates) + _of_paths(model, data, k)])
     (linear1, angular1, _), (linear2, angular2, R2) = (_of_end(model, data, k, end) for end in (0, 1))
     if model.eq_type[k] == CONNECT:
         return linear1 - linear2
@@ -80,6 +86,19 @@ def _of_equality(model: Any, data: Any, k: int) -> Array:
         _sense(model, data, k) * model.eq_data[k, 10] / 2
     )  # its error is the vector of a quaternion, times this scale
     return np.concatenate([linear1 - linear2, half * R2.T @ (angular1 - angular2)])
+
+
+def _of_paths(model: Any, data: Any, k: int) -> float:
+    """Acceleration of a tendon equality by the turning of the straight parts of its tendons [m/s² or rad/s²]."""
+    if model.eq_type[k] == JOINT:
+        return 0.0
+    first, second = int(model.eq_obj1id[k]), int(model.eq_obj2id[k])
+    bias = tendons.acceleration(model, data, first)
+    if second >= 0:
+        offset = data.ten_length[second] - model.tendon_length0[second]
+        slope = float(np.polynomial.Polynomial(model.eq_data[k, :5]).deriv()(offset))
+        bias -= slope * tendons.acceleration(model, data, second)
+    return bias
 
 
 def _sense(model: Any, data: Any, k: int) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from packaging.version import Version
 
 from loopcheck.engines.mujoco._clock import CLOCK, add_clock, add_points
+from loopcheck.engines.mujoco.tendons import is_length
 from loopcheck.robots.arrays import AnyArray, Array, JointPositions
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.errors import EngineError
@@ -78,7 +79,7 @@ def driven(mechanism: Mechanism, drives: Sequence[Coordinate], *, timed: bool = 
         for drive in drives:
             equality = spec.add_equality()
             equality.name = f"drive of {drive.name}"
-            if drive.is_joint:
+            if drive.is_joint and not is_length(mechanism, drive):
                 equality.type, equality.objtype = mujoco.mjtEq.mjEQ_JOINT, mujoco.mjtObj.mjOBJ_JOINT
                 equality.name1 = mechanism.joints[drive.joints[0]].name
             else:
@@ -164,7 +165,8 @@ def holds_angle(model: Any, equality: int) -> bool:
     kind, first = model.eq_type[equality], model.eq_obj1id[equality]
     if kind == mujoco.mjtEq.mjEQ_TENDON:
         wraps = slice(model.tendon_adr[first], model.tendon_adr[first] + model.tendon_num[first])
-        return bool((model.jnt_type[model.wrap_objid[wraps]] == mujoco.mjtJoint.mjJNT_HINGE).all())
+        is_fixed = model.wrap_type[wraps] == mujoco.mjtWrap.mjWRAP_JOINT
+        return bool(is_fixed.all() and (model.jnt_type[model.wrap_objid[wraps]] == mujoco.mjtJoint.mjJNT_HINGE).all())
     return bool(kind == mujoco.mjtEq.mjEQ_JOINT and model.jnt_type[first] == mujoco.mjtJoint.mjJNT_HINGE)
 
 
@@ -261,14 +263,6 @@ def transmission(model: Any, data: Any) -> Array:
     S = np.zeros((len(data.moment_rownnz), model.nv))
     mujoco.mju_sparse2dense(S, data.actuator_moment, data.moment_rownnz, data.moment_rowadr, data.moment_colind)
     return S
-
-
-def tendon_jacobian(model: Any, data: Any) -> Array:
-    """The engine's rates of the lengths of tendons per joint velocity [-, or m per rad], shape (ntendon, nv)."""
-    T = np.zeros((model.ntendon, model.nv))
-    if model.ntendon:
-        mujoco.mju_sparse2dense(T, data.ten_J, model.ten_J_rownnz, model.ten_J_rowadr, model.ten_J_colind)
-    return T
 
 
 def actuator_names(mechanism: Mechanism) -> tuple[str, ...]:

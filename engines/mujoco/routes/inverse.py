@@ -33,7 +33,8 @@ class MujocoInverse(Source):
         effort = np.zeros((len(motion.t), case.mechanism.na))
         with guarded(self.name):
             for k in range(len(motion.t)):
-                data.qpos[:], data.qvel[:], data.qacc[:] = motion.q[k], motion.qd[k], motion.qdd[k]
+                data.qpos[:] = motion.q[k, : model.nq]  # lengths of tendons follow
+                data.qvel[:], data.qacc[:] = motion.qd[k, : model.nv], motion.qdd[k, : model.nv]
                 mujoco.mj_inverse(model, data)
                 S = transmission(model, data)
                 force = data.qfrc_inverse - wrench_forces(case.mechanism, model, data)
