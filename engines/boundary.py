@@ -67,8 +67,22 @@ def want_representable(source: str, reasons: Iterable[str]) -> None:
         raise NotRepresentableError(f"{source}: not supported: {'; '.join(phrases)}")
 
 
+def of_paths(mechanism: Mechanism, *, only_slides: bool = False) -> Iterator[str]:
+    """Spatial tendons that are closures or coordinates, for engines and functions without them.
+
+    Args:
+        only_slides: Only those that are coordinates.
+    """
+    for closure in mechanism.path_closures:
+        if closure.slide is not None:
+            yield f"spatial tendon '{mechanism.joints[closure.slide].name}' as a drive, spring or coordinate"
+        elif not only_slides:
+            yield f"equality '{closure.name}' of a spatial tendon"
+
+
 def coupled(mechanism: Mechanism, *, equality: str = "", tendon: str = "", spring: str = "") -> Iterator[str]:
     """Elements that couple joints or points, each with the reason why the engine lacks its kind; '' if it has it."""
+    yield from of_paths(mechanism)
     if equality:
         for closure in mechanism.coordinate_closures:
             yield f"equality '{closure.name}' ({equality})"

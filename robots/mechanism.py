@@ -207,7 +207,9 @@ class PathClosure:
 
 RigidClosure: TypeAlias = ConnectClosure | WeldClosure
 """Points or frames of two bodies coincide."""
-Closure: TypeAlias = RigidClosure | CoordinateClosure | PathClosure
+LoopClosure: TypeAlias = RigidClosure | CoordinateClosure
+"""Closures of bodies, and of joints."""
+Closure: TypeAlias = LoopClosure | PathClosure
 """Code that distinguishes them matches each and ends in `assert_never`: mypy then reports every missing case."""
 
 
@@ -480,6 +482,11 @@ class Mechanism:
     def coordinate_closures(self) -> tuple[CoordinateClosure, ...]:
         """The closures between coordinates, in their order."""
         return _of_kind(self.closures, CoordinateClosure)
+
+    @property
+    def loop_closures(self) -> tuple[LoopClosure, ...]:
+        """All closures but the lengths of paths, in their order: those of engines without paths."""
+        return _of_kind(self.closures, ConnectClosure, WeldClosure, CoordinateClosure)
 
     @property
     def path_closures(self) -> tuple[PathClosure, ...]:

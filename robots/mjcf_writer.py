@@ -142,7 +142,7 @@ def _add_tendons(tendons: ET.Element, elements: dict[int, ET.Element], mechanism
 
 
 def _add_equalities(equalities: ET.Element, mechanism: Mechanism, ends: dict[str, tuple[str, str]]) -> None:
-    for closure in mechanism.closures:
+    for closure in mechanism.loop_closures:
         match closure:
             case ConnectClosure() | WeldClosure():
                 site1, site2 = ends[closure.name]

@@ -379,7 +379,7 @@ def closure_rows(mechanism: Mechanism, bodies: list[Link], q: AnyArray) -> list[
         q: Joint positions [m or rad], shape (nq,).
     """
     rows: list[Row] = []
-    for closure in mechanism.closures:
+    for closure in mechanism.loop_closures:
         match closure:
             case CoordinateClosure():
                 rows.append(_coordinate_row(mechanism, closure, q))
@@ -418,7 +418,7 @@ def closure_bias(
         qd: Joint velocities [m/s or rad/s], shape (nv,).
     """
     entries: list[Scalar] = []
-    for closure in mechanism.closures:
+    for closure in mechanism.loop_closures:
         match closure:
             case CoordinateClosure():
                 rate = _sum((mechanism.dof_slices, qd), closure.leader)

@@ -33,7 +33,7 @@ class DrakeEquations(LoopEquations):
         drake.put(q, np.zeros(drake.mechanism.nv))
         T = drake.rates(q)
         rows = [np.zeros((0, drake.mechanism.nv))]
-        for closure in drake.mechanism.closures:
+        for closure in drake.mechanism.loop_closures:
             match closure:
                 case ConnectClosure() | WeldClosure():
                     ends = [_jacobian(drake, body, point) for body, point in _ends(closure)]
@@ -56,7 +56,7 @@ class DrakeEquations(LoopEquations):
         drake = self.drake
         drake.put(q, qd)
         rows = [np.zeros(0)]
-        for closure in drake.mechanism.closures:
+        for closure in drake.mechanism.loop_closures:
             match closure:
                 case ConnectClosure() | WeldClosure():
                     ends = [_bias(drake, body, point) for body, point in _ends(closure)]
@@ -101,7 +101,7 @@ def opening(drake: Plant, context: Any) -> Deviation:
         context: A context of the plant.
     """
     widest = Deviation()
-    for closure in drake.mechanism.closures:
+    for closure in drake.mechanism.loop_closures:
         match closure:
             case ConnectClosure() | WeldClosure():
                 open_by = gap(closure, partial(_pose, drake, context))

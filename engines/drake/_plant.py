@@ -246,7 +246,7 @@ def _close_loops(bare: Plant) -> None:
     if any(WORLD in (closure.body1, closure.body2) for closure in mechanism.rigid_closures):
         stand_in = plant.AddRigidBody("anchor", trees.SpatialInertia.Zero())
         plant.WeldFrames(plant.world_frame(), stand_in.body_frame())
-    for closure in mechanism.closures:
+    for closure in mechanism.loop_closures:
         match closure:
             case ConnectClosure():
                 (first, p1), (second, p2) = (

@@ -10,17 +10,26 @@ from loopcheck.engines.runge_kutta import RungeKutta
 from loopcheck.robots.arrays import AnyArray
 
 
-def stepping(model: Any, data: Any) -> Callable[[], None]:
-    """What follows `mj_forward` in a step of fourth order: MuJoCo's own method, unless a ball or a free body turns."""
-    return Stepping(model, data) if _turning_dofs(model) else lambda: mujoco.mj_RungeKutta(model, data, 4)
+def stepping(model: Any, data: Any, forward: Callable[[Any, Any], None] | None = None) -> Callable[[], None]:
+    """What follows `mj_forward` in a step of fourth order: MuJoCo's own method, unless a ball or a free body turns.
+
+    Args:
+        model: MuJoCo's.
+        data: Its data.
+        forward: Called in place of `mj_forward`, also at the stages of the step.
+    """
+    if forward is None and not _turning_dofs(model):
+        return lambda: mujoco.mj_RungeKutta(model, data, 4)
+    return Stepping(model, data, forward)
 
 
 class Stepping:
     """The classical method, written on `mj_forward`: MuJoCo's own had order two before 4.0 where a ball turns."""
 
-    def __init__(self, model: Any, data: Any) -> None:
-        """For a model and its data."""
+    def __init__(self, model: Any, data: Any, forward: Callable[[Any, Any], None] | None = None) -> None:
+        """For a model and its data, with `mj_forward` or another function in its place."""
         self._model, self._data, self._begin = model, data, np.array(data.qpos)
+        self._forward = forward
         self._method = RungeKutta(model.opt.timestep, model.nv, _turning_dofs(model))
 
     def __call__(self) -> None:
@@ -31,7 +40,7 @@ class Stepping:
         data.qacc_warmstart[:] = data.qacc
 
     def _acceleration(self, _: int) -> AnyArray:
-        mujoco.mj_forward(self._model, self._data)
+        (self._forward or mujoco.mj_forward)(self._model, self._data)
         return self._data.qacc
 
     def _move(self, displacement: AnyArray, velocity: AnyArray) -> None:

@@ -33,6 +33,7 @@ from loopcheck.engines.mujoco.model import (
     widest_of,
 )
 from loopcheck.engines.mujoco.stepper import Stepper
+from loopcheck.engines.mujoco.tendons import state_of, with_lengths
 from loopcheck.engines.projection import Pose, balancing_efforts
 from loopcheck.robots.arrays import AnyArray, Array, EffortSeries
 from loopcheck.robots.efforts import EffortHistory
@@ -135,14 +136,16 @@ def _acting_friction(mechanism: Mechanism, model: Any, motion: Motion, t: Array)
     states = (motion.q, motion.qd, motion.qdd)
     q, qd, qdd = (make_interp_spline(motion.t, values, k=min(3, len(motion.t) - 1))(t) for values in states)
     sizes, tendons = _friction_sizes(mechanism), [model.tendon(tendon.name).id for tendon in mechanism.tendons]
-    data, part = mujoco.MjData(model), np.zeros((len(t), model.nv + model.ntendon))
+    nv = mechanism.nv
+    data, part = mujoco.MjData(model), np.zeros((len(t), nv + model.ntendon))
     for k in range(len(t)):
-        data.qpos[:], data.qvel[:], data.qacc[:] = q[k], qd[k], qdd[k]
+        data.qpos[:] = q[k, : model.nq]  # lengths of tendons follow
+        data.qvel[:], data.qacc[:] = qd[k, : model.nv], qdd[k, : model.nv]
         mujoco.mj_inverse(model, data)
-        for kind, first in ((FRICTION_OF_DOF, 0), (FRICTION_OF_TENDON, model.nv)):
+        for kind, first in ((FRICTION_OF_DOF, 0), (FRICTION_OF_TENDON, nv)):
             rows = np.flatnonzero(data.efc_type == kind)
             part[k, first + data.efc_id[rows]] = -data.efc_force[rows]
-    part = part[:, [*range(model.nv), *(model.nv + tendon for tendon in tendons)]]
+    part = part[:, [*range(nv), *(nv + tendon for tendon in tendons)]]
     return part[:, sizes > 0] / sizes[sizes > 0]
 
 
@@ -269,7 +272,7 @@ class _Run:
             q, qd = start, 0 * qd
         stepper.put(q, qd, act=act)
         na, count = plan.mechanism.na, self.count
-        self.q, self.qd = np.zeros((count + 1, model.nq)), np.zeros((count + 1, model.nv))
+        self.q, self.qd = np.zeros((count + 1, plan.mechanism.nq)), np.zeros((count + 1, plan.mechanism.nv))
         self.act = np.zeros((count + 1, model.na))
         self.force_varies = model.opt.integrator == RUNGE_KUTTA and not self.torque.all()
         self.scratch = mujoco.MjData(model) if self.force_varies else None
@@ -283,8 +286,8 @@ class _Run:
     def step(self, k: int) -> None:
         """Control, step, and record the acting efforts."""
         model, data, log = self.model, self.data, self.log
-        self.q[k], self.qd[k], self.act[k] = data.qpos, data.qvel, data.act
-        log["wanted"][k], inputs, rates = self._inputs(k, data.qpos, data.qvel)
+        (self.q[k], self.qd[k]), self.act[k] = state_of(self.mechanism, model, data), data.act
+        log["wanted"][k], inputs, rates = self._inputs(k, self.q[k], self.qd[k])
         data.ctrl[:] = log["ctrl"][k] = self.actuators.control_for(inputs, rates)
         apply_wrenches(self.mechanism, model, data)
         if self.force_varies:
@@ -317,7 +320,13 @@ class _Run:
         if not force.any():
             return
         J, M = constraint_jacobian(model, data), inertia_matrix(model, data)
-        pose = Pose(J[: data.ne], M, J[data.ne :].T @ force, transmission(model, data))
+        more = (0, self.mechanism.nv - model.nv)
+        pose = Pose(
+            with_lengths(self.mechanism, model, data, J[: data.ne]),
+            np.pad(M, more),
+            np.pad(J[data.ne :].T @ force, more),
+            np.pad(transmission(model, data), ((0, 0), more)),
+        )
         if len(self.left_out) == AT_ONCE or (
             self.left_out and len(next(iter(self.left_out.values())).J) != len(pose.J)
         ):
@@ -335,7 +344,8 @@ class _Run:
         """The record."""
         self._write_left_out()
         log = self.log
-        self.q[-1], self.qd[-1], self.act[-1] = self.data.qpos, self.data.qvel, self.data.act
+        self.q[-1], self.qd[-1] = state_of(self.mechanism, self.model, self.data)
+        self.act[-1] = self.data.act
         inputs = self.actuators.inputs(log["ctrl"], self.act[:-1])
         velocity = self.qd @ self.rates.T
         torque = np.broadcast_to(self.torque, log["force"].shape)

@@ -32,7 +32,7 @@ def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
     """See `loopcheck.engines.audit`."""
     model = build(mechanism)
     data = mujoco.MjData(model)
-    data.qpos[:] = q
+    data.qpos[:] = q[: model.nq]  # lengths of tendons follow
     with guarded("mujoco"):
         apply_wrenches(mechanism, model, data)
         _, bias, passive = tree_terms(mechanism, model, data)
@@ -91,7 +91,7 @@ def matrices(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> Mat
     data, of_states = mujoco.MjData(model), []
     with guarded("mujoco"):
         for positions, velocities in zip(q, qd, strict=True):
-            data.qpos[:], data.qvel[:] = positions, velocities
+            data.qpos[:], data.qvel[:] = positions[: model.nq], velocities[: model.nv]
             of_states.append(_at_state(mechanism, model, data))
     names = ("M", "bias", "passive", "J", "closure_bias", "solver_bias")
     return Matrices(

@@ -13,6 +13,7 @@ from loopcheck.engines.computed_torque import drive_matrices
 from loopcheck.engines.mujoco._clock import add_points, push
 from loopcheck.engines.mujoco.actuators import actuators
 from loopcheck.engines.mujoco.model import guarded
+from loopcheck.engines.mujoco.tendons import want_no_slides
 from loopcheck.engines.mujoco.tuning import configured, model_with
 from loopcheck.engines.simulation import Readings, Robots, State
 from loopcheck.engines.tuning import Settings, best_seconds
@@ -38,6 +39,7 @@ def loaded(mechanism: Mechanism, settings: Settings) -> tuple[Any, Array]:
         The model, with a massless body at the point of application of each wrench, and its `xfrc_applied` [N and N m],
         shape (bodies, 6).
     """
+    want_no_slides(mechanism)
     if not mechanism.wrenches:
         model = model_with(mechanism, settings)
         return model, np.zeros((model.nbody, 6))

@@ -41,10 +41,8 @@ class MujocoEquations(LoopEquations):
 
     def jacobian(self, q: JointPositions) -> Array:
         """See `loopcheck.engines.equations.Equations.jacobian`."""
-        J = self._padded(loop_jacobian(self._model, self._data, q[: self._nq]))
-        lengths = self._padded(tendons.jacobian(self._model, self._data)[self._slides])
-        lengths[:, self._nv :] = -np.eye(len(self._slides))
-        return np.concatenate([J, lengths])
+        J = loop_jacobian(self._model, self._data, q[: self._nq])
+        return tendons.with_lengths(self._mechanism, self._model, self._data, J)
 
     @property
     def row_units(self) -> ClosureUnits:
@@ -74,8 +72,5 @@ class MujocoEquations(LoopEquations):
     def required(self, q: JointPositions, qd: JointVelocities, qdd: JointAccelerations) -> tuple[Array, Array, Array]:
         """See `loopcheck.engines.equations.Equations.required`, with the gears of the engine."""
         M, force, _ = LoopEquations.required(self, q, qd, qdd)
-        return M, force, self._padded(transmission(self._model, self._data))
-
-    def _padded(self, rows: Array) -> Array:
-        """Rows over MuJoCo's dofs with zeros for the slides of tendons."""
-        return np.pad(rows, ((0, 0), (0, len(self._slides))))
+        S = transmission(self._model, self._data)
+        return M, force, np.pad(S, ((0, 0), (0, len(self._slides))))

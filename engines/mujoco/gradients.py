@@ -10,6 +10,7 @@ import numpy as np
 from loopcheck.engines.boundary import want_representable
 from loopcheck.engines.gradients import ACCELERATION, FORCE, Differentiated
 from loopcheck.engines.mujoco.model import build, guarded, own_actuators_off
+from loopcheck.engines.mujoco.tendons import want_no_slides
 from loopcheck.robots.arrays import Array, JointAccelerations, JointPositions, JointVelocities
 from loopcheck.robots.mechanism import Mechanism
 
@@ -22,6 +23,7 @@ def functions(mechanism: Mechanism) -> Iterator[list[Differentiated]]:
     """See `loopcheck.engines.contract.Gradients.functions`."""
     if mechanism.wrenches:
         want_representable("mujoco", ["derivatives with external wrenches at points other than mass centres"])
+    want_no_slides(mechanism)
     with guarded("mujoco"):
         forward, inverse = _Step(mechanism), _Inverse(mechanism)
         yield [

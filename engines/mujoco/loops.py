@@ -26,11 +26,39 @@ def closure_bias(model: Any, data: Any) -> Array:
     Returns:
         Accelerations [m/s² or rad/s²], shape (rows,).
     """
+    without_accelerations(model, data)
+    return bias_of_rows(model, data)
+
+
+def without_accelerations(model: Any, data: Any) -> None:
+    """Let the accelerations of bodies in `data` be those at zero joint accelerations, without gravity."""
     data.qacc[:], gravity = 0, model.opt.gravity.copy()
     model.opt.gravity[:] = 0  # MuJoCo has it in all accelerations, where it would leave its round-off
     mujoco.mj_rnePostConstraint(model, data)
     model.opt.gravity[:] = gravity
-    return bias_of_rows(model, data)
+
+
+def turns_tendons(model: Any) -> bool:
+    """Whether an equality holds a spatial tendon."""
+    paths = [i for i in range(model.ntendon) if (model.wrap_type[tendons.path_of(model, i)] != tendons.ON_JOINT).any()]
+    of_tendons = model.eq_type == TENDON
+    return bool(np.isin(model.eq_obj1id[of_tendons], paths).any() or np.isin(model.eq_obj2id[of_tendons], paths).any())
+
+
+def forward_with_turning_tendons(model: Any, data: Any) -> None:
+    """The stages of `mj_forward`, with J̇ q̇ of spatial tendons in the reference accelerations of equalities.
+
+    MuJoCo has this term for connect and weld alone (known issue mujoco-tendon-turning).
+    """
+    mujoco.mj_fwdPosition(model, data)
+    mujoco.mj_fwdVelocity(model, data)
+    without_accelerations(model, data)
+    for row in equality_rows(data):
+        if model.eq_type[data.efc_id[row]] == TENDON:
+            data.efc_aref[row] -= _of_paths(model, data, int(data.efc_id[row]))
+    mujoco.mj_fwdActuation(model, data)
+    mujoco.mj_fwdAcceleration(model, data)
+    mujoco.mj_fwdConstraint(model, data)
 
 
 def tendon_bias(model: Any, data: Any, numbers: AnyArray) -> Array:

@@ -31,7 +31,7 @@ def read(case: Case, q: JointPositions) -> Inventory:
     model = compile_model(ModelFile(path=path, overrides=overrides, actuated=robot.actuated))
     configure(model, _turned(model, case.mechanism.gravity))
     data = mujoco.MjData(model)
-    data.qpos[:] = q
+    data.qpos[:] = q[: model.nq]  # lengths of tendons follow
     with guarded("model file"):
         mujoco.mj_fwdPosition(model, data)
         mujoco.mj_fwdVelocity(model, data)

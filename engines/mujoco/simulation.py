@@ -9,6 +9,7 @@ from loopcheck.engines.mujoco._stepping import stepping
 from loopcheck.engines.mujoco.model import configure, driven
 from loopcheck.engines.mujoco.routes.forward import OWN, at_compliance, prepared
 from loopcheck.engines.mujoco.stepper import Stepper
+from loopcheck.engines.mujoco.tendons import want_no_slides
 from loopcheck.engines.simulation import Free, Readings
 from loopcheck.robots.arrays import Efforts
 from loopcheck.robots.mechanism import Mechanism
@@ -51,6 +52,7 @@ class MujocoRobot(Stepper):
 @contextmanager
 def simulate(mechanism: Mechanism, tight: bool = False) -> Iterator[MujocoRobot]:
     """See `loopcheck.engines.contract.Simulation.simulate`; the state shows a failure, not a warning."""
+    want_no_slides(mechanism)
     with captured_warnings():
         yield MujocoRobot(mechanism, tight)
 

@@ -43,7 +43,8 @@ class Stepper(Robot[Array]):
             act: Activations of the actuators [-], shape (na,); by default those of new data.
         """
         mujoco.mj_resetData(self.model, self.data)
-        self.data.qpos[:], self.data.qvel[:], self.data.time = q, qd, t
+        self.data.qpos[:], self.data.qvel[:] = q[: self.model.nq], qd[: self.model.nv]  # lengths of tendons follow
+        self.data.time = t
         if act is not None:
             self.data.act[:] = act
 

@@ -9,14 +9,18 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from loopcheck.engines.boundary import of_paths, want_representable
 from loopcheck.robots.arrays import AnyArray, Array, JointPositions
 from loopcheck.robots.mechanism import WORLD, Coordinate, Mechanism
 
-SITE, ON_SITE, PULLEY = (
-    int(mujoco.mjtObj.mjOBJ_SITE),
-    int(mujoco.mjtWrap.mjWRAP_SITE),
-    int(mujoco.mjtWrap.mjWRAP_PULLEY),
-)
+SITE = int(mujoco.mjtObj.mjOBJ_SITE)
+ON_JOINT, ON_SITE, PULLEY = (int(getattr(mujoco.mjtWrap, f"mjWRAP_{kind}")) for kind in ("JOINT", "SITE", "PULLEY"))
+"""Parts of tendons."""
+
+
+def path_of(model: Any, i: int) -> slice:
+    """Place in `wrap_*` of the parts of a tendon."""
+    return slice(model.tendon_adr[i], model.tendon_adr[i] + model.tendon_num[i])
 
 
 def is_length(mechanism: Mechanism, coordinate: Coordinate) -> bool:
@@ -47,14 +51,27 @@ def state_of(mechanism: Mechanism, model: Any, data: Any) -> tuple[Array, Array]
     return np.concatenate([q, data.ten_length[slides]]), np.concatenate([qd, rates])
 
 
-def states_of(mechanism: Mechanism, model: Any, q: Array) -> Array:
-    """Joint positions of the mechanism, of shape (nt, nq), at positions of the file's joints, (nt, joints)."""
-    if not len(with_slides(mechanism, model)):
-        return q
-    data, of_poses = mujoco.MjData(model), []
-    for data.qpos[: mechanism.spanning_tree[0]] in q:
-        of_poses.append(state_of(mechanism, model, data)[0])
-    return np.array(of_poses).reshape(len(q), mechanism.nq)
+def with_lengths(mechanism: Mechanism, model: Any, data: Any, J: Array) -> Array:
+    """Rows over MuJoCo's dofs as rows over all dofs, and behind them those that tie the slides to the lengths.
+
+    Args:
+        J: Rows [any unit], shape (rows, MuJoCo's nv).
+
+    Returns:
+        Shape (rows + slides, nv).
+    """
+    slides = with_slides(mechanism, model)
+    rows = np.concatenate([J, jacobian(model, data)[slides]])
+    return np.block([rows, np.eye(len(rows), len(slides), -len(J)) * -1.0])
+
+
+def want_no_slides(mechanism: Mechanism) -> None:
+    """Refuse lengths of tendons that are coordinates, for functions that exchange states without them.
+
+    Raises:
+        NotRepresentableError: If there are any.
+    """
+    want_representable("mujoco", of_paths(mechanism, only_slides=True))
 
 
 def jacobian(model: Any, data: Any) -> Array:
@@ -73,7 +90,7 @@ def acceleration(model: Any, data: Any, i: int) -> float:
         data: Its data with the accelerations of the bodies at zero joint accelerations, without gravity.
         i: Number of the tendon.
     """
-    path = slice(model.tendon_adr[i], model.tendon_adr[i] + model.tendon_num[i])
+    path = path_of(model, i)
     kinds, ids, divisors = model.wrap_type[path], model.wrap_objid[path], model.wrap_prm[path]
     total, divisor = 0.0, 1.0
     for k in range(len(kinds)):
@@ -82,7 +99,7 @@ def acceleration(model: Any, data: Any, i: int) -> float:
         elif k and kinds[k - 1] == ON_SITE:
             (p1, v1, a1), (p2, v2, a2) = (_site(model, data, int(site)) for site in ids[k - 1 : k + 1])
             d, v = p2 - p1, v2 - v1
-            length = np.linalg.norm(d)
+            length = float(np.linalg.norm(d))
             if length:
                 u = d / length
                 total += (u @ (a2 - a1) + (v @ v - (u @ v) ** 2) / length) / divisor

@@ -184,7 +184,7 @@ def seconds_per_step(mechanism: Mechanism, q: JointPositions, settings: Settings
 
     def begin() -> None:
         mujoco.mj_resetData(model, data)
-        data.qpos[:] = q
+        data.qpos[:] = q[: model.nq]  # lengths of tendons follow
 
     return best_seconds(begin, lambda count: mujoco.mj_step(model, data, nstep=count))
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from loopcheck.engines.boundary import converted, want_representable
+from loopcheck.engines.boundary import converted, of_paths, want_representable
 from loopcheck.robots.arrays import AnyArray, Array, JointPositions
 from loopcheck.robots.mechanism import WORLD, Body, Joint, Mechanism
 
@@ -85,6 +85,7 @@ class Tree:
 
 def lost_of_tree(mechanism: Mechanism) -> Iterator[str]:
     """Elements that Pinocchio's tree lacks."""
+    yield from of_paths(mechanism)
     for tendon in mechanism.tendons:
         if tendon.armature:
             yield f"armature of tendon '{tendon.name}' (rotors only on single degrees of freedom)"

@@ -15,11 +15,11 @@ from scipy.spatial.transform import Rotation
 from loopcheck.engines.boundary import want_representable
 from loopcheck.robots.arrays import AccelerationSeries, Array, PositionSeries, VelocitySeries
 from loopcheck.robots.mechanism import (
-    Closure,
     ConnectClosure,
     Coordinate,
     CoordinateClosure,
     Joint,
+    LoopClosure,
     Mechanism,
     WeldClosure,
 )
@@ -80,7 +80,7 @@ def without_balls(mechanism: Mechanism) -> Mechanism:
     def moved(coordinate: Coordinate) -> Coordinate:
         return replace(coordinate, joints=tuple(int(starts[j]) for j in coordinate.joints))
 
-    def moved_closure(closure: Closure) -> Closure:
+    def moved_closure(closure: LoopClosure) -> LoopClosure:
         match closure:
             case ConnectClosure() | WeldClosure():
                 return closure
@@ -94,7 +94,7 @@ def without_balls(mechanism: Mechanism) -> Mechanism:
         mechanism,
         bodies=tuple(bodies),
         joints=tuple(joint for part in parts for joint in part),
-        closures=tuple(map(moved_closure, mechanism.closures)),
+        closures=tuple(map(moved_closure, mechanism.loop_closures)),
         actuators=tuple(replace(a, coordinate=moved(a.coordinate)) for a in mechanism.actuators),
         tendons=tuple(replace(tendon, length=moved(tendon.length)) for tendon in mechanism.tendons),
         keyframes={},

@@ -26,7 +26,7 @@ def closure_jacobian(world: World, q: JointPositions) -> Array:
         angular velocity of the bodies [m/rad or m/m], shape (nc, nv).
     """
     rows = [np.zeros((0, world.mechanism.nv))]
-    for closure in world.mechanism.closures:
+    for closure in world.mechanism.loop_closures:
         match closure:
             case CoordinateClosure():
                 rows.append(_coordinate_row(world.mechanism, closure, q))
@@ -55,7 +55,7 @@ def closure_bias(world: World, q: JointPositions, qd: JointVelocities) -> Array:
         Accelerations [m/s² or rad/s²], shape (nc,).
     """
     rows = [np.zeros(0)]
-    for closure in world.mechanism.closures:
+    for closure in world.mechanism.loop_closures:
         match closure:
             case CoordinateClosure():
                 rows.append(_coordinate_bias(world.mechanism, closure, q, qd))

@@ -12,7 +12,7 @@ from loopcheck.engines.pybullet._refusals import of_loops
 from loopcheck.engines.pybullet._world import World, body_frames
 from loopcheck.robots.arrays import Array, JointPositions, PositionSeries
 from loopcheck.robots.efforts import Deviation, deviation_of
-from loopcheck.robots.mechanism import WORLD, Closure, ConnectClosure, CoordinateClosure, RigidClosure, WeldClosure
+from loopcheck.robots.mechanism import WORLD, ConnectClosure, CoordinateClosure, LoopClosure, RigidClosure, WeldClosure
 
 NONE = [0.0, 0.0, 0.0]
 """Value for an absent axis or anchor of a constraint."""
@@ -42,7 +42,7 @@ def close_loops(world: World) -> tuple[int, ...]:
     rotors = [_gear(world, *rotor) for rotor in world.rotors]
     for rotor in rotors:
         _set_gear(world, rotor, slope=1.0, intercept=0.0)
-    closures = [_constraint(world, closure) for closure in world.mechanism.closures]
+    closures = [_constraint(world, closure) for closure in world.mechanism.loop_closures]
     return (*closures, *rotors)
 
 
@@ -89,7 +89,7 @@ def opening(world: World, q: PositionSeries, poses: Array) -> Deviation:
     return Deviation().or_worse(*rigid, *coupled)
 
 
-def _constraint(world: World, closure: Closure) -> int:
+def _constraint(world: World, closure: LoopClosure) -> int:
     match closure:
         case CoordinateClosure():
             return _coordinate_gear(world, closure)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from loopcheck.engines.boundary import want_representable
+from loopcheck.engines.boundary import of_paths, want_representable
 from loopcheck.engines.pybullet._angles import far_turns
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.mechanism import Mechanism
@@ -34,6 +34,7 @@ def of_loops(mechanism: Mechanism) -> Iterator[str]:
 
 
 def _of_tree(mechanism: Mechanism) -> Iterator[str]:
+    yield from of_paths(mechanism)
     for tendon in mechanism.tendons:
         if tendon.armature:
             yield f"armature of tendon '{tendon.name}' (rotors only on single joints)"

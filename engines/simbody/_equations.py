@@ -99,7 +99,7 @@ def opening(model: Model, state: Any) -> Deviation:
         state: A state of it with realized positions.
     """
     errors, row, widest = np.array(state.getQErr().to_numpy()).reshape(-1), model.drives, Deviation()
-    for closure in model.mechanism.closures:
+    for closure in model.mechanism.loop_closures:
         count = ROWS[type(closure)]
         error, row = errors[row : row + count], row + count
         match closure:

@@ -20,7 +20,7 @@ def add_loops(model: Any, mechanism: Mechanism, bodies: Sequence[Any], joints: S
         joints: OpenSim's joint of each joint.
     """
     rows = 0
-    for number, closure in enumerate(mechanism.closures):
+    for number, closure in enumerate(mechanism.loop_closures):
         match closure:
             case ConnectClosure() | WeldClosure():
                 ends = (closure.body1, closure.point1), (closure.body2, closure.point2)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from loopcheck.engines.boundary import want_representable
+from loopcheck.engines.boundary import of_paths, want_representable
 from loopcheck.robots.mechanism import CoordinateClosure, Mechanism
 
 
@@ -12,7 +12,7 @@ def want_carried(mechanism: Mechanism) -> None:
     Raises:
         NotRepresentableError: If it has any such thing; the message names all of them.
     """
-    want_representable("simbody", (*_on_joints(mechanism), *_curved(mechanism)))
+    want_representable("simbody", (*of_paths(mechanism), *_on_joints(mechanism), *_curved(mechanism)))
 
 
 def _on_joints(mechanism: Mechanism) -> Iterator[str]:

@@ -35,6 +35,7 @@ from loopcheck.validation.comparison import sources, tiers
 from loopcheck.validation.comparison.model_inventory import expected_inventory
 from loopcheck.validation.comparison.tiers import QuantityCheck
 from loopcheck.validation.comparison.tolerances import audits, registered
+from loopcheck.validation.comparison.tree_terms import TreeTerms, tree_of
 from loopcheck.validation.comparison.verdicts import CASE, FILE, READING, SEVERITY, Key, within
 from loopcheck.validation.execution.errors import internal_error
 
@@ -62,12 +63,14 @@ class ExpectedTerms:
     """Joint positions at the audited states [m or rad], shape (nt, nq)."""
     qd: Array
     """Joint velocities at the audited states [m/s or rad/s], shape (nt, nv)."""
-    qdd: Array
-    """Joint accelerations at the audited states [m/s² or rad/s²], shape (nt, nv)."""
+    rates: tuple[Array, Array]
+    """Joint velocities [m/s or rad/s] and accelerations [m/s² or rad/s²] of `tree`, each of shape (nt, nv)."""
     inventory: Inventory
-    """Inventory of the model in the first pose."""
+    """Inventory of `tree` in the first pose."""
     terms: LagrangeModel
-    """Terms of the model in all states."""
+    """Terms of `tree` in all states."""
+    tree: Mechanism
+    """The mechanism without lengths of tendons among its coordinates, which no engine has there."""
 
 
 def expected_terms(case: Case, motion: Motion) -> ExpectedTerms:
@@ -76,7 +79,15 @@ def expected_terms(case: Case, motion: Motion) -> ExpectedTerms:
     q, qd, qdd = motion.q[samples], motion.qd[samples], motion.qdd[samples]
     terms = lagrange_model(case.mechanism, q, qd)
     inventory = expected_inventory(case.mechanism, q[0], (terms.gravity - terms.load)[0])
-    return ExpectedTerms(q=q, qd=qd, qdd=qdd, inventory=inventory, terms=terms)
+    without_lengths, nv = TreeTerms(case.mechanism, q, qd), case.mechanism.spanning_tree[1]
+    return ExpectedTerms(
+        q=q,
+        qd=qd,
+        rates=(qd[:, :nv], qdd[:, :nv]),
+        inventory=without_lengths.inventory(inventory),
+        terms=without_lengths.terms(terms),
+        tree=tree_of(case.mechanism),
+    )
 
 
 def audit(case: Case, want: ExpectedTerms, engine: str) -> list[Row]:
@@ -153,7 +164,7 @@ def _audit(case: Case, want: ExpectedTerms, engine: str) -> Iterator[Row]:
     try:
         q = want.q[0]
         inventory = engines.read_file(case, q) if engine == FILE else engines.audit(engine, case.mechanism, q)
-        P = _resolved_part(case.mechanism, inventory.J)
+        P = _resolved_part(want.tree, inventory.J)
         inventory = inventory if P is None else replace(inventory, J=P @ inventory.J)
         yield from (
             _row(case, engine, tier, check) for check in tiers.static(want.inventory, inventory, want.terms.M[0])
@@ -170,8 +181,8 @@ def _audit(case: Case, want: ExpectedTerms, engine: str) -> Iterator[Row]:
             yield {**failed_row(case.key, engine, "not comparable", note, tier=tier), "quantity": TERMS}
             return
         positions, velocities = np.concatenate([want.q, want.q]), np.concatenate([want.qd, 0 * want.qd])
-        matrices = _resolved(case.mechanism, engines.matrices(engine, case.mechanism, positions, velocities))
-        checks = tiers.instantaneous(case.mechanism, want.terms, matrices, (want.qd, want.qdd))
+        matrices = _resolved(want.tree, engines.matrices(engine, case.mechanism, positions, velocities))
+        checks = tiers.instantaneous(want.tree, want.terms, matrices, want.rates)
         yield from (_row(case, engine, tier, check) for check in checks)
     except NotRepresentableError as error:
         yield failed_row(case.key, engine, "not comparable", str(error), tier=tier)

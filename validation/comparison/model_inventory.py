@@ -7,9 +7,9 @@ from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import Poses, retract
 from loopcheck.robots.arrays import Array, JointForces, JointPositions
 from loopcheck.robots.inventory import FREEDOM, Inventory, off_axis
-from loopcheck.robots.mechanism import ConnectClosure, CoordinateClosure, Joint, Mechanism, WeldClosure
+from loopcheck.robots.mechanism import ConnectClosure, CoordinateClosure, Joint, Mechanism, PathClosure, WeldClosure
 
-ROWS = {ConnectClosure: 3, WeldClosure: 6, CoordinateClosure: 1}
+ROWS = {ConnectClosure: 3, WeldClosure: 6, CoordinateClosure: 1, PathClosure: 1}
 """Number of equations of each kind of closure."""
 STEP = 1e-40
 """Imaginary step [m or rad]."""

@@ -33,10 +33,12 @@ from loopcheck.engines import forward
 from loopcheck.engines.equations import held_drives
 from loopcheck.engines.extrapolation import relative_change, value_at_zero
 from loopcheck.engines.forward import enough_steps, forward_history, omission, remainder, surviving_rungs
+from loopcheck.engines.mujoco import tendons
 from loopcheck.engines.mujoco._clock import frozen_targets, moving_targets, push
 from loopcheck.engines.mujoco._compliance import LINEAR, Choice, Run, Simulated, choose, each_once
 from loopcheck.engines.mujoco._stepping import stepping
 from loopcheck.engines.mujoco.equations import MujocoEquations
+from loopcheck.engines.mujoco.loops import forward_with_turning_tendons, turns_tendons
 from loopcheck.engines.mujoco.model import (
     build,
     driven,
@@ -178,7 +180,7 @@ class MujocoForward(Refinable, Stepped):
                 drives=drives,
                 model=model,
                 data=mujoco.MjData(model),
-                efforts_of_forces=np.asarray(np.linalg.pinv(gearing(model, len(drives))), dtype=np.float64),
+                efforts_of_forces=np.asarray(np.linalg.pinv(_gearing(mechanism, drives, model)), dtype=np.float64),
             )
 
     def _run(
@@ -202,6 +204,17 @@ class _Driven:
     efforts_of_forces: Array
     """Efforts of the actuators per force of the held drives, of least norm where two share a drive [-], shape
     (drives, na)."""
+
+
+def _gearing(mechanism: Mechanism, drives: tuple[int, ...], model: Any) -> Array:
+    """Actuator velocities per rate of the held drives; with the gears of the file where lengths of tendons drive.
+
+    Their moments change with the pose, so that they say nothing in one pose.
+    """
+    by_moments, of_file = gearing(model, len(drives)), mechanism.gearing[:, drives]
+    is_length = [tendons.is_length(mechanism, mechanism.drives[k]) for k in drives]
+    acts_on_length = [tendons.is_length(mechanism, actuator.coordinate) for actuator in mechanism.actuators]
+    return np.where(np.logical_or.outer(acts_on_length, is_length), of_file, by_moments)
 
 
 def _drive(motion: Motion, dt: float) -> Drive:
@@ -303,6 +316,11 @@ def _of_curves(mechanism: Mechanism) -> Iterator[str]:
             f"MuJoCo ignores the curvature of the polynomial of {', '.join(curved)} (known issue "
             "mujoco-joint-polynomial)"
         )
+    if mechanism.path_closures:
+        yield (
+            "the term J̇q̇ of spatial tendons, which MuJoCo ignores in its equalities, is added (known issue "
+            "mujoco-tendon-turning)"
+        )
 
 
 def _of_softness(mechanism: Mechanism, motion: Motion, choice: Choice) -> Iterator[str]:
@@ -321,7 +339,7 @@ def _own_gap(mechanism: Mechanism, motion: Motion) -> Deviation:
     model = build(mechanism)
     data, widest = mujoco.MjData(model), Deviation()
     for q in motion.q:
-        data.qpos[:] = q
+        data.qpos[:] = q[: model.nq]  # lengths of tendons follow
         mujoco.mj_fwdPosition(model, data)
         widest = widest.or_worse(opening(model, data, equality_rows(data)))
     return widest
@@ -352,10 +370,13 @@ def _simulate(robot: _Driven, motion: Motion, drive: Drive, dt: float, settings:
     """
     start = time.perf_counter()
     mechanism, drives = robot.mechanism, robot.drives
-    model, data = prepared(robot.model, mechanism.nv, dt, settings), robot.data
+    (nq, nv), slides = mechanism.spanning_tree, tendons.with_slides(mechanism, robot.model)
+    model, data = prepared(robot.model, nv, dt, settings), robot.data
+    with_term = forward_with_turning_tendons if turns_tendons(model) else None
+    compute = with_term or mujoco.mj_forward
     mujoco.mj_resetData(model, data)
-    rest = mechanism.values_of(mechanism.drives, model.qpos0[None, :-1])
-    data.qpos[:-1], data.qvel[:-1], data.qvel[-1] = motion.q[0], motion.qd[0], 1.0  # the clock's
+    rest = mechanism.values_of(mechanism.drives, mechanism.rest_position[None])
+    data.qpos[:-1], data.qvel[:-1], data.qvel[-1] = motion.q[0, :nq], motion.qd[0, :nv], 1.0  # the clock's
     push(mechanism, model, data)
     mujoco.mj_forward(model, data)
     K, B, impedance, _ = data.efc_KBIP.reshape(-1, 4)[rows_of_drives(model, data, len(drives))[0][0]]
@@ -363,7 +384,7 @@ def _simulate(robot: _Driven, motion: Motion, drive: Drive, dt: float, settings:
     accelerations = (drive.qdd + B * drive.qd + K * impedance * (drive.q - rest))[:, drives]
     feedback = np.array([K * impedance, B])
     if settings.integrator == RUNGE_KUTTA:
-        step, targets = stepping(model, data), moving_targets(accelerations, feedback, dt)
+        step, targets = stepping(model, data, with_term), moving_targets(accelerations, feedback, dt)
     else:
         step, targets = partial(MJ_STEP[settings.integrator], model, data), frozen_targets(accelerations, feedback)
 
@@ -373,7 +394,7 @@ def _simulate(robot: _Driven, motion: Motion, drive: Drive, dt: float, settings:
     gaps: dict[bytes, list[Array]] = {}  # of the loops, by the equalities of their rows
     for k, target in enumerate(targets):
         equality_data[:], clock[0] = target, 0.0
-        mujoco.mj_forward(model, data)
+        compute(model, data)
         if k % every == 0:
             layout = (data.efc_type.tobytes(), data.efc_id.tobytes())  # rows that move nothing there are left out
             if layout not in layouts:
@@ -387,7 +408,7 @@ def _simulate(robot: _Driven, motion: Motion, drive: Drive, dt: float, settings:
                 raise EngineError(f"{MujocoForward.name}: {where}")
             forces.append(force)
             of_layout.append(data.efc_pos[of_loops])
-            positions.append(q.copy())
+            positions.append(np.concatenate([q, data.ten_length[slides]]))
         if k < len(targets) - 1:
             step()
     miss = mechanism.values_of(mechanism.drives, np.array(positions)) - drive.q[:: 2 * every]
