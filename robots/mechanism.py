@@ -702,6 +702,11 @@ def pairs_of_points(closure: Closure) -> tuple[RigidClosure | Segment, ...]:
             assert_never(closure)
 
 
+def bodies_of(closure: Closure) -> tuple[int, ...]:
+    """Bodies, or `WORLD`, whose points a closure brings together, or holds at distances; each once."""
+    return tuple(dict.fromkeys(body for pair in pairs_of_points(closure) for body in (pair.body1, pair.body2)))
+
+
 _Kind = TypeVar("_Kind")
 
 

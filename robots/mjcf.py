@@ -254,6 +254,7 @@ def _mechanism(model: ModelFile, m: Any, missing: tuple[MissingFile, ...], *, is
         left_out=(
             *dict.fromkeys(str(loss) for loss in losses if loss.kind == "load" and not loss.path),
             *_idle_tendons(m),
+            *_pushing_tendons(m),
             *_without_effort(model, m),
             *_handles(m),
             *(["plugins of sensors, geometry and rendering"] if m.nplugin else []),
@@ -799,3 +800,10 @@ def _idle_tendons(m: Any) -> Iterator[str]:
     ]
     if idle:
         yield f"spatial tendons without spring, damper, armature or actuator: {', '.join(idle)}"
+
+
+def _pushing_tendons(m: Any) -> Iterator[str]:
+    names = [m.tendon(i).name for i in range(m.ntendon) if is_spatial(m, i) and has_equality(m, i)]
+    if names:
+        held = listed(names, NAMED)
+        yield f"slack of tendons held by an equality, which also pushes (check the tension of cables): {held}"

@@ -103,7 +103,7 @@ def independent_loops(mechanism: Mechanism) -> int:
     carrier = {WORLD: WORLD}
     for b, body in enumerate(mechanism.bodies):
         carrier[b] = b if freedoms[b] else carrier[body.parent]
-    closed = {frozenset((carrier[each.body1], carrier[each.body2])) for each in mechanism.rigid_closures}
+    closed = {frozenset((carrier[a], carrier[b])) for a, b in _ends_of_closures(mechanism)}
     tree = [(b, carrier[mechanism.bodies[b].parent]) for b, count in enumerate(freedoms) if 0 < count < FREE]
     edges = np.array([*tree, *(tuple(pair) for pair in closed if len(pair) > 1)], dtype=int).reshape(-1, 2)
     bodies = sorted(set(carrier.values()))
@@ -111,6 +111,13 @@ def independent_loops(mechanism: Mechanism) -> int:
     graph = coo_array((np.ones(len(edges)), (ends[0], ends[1])), shape=(len(bodies), len(bodies)))
     components, _ = connected_components(graph, directed=False)
     return len(edges) - len(bodies) + int(components)
+
+
+def _ends_of_closures(mechanism: Mechanism) -> list[tuple[int, int]]:
+    """Bodies that closures join; a rod is a tendon of constant length, and that of a driven tendon closes no loop."""
+    rods = [closure.segments for closure in mechanism.path_closures if closure.slide is None and closure.segments]
+    rigid = [(closure.body1, closure.body2) for closure in mechanism.rigid_closures]
+    return rigid + [(segments[-1].body1, segments[0].body2) for segments in rods]
 
 
 def in_words(analysis: Mobility) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.robots.arrays import JointPositions
-from loopcheck.robots.mechanism import WORLD, Mechanism
+from loopcheck.robots.mechanism import WORLD, Mechanism, pairs_of_points
 
 UP = np.array([0.0, 0.0, 1.0])
 """Normal of the ground that model files have, world axes [-]."""
@@ -48,6 +48,8 @@ def _bases(mechanism: Mechanism) -> Iterator[tuple[int, list[int]]]:
     """Joints that displace a whole robot with actuators, and the bodies that they move."""
     actuated = {mechanism.joints[j].body for j in mechanism.actuated_joints}
     for j, joint in enumerate(mechanism.joints):
+        if joint.body == WORLD:
+            continue  # the length of a tendon
         way = [b for b in mechanism.way(joint.body) if b != WORLD]
         before = [mechanism.joints[k].kind for b in way for k in mechanism.joints_of[b] if k < j]
         if joint.kind in ("free", "slide") and set(before) <= {"slide"}:
@@ -59,7 +61,8 @@ def _bases(mechanism: Mechanism) -> Iterator[tuple[int, list[int]]]:
 def _depends_on_place(mechanism: Mechanism, j: int, bodies: set[int]) -> bool:
     """Whether a limit, spring, loop, tendon or actuator depends on the place of these bodies among all others."""
     joint, closures = mechanism.joints[j], mechanism.coordinate_closures
-    ends = [(each.body1, each.body2) for each in (*mechanism.rigid_closures, *mechanism.point_springs)]
+    pairs = [pair for closure in mechanism.closures for pair in pairs_of_points(closure)]
+    ends = [(each.body1, each.body2) for each in (*pairs, *mechanism.point_springs)]
     coordinates = [
         *mechanism.drives,
         *(tendon.length for tendon in mechanism.tendons),

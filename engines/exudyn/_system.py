@@ -7,7 +7,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from loopcheck.engines.boundary import want_representable
+from loopcheck.engines.boundary import of_paths, want_representable
 from loopcheck.engines.exudyn._coordinates import COORDINATES, coordinates
 from loopcheck.engines.exudyn._exudyn import exudyn, items, silenced
 from loopcheck.engines.exudyn._frames import Frame, Pose, frames, places
@@ -111,7 +111,8 @@ def _build(mechanism: Mechanism, chain_poses: Sequence[Pose], mbs: Any, left_out
 
 
 def _coupled(mechanism: Mechanism) -> Iterator[str]:
-    """Loads on the coordinates of several joints."""
+    """Loads on the coordinates of several joints, and lengths of tendons."""
+    yield from of_paths(mechanism)
     for closure in mechanism.coordinate_closures:
         yield f"equality '{closure.name}' (joints have no coordinates to couple)"
     driven = [drive for drive in mechanism.drives if not drive.is_joint]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import mujoco
 import numpy as np
 
-from loopcheck.engines.boundary import want_representable
+from loopcheck.engines.boundary import of_paths, want_representable
 from loopcheck.engines.mjx._joints import Joints, joints_of, moved
 from loopcheck.engines.mjx._mjx import jax, mjx, on_cpu
 from loopcheck.engines.mujoco.model import TORQUE_SCALE, build, driven, holds_angle, own_actuators_off
@@ -78,6 +78,7 @@ def compiled(mechanism: Mechanism, drives: Sequence[Coordinate] = ()) -> Any:
     Raises:
         NotRepresentableError: If MJX would silently drop an element.
     """
+    want_representable("mjx", of_paths(mechanism))
     model = driven(mechanism, drives) if drives else build(mechanism)
     if lost_in_silence := list(dropped(model)):  # with what it refuses itself, which is the first of it alone
         want_representable("mjx", (*lost_in_silence, *_refused(model)))

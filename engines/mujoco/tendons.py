@@ -102,8 +102,8 @@ def acceleration(model: Any, data: Any, i: int) -> float:
             length = float(np.linalg.norm(d))
             if length:
                 u = d / length
-                total += (u @ (a2 - a1) + (v @ v - (u @ v) ** 2) / length) / divisor
-    return float(total)
+                total += float(u @ (a2 - a1) + (v @ v - (u @ v) ** 2) / length) / divisor
+    return total
 
 
 def _site(model: Any, data: Any, site: int) -> tuple[Array, Array, Array]:

@@ -5,6 +5,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from loopcheck.engines.boundary import of_paths, want_representable
 from loopcheck.engines.mujoco.audit import inventory
 from loopcheck.engines.mujoco.loops import bias_of_rows
 from loopcheck.engines.mujoco.model import (
@@ -52,6 +53,7 @@ def matrices(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> Mat
 
 
 def _compiled(mechanism: Mechanism) -> Any:
+    want_representable(NAME, of_paths(mechanism))
     model = build(mechanism)
     model.opt.disableflags &= ~AUTO_RESET
     return model

@@ -49,7 +49,7 @@ def close_loops(world: World) -> tuple[int, ...]:
 def geared(world: World, loops: tuple[int, ...]) -> Gears:
     """The coordinate closures with their gears, from the result of `close_loops`."""
     gears: list[tuple[int, CoordinateClosure]] = []
-    for loop, closure in zip(loops, world.mechanism.closures, strict=False):
+    for loop, closure in zip(loops, world.mechanism.loop_closures, strict=False):
         match closure:
             case CoordinateClosure():
                 gears.append((loop, closure))

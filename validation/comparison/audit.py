@@ -63,14 +63,12 @@ class ExpectedTerms:
     """Joint positions at the audited states [m or rad], shape (nt, nq)."""
     qd: Array
     """Joint velocities at the audited states [m/s or rad/s], shape (nt, nv)."""
-    rates: tuple[Array, Array]
-    """Joint velocities [m/s or rad/s] and accelerations [m/s² or rad/s²] of `tree`, each of shape (nt, nv)."""
+    qdd: Array
+    """Joint accelerations at the audited states [m/s² or rad/s²], shape (nt, nv)."""
     inventory: Inventory
-    """Inventory of `tree` in the first pose."""
+    """Inventory of the model in the first pose, without lengths of tendons, which no engine has as coordinates."""
     terms: LagrangeModel
-    """Terms of `tree` in all states."""
-    tree: Mechanism
-    """The mechanism without lengths of tendons among its coordinates, which no engine has there."""
+    """Terms of the model in all states, without them."""
 
 
 def expected_terms(case: Case, motion: Motion) -> ExpectedTerms:
@@ -79,15 +77,8 @@ def expected_terms(case: Case, motion: Motion) -> ExpectedTerms:
     q, qd, qdd = motion.q[samples], motion.qd[samples], motion.qdd[samples]
     terms = lagrange_model(case.mechanism, q, qd)
     inventory = expected_inventory(case.mechanism, q[0], (terms.gravity - terms.load)[0])
-    without_lengths, nv = TreeTerms(case.mechanism, q, qd), case.mechanism.spanning_tree[1]
-    return ExpectedTerms(
-        q=q,
-        qd=qd,
-        rates=(qd[:, :nv], qdd[:, :nv]),
-        inventory=without_lengths.inventory(inventory),
-        terms=without_lengths.terms(terms),
-        tree=tree_of(case.mechanism),
-    )
+    tree = TreeTerms(case.mechanism, q, qd)
+    return ExpectedTerms(q=q, qd=qd, qdd=qdd, inventory=tree.inventory(inventory), terms=tree.terms(terms))
 
 
 def audit(case: Case, want: ExpectedTerms, engine: str) -> list[Row]:
@@ -160,11 +151,11 @@ def effort_rows(summary: pd.DataFrame) -> Iterator[Row]:
 
 def _audit(case: Case, want: ExpectedTerms, engine: str) -> Iterator[Row]:
     """Rows of one engine; rows before a failure of the engine stay."""
-    tier = "static"
+    tier, tree, nv = "static", tree_of(case.mechanism), case.mechanism.spanning_tree[1]
     try:
         q = want.q[0]
         inventory = engines.read_file(case, q) if engine == FILE else engines.audit(engine, case.mechanism, q)
-        P = _resolved_part(want.tree, inventory.J)
+        P = _resolved_part(tree, inventory.J)
         inventory = inventory if P is None else replace(inventory, J=P @ inventory.J)
         yield from (
             _row(case, engine, tier, check) for check in tiers.static(want.inventory, inventory, want.terms.M[0])
@@ -181,8 +172,8 @@ def _audit(case: Case, want: ExpectedTerms, engine: str) -> Iterator[Row]:
             yield {**failed_row(case.key, engine, "not comparable", note, tier=tier), "quantity": TERMS}
             return
         positions, velocities = np.concatenate([want.q, want.q]), np.concatenate([want.qd, 0 * want.qd])
-        matrices = _resolved(want.tree, engines.matrices(engine, case.mechanism, positions, velocities))
-        checks = tiers.instantaneous(want.tree, want.terms, matrices, want.rates)
+        matrices = _resolved(tree, engines.matrices(engine, case.mechanism, positions, velocities))
+        checks = tiers.instantaneous(tree, want.terms, matrices, (want.qd[:, :nv], want.qdd[:, :nv]))
         yield from (_row(case, engine, tier, check) for check in checks)
     except NotRepresentableError as error:
         yield failed_row(case.key, engine, "not comparable", str(error), tier=tier)

@@ -16,7 +16,9 @@ from loopcheck.robots.mechanism import (
     ConnectClosure,
     CoordinateClosure,
     Mechanism,
+    PathClosure,
     WeldClosure,
+    pairs_of_points,
 )
 from loopcheck.robots.size import closure_units, size, unit_rates
 from loopcheck.robots.spec_loops import HALVES, SCREWED, SECOND_POINT
@@ -78,9 +80,10 @@ def _key(mechanism: Mechanism, closure: Closure) -> tuple[object, ...]:
     step = SAME * size(mechanism)
     ends = sorted(
         (body, *np.round(point / step).astype(int).tolist())
-        for body, point in ((closure.body1, closure.point1), (closure.body2, closure.point2))
+        for pair in pairs_of_points(closure)
+        for body, point in ((pair.body1, pair.point1), (pair.body2, pair.point2))
     )
-    return (type(closure).__name__, *map(tuple, ends))
+    return (type(closure).__name__, *map(tuple, ends), *([closure.slide] if isinstance(closure, PathClosure) else []))
 
 
 def _to_parent(mechanism: Mechanism, closure: Closure, rows: Array) -> Iterator[Finding]:
@@ -91,7 +94,7 @@ def _to_parent(mechanism: Mechanism, closure: Closure, rows: Array) -> Iterator[
     Args:
         rows: Its rows of the closure Jacobian, lengths in sizes of the robot, turns in rad [-], shape (rows, nv).
     """
-    if isinstance(closure, CoordinateClosure):
+    if isinstance(closure, CoordinateClosure | PathClosure):
         return
     for child, parent in ((closure.body1, closure.body2), (closure.body2, closure.body1)):
         joints = mechanism.joints_of[child] if child != WORLD and mechanism.bodies[child].parent == parent else ()

@@ -7,7 +7,7 @@ import numpy as np
 
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.robots.arrays import AnyArray, Array, JointPositions, svd
-from loopcheck.robots.mechanism import WORLD, Actuator, CoordinateClosure, Mechanism
+from loopcheck.robots.mechanism import WORLD, Actuator, CoordinateClosure, Mechanism, PathClosure, bodies_of
 from loopcheck.robots.mjcf import Description
 from loopcheck.robots.mujoco_compat import names_of_actuators
 from loopcheck.robots.size import unit_rates
@@ -50,13 +50,10 @@ def drive_findings(description: Description, starts: Mapping[str, Array], *, is_
 
 
 def _flags(description: Description) -> Iterator[Finding]:
-    """Loops or drives that a flag switches off; equalities of cloth and of spatial tendons are no loops."""
-    m, fixed = description.compiled, {tendon.name for tendon in description.mechanism.tendons}
-    is_loop = [
-        m.eq_type[i] in LOOPS or (m.eq_type[i] == TENDON and m.tendon(int(m.eq_obj1id[i])).name in fixed)
-        for i in np.flatnonzero(m.eq_active0)
-    ]
-    loops, drives = sum(is_loop), len(names_of_actuators(m))
+    """Loops or drives that a flag switches off; equalities of cloth are no loops."""
+    m = description.compiled
+    is_loop = np.isin(m.eq_type, (*LOOPS, TENDON)) & (m.eq_active0 != 0)
+    loops, drives = int(is_loop.sum()), len(names_of_actuators(m))
     what = {
         "constraint": number_of(loops, "equality", "equalities"),
         "equality": number_of(loops, "equality", "equalities"),
@@ -111,7 +108,8 @@ def _frictions(description: Description) -> Iterator[Finding]:
     frictions |= {("tendon", m.tendon(i).name): float(m.tendon_frictionloss[i]) for i in range(m.ntendon)}
     efforts: dict[tuple[str, str], float] = {}
     for actuator in mechanism.actuators:
-        is_joint = mechanism.joints[actuator.coordinate.joints[0]].name == actuator.coordinate.name
+        first = mechanism.joints[actuator.coordinate.joints[0]]
+        is_joint = first.name == actuator.coordinate.name and first.body != WORLD
         key = ("joint" if is_joint else "tendon", actuator.coordinate.name)
         efforts[key] = efforts.get(key, 0.0) + abs(actuator.gear) * full_effort(actuator)
         if key[0] == "tendon":  # it helps the motors of its joints
@@ -197,8 +195,9 @@ def _weights(mechanism: Mechanism, starts: Mapping[str, Array]) -> Iterator[Find
 def _driven_parts(mechanism: Mechanism) -> list[set[int]]:
     """Joints of the trees, joined by closures, that drives move."""
     roots = [mechanism.way(b)[-2] for b in range(len(mechanism.bodies))]
-    root_of = {j: roots[joint.body] for j, joint in enumerate(mechanism.joints)}
-    group = {root: root for root in roots}
+    slides = {j: -2 - j for j, joint in enumerate(mechanism.joints) if joint.body == WORLD}  # roots of their own
+    root_of = {j: slides.get(j, roots[joint.body]) for j, joint in enumerate(mechanism.joints)}
+    group = {root: root for root in root_of.values()} | {root: root for root in roots}
 
     def top(root: int) -> int:
         while group[root] != root:
@@ -214,7 +213,8 @@ def _driven_parts(mechanism: Mechanism) -> list[set[int]]:
             ends = (*closure.follower.joints, *(closure.leader.joints if closure.leader else ()))
             join([root_of[j] for j in ends])
         else:
-            join([roots[body] for body in (closure.body1, closure.body2) if body != WORLD])
+            joined = [roots[body] for body in bodies_of(closure) if body != WORLD]
+            join([*joined, *(slides[j] for j in slides if isinstance(closure, PathClosure) and closure.slide == j)])
     for actuator in mechanism.actuators:
         join([root_of[j] for j in actuator.coordinate.joints])
     driven = dict.fromkeys(top(root_of[j]) for actuator in mechanism.actuators for j in actuator.coordinate.joints)

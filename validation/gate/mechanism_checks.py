@@ -13,7 +13,7 @@ from loopcheck.analytic.kinematics.redundancy import independent_rows
 from loopcheck.analytic.motion.limits import TOUCHED, excess
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import listed
-from loopcheck.robots.mechanism import WORLD, Actuator, Closure, CoordinateClosure, Mechanism, WeldClosure
+from loopcheck.robots.mechanism import WORLD, Actuator, Closure, CoordinateClosure, Mechanism, WeldClosure, bodies_of
 from loopcheck.robots.size import closure_units, unit_rates
 from loopcheck.validation.gate.closed_poses import (
     OPEN,
@@ -161,7 +161,7 @@ def _ends(mechanism: Mechanism, closure: Closure) -> str:
     if isinstance(closure, CoordinateClosure):
         leader = f" and the polynomial of '{closure.leader.name}'" if closure.leader else " and its constant"
         return f"'{closure.follower.name}'{leader}"
-    names = ["the world" if b == WORLD else f"'{mechanism.bodies[b].name}'" for b in (closure.body1, closure.body2)]
+    names = ["the world" if b == WORLD else f"'{mechanism.bodies[b].name}'" for b in bodies_of(closure)]
     return f"the ends of '{closure.name}' on {' and '.join(names)}"
 
 

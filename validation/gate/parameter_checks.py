@@ -95,6 +95,8 @@ def _loop_steps(description: Description) -> Iterator[Finding]:
     m, h = description.compiled, float(description.compiled.opt.timestep)
     named = {name: number for number, name in equality_names(m)}
     for closure in description.mechanism.closures:
+        if closure.name not in named:
+            continue  # the length of a tendon
         solref, solimp = m.eq_solref[named[closure.name]], m.eq_solimp[named[closure.name]]
         rate = _loop_rate(
             solref, float(np.clip(solimp[1], 1e-4, 1 - 1e-4)), 0.0 if m.opt.disableflags & REFSAFE else 2 * h

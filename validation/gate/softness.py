@@ -10,7 +10,7 @@ from loopcheck.analytic.kinematics.inertia import inertia_matrix
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.robots.arrays import Array, PositionSeries
 from loopcheck.robots.errors import listed
-from loopcheck.robots.mechanism import Closure, CoordinateClosure, Mechanism
+from loopcheck.robots.mechanism import Closure, CoordinateClosure, Mechanism, PathClosure
 from loopcheck.robots.mjcf import Description
 from loopcheck.robots.size import size
 from loopcheck.validation.gate.closed_poses import closed_near, freedom
@@ -49,6 +49,8 @@ def softness_findings(description: Description, poses: Poses) -> Iterator[Findin
     forces = closure_forces(mechanism, np.array([*q.values()]), efforts)
     numbers, of_rows = {name: i for i, name in equality_names(m)}, np.array(closure_of_rows(mechanism), dtype=int)
     for k, closure in enumerate(mechanism.closures):
+        if closure.name not in numbers:
+            continue  # the length of a tendon
         rows = np.flatnonzero(of_rows == k)[:3]
         shares = np.linalg.norm(forces[:, rows], axis=1)
         force = shares.sum(axis=1)  # each drive in its worst direction
@@ -93,6 +95,10 @@ def _unit(mechanism: Mechanism, closure: Closure) -> tuple[str, float]:
     return ("rad", 1.0) if any(mechanism.joints[j].kind == "hinge" for j in joints) else ("m", size(mechanism))
 
 
+def _is_length(closure: Closure) -> bool:
+    return isinstance(closure, PathClosure) and closure.slide is not None
+
+
 def closure_forces(mechanism: Mechanism, q: PositionSeries, efforts: Array) -> Array:
     """Multipliers of the closures by the effort of each drive alone, at rest, the loops closed and without gravity.
 
@@ -103,7 +109,9 @@ def closure_forces(mechanism: Mechanism, q: PositionSeries, efforts: Array) -> A
         Forces of the closure rows by drive [N or N m], shape (nt, nc, na).
     """
     state = State.at_rest(mechanism, q)
-    M, Phi = inertia_matrix(state), state.Phi
+    Phi = state.Phi
+    rows = state.every_Phi[:, [_is_length(mechanism.closures[k]) for k in closure_of_rows(mechanism)]]
+    M = inertia_matrix(state) + rows.mT @ rows  # no motion of the closed loops feels it, and slides of tendons need it
     pushed = np.repeat((mechanism.selection.T * efforts)[None], len(q), axis=0)
     solved = np.linalg.solve(M, np.concatenate([pushed, Phi.swapaxes(1, 2)], axis=2))
     accelerations, A = solved[..., : mechanism.na], Phi @ solved[..., mechanism.na :]

@@ -9,7 +9,7 @@ from loopcheck.analytic.kinematics.closures import closure_of_rows
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import retract
 from loopcheck.robots.arrays import AnyArray, Array, JointPositions, svd
-from loopcheck.robots.mechanism import WORLD, CoordinateClosure, Mechanism
+from loopcheck.robots.mechanism import WORLD, CoordinateClosure, Mechanism, PathClosure, bodies_of
 from loopcheck.robots.size import closure_units, unit_rates
 from loopcheck.validation.gate.closed_poses import ZERO, rank_of, row_factors_of_closures
 
@@ -58,8 +58,11 @@ def _joints_of(mechanism: Mechanism, k: int) -> set[int]:
     closure = mechanism.closures[k]
     if isinstance(closure, CoordinateClosure):
         return {*closure.follower.joints, *(closure.leader.joints if closure.leader else ())}
-    ways = [set(mechanism.way(body)) - {WORLD} for body in (closure.body1, closure.body2)]
-    return {j for body in ways[0] ^ ways[1] for j in mechanism.joints_of[body]}
+    ways = [set(mechanism.way(body)) - {WORLD} for body in bodies_of(closure)]
+    carrying = ways[0].intersection(*ways) if ways else set[int]()
+    moving = set[int]().union(*ways) - carrying
+    slides = [closure.slide] if isinstance(closure, PathClosure) and closure.slide is not None else []
+    return {*slides, *(j for body in moving for j in mechanism.joints_of[body])}
 
 
 def trusses(mechanism: Mechanism, q: JointPositions) -> Iterator[Loops]:

@@ -198,6 +198,8 @@ def _time_constants(description: Description) -> Iterator[Finding]:
     m, named = description.compiled, {name: number for number, name in equality_names(description.compiled)}
     h, short = float(m.opt.timestep), []
     for closure in description.mechanism.closures:
+        if closure.name not in named:
+            continue  # the length of a tendon
         solref = m.eq_solref[named[closure.name]]
         constant = float(solref[0]) if solref[0] > 0 else (2 / -float(solref[1]) if solref[1] < 0 else np.inf)
         if constant > SLOW:

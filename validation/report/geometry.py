@@ -8,7 +8,7 @@ import numpy as np
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import Poses
 from loopcheck.robots.arrays import AnyArray, Array, JointPositions
-from loopcheck.robots.mechanism import WORLD, Mechanism
+from loopcheck.robots.mechanism import WORLD, Mechanism, pairs_of_points
 from loopcheck.robots.motion import Motion
 
 TRACE = "trace"
@@ -49,6 +49,8 @@ def _rows(mechanism: Mechanism, t: Array, q: Array, trace: str | None) -> Iterat
 def _points(mechanism: Mechanism, body_poses: Poses, trace: str | None) -> Iterator[tuple[str, str, AnyArray]]:
     """Name of the body, name of the point and its path, (nt, 3) or (3,)."""
     for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
+        if joint.body == WORLD:
+            continue  # the length of a tendon
         child, parent = joint.body, mechanism.bodies[joint.body].parent
         yield _name(mechanism, child), joint.name, _path(body_poses, child, joint.anchor)
         if joint.kind == "slide" and parent == WORLD:
@@ -59,8 +61,9 @@ def _points(mechanism: Mechanism, body_poses: Poses, trace: str | None) -> Itera
             )
         elif joint.kind != "free":
             yield _name(mechanism, parent), joint.name, body_poses.anchors[:, dofs.start]
-    for closure in mechanism.rigid_closures:
-        for body, point in ((closure.body1, closure.point1), (closure.body2, closure.point2)):
+    pairs = [(closure, pair) for closure in mechanism.closures for pair in pairs_of_points(closure)]
+    for closure, pair in pairs:
+        for body, point in ((pair.body1, pair.point1), (pair.body2, pair.point2)):
             yield _name(mechanism, body), closure.name, _path(body_poses, body, point)
     if trace is not None:
         site = mechanism.site(trace)
