@@ -11,6 +11,7 @@ import mujoco
 import numpy as np
 
 from loopcheck.engines.mujoco import tendons
+from loopcheck.engines.mujoco._clock import CLOCK
 from loopcheck.engines.mujoco.model import equality_rows
 from loopcheck.robots.arrays import AnyArray, Array, JointPositions, JointVelocities, cross
 
@@ -46,16 +47,21 @@ def turns_tendons(model: Any) -> bool:
 
 
 def forward_with_turning_tendons(model: Any, data: Any) -> None:
-    """The stages of `mj_forward`, with J̇ q̇ of spatial tendons in the reference accelerations of equalities.
+    """The stages of `mj_forward`, with J̇ q̇ in the reference accelerations of the equalities of tendons.
 
-    MuJoCo has this term for connect and weld alone (known issue mujoco-tendon-turning).
+    MuJoCo has this term for connect and weld alone (known issue mujoco-tendon-turning). Targets over time have no
+    curvature here: the polynomials of `loopcheck.engines.mujoco._clock` are chosen without it.
     """
     mujoco.mj_fwdPosition(model, data)
     mujoco.mj_fwdVelocity(model, data)
     without_accelerations(model, data)
+    rates = tendons.jacobian(model, data) @ data.qvel
     for row in equality_rows(data):
-        if model.eq_type[data.efc_id[row]] == TENDON:
-            data.efc_aref[row] -= _of_paths(model, data, int(data.efc_id[row]))
+        k = int(data.efc_id[row])
+        if model.eq_type[k] == TENDON:
+            data.efc_aref[row] -= _of_paths(model, data, k)
+            if model.eq_obj2id[k] >= 0 and model.tendon(int(model.eq_obj2id[k])).name != CLOCK:
+                data.efc_aref[row] -= curvature(model, k, data.qpos, data.qvel, data.ten_length, rates)
     mujoco.mj_fwdActuation(model, data)
     mujoco.mj_fwdAcceleration(model, data)
     mujoco.mj_fwdConstraint(model, data)

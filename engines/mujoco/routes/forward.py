@@ -52,7 +52,7 @@ from loopcheck.engines.mujoco.model import (
 from loopcheck.robots.arrays import AnyArray, Array
 from loopcheck.robots.efforts import Deviation, EffortHistory, Limits, Refinable, Rung, Stepped, deviation_of
 from loopcheck.robots.errors import EngineError
-from loopcheck.robots.mechanism import CoordinateClosure, Mechanism
+from loopcheck.robots.mechanism import WORLD, CoordinateClosure, Mechanism
 from loopcheck.robots.motion import Drive, Motion
 from loopcheck.robots.robot import Case
 from loopcheck.robots.size import size_in_motion
@@ -309,7 +309,10 @@ def _of_curves(mechanism: Mechanism) -> Iterator[str]:
     curved = [
         closure.name
         for closure in mechanism.closures
-        if isinstance(closure, CoordinateClosure) and closure.leader is not None and closure.coefficients[2:].any()
+        if isinstance(closure, CoordinateClosure)
+        and closure.leader is not None
+        and closure.coefficients[2:].any()
+        and not (mechanism.path_closures and _is_of_tendons(mechanism, closure))
     ]
     if curved:
         yield (
@@ -321,6 +324,11 @@ def _of_curves(mechanism: Mechanism) -> Iterator[str]:
             "the term J̇q̇ of spatial tendons, which MuJoCo ignores in its equalities, is added (known issue "
             "mujoco-tendon-turning)"
         )
+
+
+def _is_of_tendons(mechanism: Mechanism, closure: CoordinateClosure) -> bool:
+    names = [joint.name for joint in mechanism.joints if joint.body != WORLD]
+    return closure.follower.name not in names
 
 
 def _of_softness(mechanism: Mechanism, motion: Motion, choice: Choice) -> Iterator[str]:
