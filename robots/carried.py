@@ -7,7 +7,16 @@ from typing import NamedTuple
 import numpy as np
 
 from loopcheck.robots.losses import Kind, Loss
-from loopcheck.robots.mechanism import Actuator, Closure, CoordinateClosure, EffortLimit, Joint, Mechanism
+from loopcheck.robots.mechanism import (
+    WORLD,
+    Actuator,
+    Closure,
+    CoordinateClosure,
+    EffortLimit,
+    Joint,
+    Mechanism,
+    PathClosure,
+)
 from loopcheck.robots.mjcf_writer import ON_JOINT
 
 STANDARD = np.array([0.0, 0.0, -9.81])
@@ -101,7 +110,7 @@ def carried_by(features: Features, mechanism: Mechanism) -> Carried:
         wrenches=(),
         gravity=mechanism.gravity if features.gravity else STANDARD,
     )
-    return Carried(kept, tuple(losses))
+    return Carried(kept.without_lengths(), tuple(losses))
 
 
 def _loss(words: str, kind: Kind, elements: Iterable[str] = ()) -> Loss:
@@ -129,7 +138,7 @@ def _carried_actuators(mechanism: Mechanism) -> tuple[Actuator, ...]:
     of_joints = [
         replace(a, coordinate=replace(a.coordinate, name=mechanism.joints[a.coordinate.joints[0]].name))
         for a in mechanism.actuators
-        if a.coordinate.is_joint
+        if a.coordinate.is_joint and mechanism.joints[a.coordinate.joints[0]].body != WORLD
     ]
     return tuple({actuator.coordinate.joints[0]: actuator for actuator in reversed(of_joints)}.values())[::-1]
 
@@ -155,14 +164,17 @@ def _carried_closures(mechanism: Mechanism) -> tuple[Closure, ...]:
     kept: list[Closure] = []
     followers: set[int] = set()
     for closure in mechanism.closures:
+        if isinstance(closure, PathClosure):
+            continue
         if not isinstance(closure, CoordinateClosure):
             kept.append(closure)
-        elif _is_mimic(closure) and closure.follower.joints[0] not in followers:
+        elif _is_mimic(mechanism, closure) and closure.follower.joints[0] not in followers:
             followers.add(closure.follower.joints[0])
             kept.append(closure)
     return tuple(kept)
 
 
-def _is_mimic(closure: CoordinateClosure) -> bool:
+def _is_mimic(mechanism: Mechanism, closure: CoordinateClosure) -> bool:
+    ends = [end for end in (closure.follower, closure.leader) if end is not None and end.is_joint]
     is_linear = not np.any(closure.coefficients[2:])
-    return is_linear and closure.follower.is_joint and closure.leader is not None and closure.leader.is_joint
+    return is_linear and len(ends) == 2 and all(mechanism.joints[end.joints[0]].body != WORLD for end in ends)

@@ -28,7 +28,7 @@ from loopcheck.robots.log_description import (
 )
 from loopcheck.robots.log_names import STATES, named_columns, of_actuator
 from loopcheck.robots.log_tables import KEY, PARQUET, pyarrow, read_table
-from loopcheck.robots.mechanism import Coordinate, Mechanism
+from loopcheck.robots.mechanism import WORLD, Coordinate, Mechanism
 from loopcheck.robots.mjcf import MotorForce, motor_forces
 from loopcheck.robots.text_table import ENCODING, numbers, text_of
 
@@ -217,9 +217,11 @@ def _want_all(table: _Table, mechanism: Mechanism) -> None:
         MechanismError: If some are missing, with all of them.
     """
     is_state = "qpos.0" in table.names
-    moving = [f"qpos.{k}" for k in range(mechanism.nq)] if is_state else [f"{one.name}.q" for one in mechanism.drives]
-    if not is_state:
-        parts = {f"{one.name}.q": [mechanism.joints[j].name for j in one.joints] for one in mechanism.drives}
+    moving = [f"{one.name}.q" for one in mechanism.drives]
+    if is_state:
+        moving = [f"qpos.{k}" for k in range(mechanism.spanning_tree[0])]
+    else:
+        parts = {f"{one.name}.q": _joints_behind(mechanism, one) for one in mechanism.drives}
         moving = [name for name in moving if not all(f"{joint}.q" in table.names for joint in parts[name])]
     efforts = [f"{actuator.name}.effort" for actuator in mechanism.actuators]
     told = [name for name in efforts if name not in table.names and f"{name[: -len('effort')]}commanded" in table.names]
@@ -227,6 +229,14 @@ def _want_all(table: _Table, mechanism: Mechanism) -> None:
     if told:
         instead += " (a servo is told a target: its ctrl is no effort, log actuator_force)"
     table.want(["t", *moving, *efforts], instead)
+
+
+def _joints_behind(mechanism: Mechanism, drive: Coordinate) -> list[str]:
+    """Joints whose positions give that of a drive: its own, and all joints of bodies for the length of a tendon."""
+    joints = [mechanism.joints[j] for j in drive.joints]
+    if any(joint.body == WORLD for joint in joints):
+        joints = [joint for joint in mechanism.joints if joint.body != WORLD]
+    return [joint.name for joint in joints]
 
 
 def _with_commands(table: _Table, mechanism: Mechanism) -> _Table:
@@ -324,18 +334,18 @@ def _effort_quantity(mechanism: Mechanism, actuator: int) -> str:
 
 def _whole_state(table: _Table, mechanism: Mechanism) -> dict[str, Any]:
     """Motion of all joints from MuJoCo's state; quaternions have no unit."""
-    angular = [joint.kind != "slide" for joint in mechanism.joints]
+    joints = [joint for joint in mechanism.joints if joint.body != WORLD]
     positions: list[str] = []
     rates: list[str] = []
-    for joint, is_angle in zip(mechanism.joints, angular, strict=True):
-        one = "angle" if is_angle else "length"
+    for joint in joints:
+        one = "length" if joint.kind == "slide" else "angle"
         positions += {"ball": [""] * 4, "free": ["length"] * 3 + [""] * 4}.get(joint.kind, [one])
         rates += {"ball": ["angle"] * 3, "free": ["length"] * 3 + ["angle"] * 3}.get(joint.kind, [one])
     q = _columns(table, "qpos", positions)
     qd, qdd = (_columns(table, name, rates) if f"{name}.0" in table.names else None for name in ("qvel", "qacc"))
     return {
-        "joints": tuple(joint.name for joint in mechanism.joints),
-        "kinds": tuple(joint.kind for joint in mechanism.joints),
+        "joints": tuple(joint.name for joint in joints),
+        "kinds": tuple(joint.kind for joint in joints),
         "q": q,
         "qd": qd,
         "qdd": qdd,

@@ -164,23 +164,23 @@ def _in_order(kind: str, count: int, mechanism: Mechanism) -> Sequence[str]:
     """Our names of so many numbers of a kind; empty if it cannot have so many."""
     drives = [f"{drive.name}.{kind}" for drive in mechanism.drives]
     if kind in STATES:
-        whole = mechanism.nq if kind == "q" else mechanism.nv
+        whole = mechanism.spanning_tree[0 if kind == "q" else 1]
         state = [f"{STATES[kind]}.{k}" for k in range(whole)]
         return state if count == whole else drives if count == len(drives) else []
     if count == mechanism.na:
         return [f"{actuator.name}.{kind}" for actuator in mechanism.actuators]
-    if count != mechanism.nv:
+    if count != mechanism.spanning_tree[1]:
         return []
     of_dofs = [""] * mechanism.nv  # efforts of all joints, zero where nothing drives
     for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
         if any(one.coordinate.name == joint.name for one in mechanism.actuators):
             of_dofs[dofs.start] = f"{joint.name}.{kind}"
-    return of_dofs
+    return of_dofs[:count]
 
 
 def _wanted(kind: str, mechanism: Mechanism) -> str:
     if kind in STATES:
-        whole = mechanism.nq if kind == "q" else mechanism.nv
+        whole = mechanism.spanning_tree[0 if kind == "q" else 1]
         return f"a column for each of {whole} entries of {STATES[kind]}, or of {len(mechanism.drives)} drives"
     return f"a column for each of {mechanism.na} actuators of this model"
 

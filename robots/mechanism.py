@@ -499,6 +499,28 @@ class Mechanism:
         slides = sum(joint.body == WORLD for joint in self.joints)
         return self.nq - slides, self.nv - slides
 
+    def without_lengths(self) -> Self:
+        """The mechanism without the lengths of tendons among its coordinates, and without all that acts on them."""
+        tree = self.spanning_tree[0]
+        slides = {j for j, joint in enumerate(self.joints) if joint.body == WORLD}
+
+        def acts(*coordinates: Coordinate | None) -> bool:
+            return any(slides & {*coordinate.joints} for coordinate in coordinates if coordinate is not None)
+
+        return replace(
+            self,
+            joints=tuple(joint for joint in self.joints if joint.body != WORLD),
+            closures=tuple(
+                closure
+                for closure in self.closures
+                if not (isinstance(closure, PathClosure) and closure.slide is not None)
+                and not (isinstance(closure, CoordinateClosure) and acts(closure.follower, closure.leader))
+            ),
+            actuators=tuple(actuator for actuator in self.actuators if not acts(actuator.coordinate)),
+            tendons=tuple(tendon for tendon in self.tendons if not acts(tendon.length)),
+            keyframes={name: q[:tree] for name, q in self.keyframes.items()},
+        )
+
     @property
     def drives(self) -> tuple[Coordinate, ...]:
         """The coordinates that have an actuator, in the order of the actuators, each once; motions prescribe them."""

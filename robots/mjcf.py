@@ -501,14 +501,17 @@ def _actuate(model: ModelFile, spec: Any) -> None:
 
 
 def _names_joints(model: ModelFile, spec: Any) -> bool:
-    """Whether all names of `--actuated` are joints; otherwise all are actuators of the file."""
-    joints, actuators = ([element.name for element in elements] for elements in (spec.joints, spec.actuators))
+    """Whether all names of `--actuated` are joints or tendons; otherwise all are actuators of the file."""
+    joints, tendons, actuators = (
+        [element.name for element in elements] for elements in (spec.joints, spec.tendons, spec.actuators)
+    )
+    joints += tendons
     named = model.actuated
     if len({*named}) < len(named):
         raise MechanismError(f"{model.path}: actuated joints must be unique, got {', '.join(named)}")
     unknown = [name for name in named if name not in joints and name not in actuators]
     if unknown:
-        raise NotFoundError(f"joint in {model.path.name}", unknown[0], [*joints, *actuators])
+        raise NotFoundError(f"joint or tendon in {model.path.name}", unknown[0], [*joints, *actuators])
     if not ({*named} <= {*joints} or {*named} <= {*actuators}):
         raise MechanismError(
             f"{model.path}: --actuated must name joints or actuators, not both, got {', '.join(named)}"
@@ -784,7 +787,7 @@ def _is_scalar(m: Any, joint: int) -> bool:
 
 def _without_effort(model: ModelFile, m: Any) -> Iterator[str]:
     """Actuators of the file that do not act, because the user has named those that do."""
-    joints = {m.joint(i).name for i in range(m.njnt)} if model.actuated else set()
+    joints = {m.joint(i).name for i in range(m.njnt)} | {m.tendon(i).name for i in range(m.ntendon)}
     if not {*model.actuated} <= joints:
         names = [actuator.name for actuator in load_spec(replace(model, actuated=())).actuators]
         idle = [name for name in names if name not in model.actuated]

@@ -35,9 +35,10 @@ GET_DIGITS, SET_DIGITS = "_mjPRIVATE__get_xml_precision", "_mjPRIVATE__set_xml_p
 
 
 def add_motor(spec: Any, joint: str) -> Any:
-    """Add a motor of the same name to a joint, and return it."""
-    motor = spec.add_actuator()
-    motor.name, motor.target, motor.trntype = joint, joint, mujoco.mjtTrn.mjTRN_JOINT
+    """Add a motor of the same name to a joint, or to a tendon if no joint has the name, and return it."""
+    motor, is_joint = spec.add_actuator(), any(each.name == joint for each in spec.joints)
+    motor.name, motor.target = joint, joint
+    motor.trntype = mujoco.mjtTrn.mjTRN_JOINT if is_joint else mujoco.mjtTrn.mjTRN_TENDON
     motor.set_to_motor()
     return motor
 

@@ -11,6 +11,7 @@ from loopcheck.analytic.kinematics.continuation import ClosedPose, Tracer, close
 from loopcheck.analytic.kinematics.redundancy import mixed_drives, undriven_dofs
 from loopcheck.analytic.logs.closed_motion import States, closed_states, drive_of, nearest_poses, widest_gap
 from loopcheck.analytic.logs.filters import Filter
+from loopcheck.analytic.logs.lengths import with_lengths
 from loopcheck.analytic.logs.noise import noise, rounding
 from loopcheck.analytic.logs.turns import differenced, spins_about_itself, without_spin
 from loopcheck.analytic.motion.assembly import assemble
@@ -150,6 +151,7 @@ def closed_log(mechanism: Mechanism, log: Log, guess: Array, alike: ClosedLog | 
     """
     if not log.has_equal_steps:
         want_equal_steps(log.t, name=f"{log.name}, t", fewest=FEWEST, unequal=EQUAL)
+    log = with_lengths(mechanism, log)
     effort = (log.effort + log.unmodelled)[:, _places(mechanism, log)]
     names = [joint.name for joint in mechanism.joints]
     tendons = [drive.name for drive in mechanism.drives if not drive.is_joint]

@@ -229,6 +229,8 @@ def _effect(original: Mechanism, carried: Mechanism, states: RandomStates) -> Ro
     name = "effect of the losses on the efforts"
     if original is carried:
         return Row(name, 0.0, LIMIT, AGREE, "nothing is lost")
+    if original.nq != carried.nq:
+        return Row(name, float("nan"), LIMIT, MISSING, "lengths of tendons are lost")
     same = [a.name for a in original.actuators] == [a.name for a in carried.actuators]
     gaps = [float(np.abs(State.at_rest(m, states.q).gap).max(initial=0.0)) for m in (original, carried)]
     if not same or gaps[0] > CLOSED_BY_OTHERS + gaps[1] or len(original.closures) != len(carried.closures):

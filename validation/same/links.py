@@ -4,7 +4,7 @@ Vectors are in world axes at the zero pose, with every hinge and slide at zero: 
 pose of the file matter.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -69,7 +69,8 @@ def tree_of(description: Description, locked: Collection[str] = ()) -> Tree:
         description: The model.
         locked: Joints that are fixed at zero.
     """
-    mechanism = description.mechanism
+    mechanism = description.mechanism.without_lengths()
+    description = replace(description, mechanism=mechanism, unsupported=tuple(_unsupported(description)))
     moving = [[k for k in of if mechanism.joints[k].name not in locked] for of in mechanism.joints_of]
     roots = [mechanism.way(b)[-2] for b in range(len(mechanism.bodies))]
     free = {b for b in roots if any(mechanism.joints[k].kind == "free" for k in mechanism.joints_of[b])}
@@ -159,6 +160,14 @@ def _together(name: str, parts: Sequence[Body]) -> Body:
         inertia=inertia,
         gravity_compensation=sum(part.mass * part.gravity_compensation for part in parts) / (mass or 1.0),
     )
+
+
+def _unsupported(description: Description) -> Iterator[str]:
+    """Elements that are not compared."""
+    for closure in description.mechanism.path_closures:
+        if closure.slide is not None:
+            yield f"spatial tendon '{description.mechanism.joints[closure.slide].name}'"
+    yield from description.unsupported
 
 
 def _efforts(description: Description) -> dict[str, tuple[float, float]]:
