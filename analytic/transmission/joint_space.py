@@ -95,6 +95,20 @@ class JointSpace:
         return self.signs * q[:, [self.mechanism.q_slices[j].start for j in self.joints]]
 
 
+def want_no_lengths(mechanism: Mechanism) -> None:
+    """Refuse lengths of spatial tendons as coordinates: a serial model has its motors on joints.
+
+    Raises:
+        MechanismError: If there are any.
+    """
+    lengths = [joint.name for joint in mechanism.joints if joint.body == WORLD]
+    if lengths:
+        raise MechanismError(
+            f"{mechanism.model.path}: motors and springs must be on joints for a serial model, got the spatial tendon "
+            f"'{lengths[0]}'. Use --actuated with joints, and remove springs and equalities of tendons"
+        )
+
+
 def fixed_joints(mechanism: Mechanism, names: Sequence[str]) -> tuple[str, ...]:
     """Joints that do not move: free joints, as of a base, and existing joints by name.
 

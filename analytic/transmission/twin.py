@@ -18,6 +18,7 @@ from loopcheck.analytic.transmission.joint_space import (
     joint_space,
     reached_poses,
     want_known,
+    want_no_lengths,
 )
 from loopcheck.analytic.transmission.pairing import Pair, pair_joints
 from loopcheck.analytic.transmission.terms import JointTerms, joint_terms
@@ -81,6 +82,7 @@ def make_twin(
         LoopClosureError: If the loops cannot be closed.
         MechanismError: If the shared joints do not determine the mechanisms, or the motors do not move them all.
     """
+    want_no_lengths(closed)
     want_known(hold, closed, serial)
     fixed, others = fixed_joints(closed, hold), fixed_joints(serial, hold)
     closed, q, notes = sound_start(closed, closed_guess, fixed)

@@ -86,7 +86,9 @@ def _gate(target: str, leave_out: Sequence[str]) -> GateResult:
         findings = [_not_compiled(path, error), *_losses(_losses_of_file(path, leave_out))]
     else:
         offsets = description.mechanism.offsets
-        loops = len(description.mechanism.closures) or (None if description.compiled.eq_active0.any() else 0)
+        loops = len(description.mechanism.without_lengths().closures) or (
+            None if description.compiled.eq_active0.any() else 0
+        )
         findings = [_placed(finding, description, texts) for finding in _findings(as_written, description)]
         if description.mechanism.model.path.suffix.lower() in (".xml", ".mjcf"):
             findings = list(_as_text_has_it(path, findings, texts, is_tree=loops == 0))

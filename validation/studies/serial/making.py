@@ -18,6 +18,7 @@ from loopcheck.analytic.transmission.joint_space import (
     joint_motions,
     joint_space,
     want_known,
+    want_no_lengths,
 )
 from loopcheck.analytic.transmission.twin import SWING, sound_poses, sound_start
 from loopcheck.robots.arrays import Array
@@ -111,6 +112,7 @@ def write_stand_in(case: Case, keep: Sequence[str], hold: Sequence[str], folder:
         OutputError: If it cannot be written.
     """
     mechanism = case.mechanism
+    want_no_lengths(mechanism)
     want_known([*keep, *hold], mechanism)
     fixed = fixed_joints(mechanism, hold)
     closed, q, _ = sound_start(mechanism, case.guess, fixed)

@@ -1,0 +1,116 @@
+"""Robots with spatial tendons in the engines: MuJoCo has the lengths without joints, all others refuse them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from loopcheck import engines
+from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.mujoco.loops import forward_with_turning_tendons
+from loopcheck.engines.mujoco.model import build, constraint_jacobian
+from loopcheck.robots.errors import NotRepresentableError
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
+from loopcheck.validation.comparison.audit import audit, expected_terms
+from loopcheck.validation.comparison.verdicts import FILE
+from loopcheck.validation.gate.gate import gate
+from tests.analytic.test_paths import ANKLE, FINGERS
+from tests.conftest import CaseMaker
+from tests.engines.mechanisms import Own
+
+mujoco = pytest.importorskip("mujoco")
+
+MODELS = {"rods": ANKLE, "driven": FINGERS["a motor over sites"], "coupled": FINGERS["a length by another"]}
+ROTOR = FINGERS["rotor and damper of a motor"]
+SPRING = FINGERS["a taut spring"]
+
+Prescribed = Callable[[str], tuple[Case, Motion]]
+
+
+@pytest.fixture
+def prescribed(model_case: CaseMaker, tmp_path: Path) -> Prescribed:
+    def make(text: str, dt: float = 0.05) -> tuple[Case, Motion]:
+        file = tmp_path / "model.xml"
+        file.write_text(text, encoding="utf-8")
+        case = model_case(file, amplitude=0.004 if "tendon=" in text else 0.1)
+        return case, prescribe(case, dt=dt)
+
+    return make
+
+
+def test_turning_tendons_keep_their_lengths(prescribed: Prescribed) -> None:
+    """Nearly rigid rods accelerate with J q̈ = −J̇ q̇ in the route, and with 0 in MuJoCo, as a known issue says."""
+    case, motion = prescribed(ANKLE.replace("<tendon name", '<tendon solimp=".9999 .9999 .001" name'))
+    model = build(case.mechanism)
+    data, k = mujoco.MjData(model), len(motion.t) // 3
+    accelerations = []
+    for compute in (forward_with_turning_tendons, mujoco.mj_forward):
+        data.qpos[:], data.qvel[:] = motion.q[k], motion.qd[k]
+        compute(model, data)
+        rows = constraint_jacobian(model, data)[:2]
+        accelerations.append(rows @ data.qacc)
+    wanted = rows @ motion.qdd[k]  # the lengths of the motion are constant
+    assert np.abs(wanted).max() > 0.01
+    np.testing.assert_allclose(accelerations[0], wanted, rtol=0, atol=2e-3 * np.abs(wanted).max())
+    assert np.abs(accelerations[1] - wanted).max() > 0.9 * np.abs(wanted).max()
+
+
+@pytest.mark.extended("tests/engines/test_paths.py::test_turning_tendons_keep_their_lengths")
+@pytest.mark.parametrize("name", MODELS)
+def test_simulations_agree(name: str, prescribed: Prescribed) -> None:
+    """Without the term of turning tendons, which MuJoCo leaves out, they are 0.1 % off and more."""
+    case, motion = prescribed(MODELS[name], 0.1)
+    wanted = Noc().compute_efforts(case, motion).effort
+    history = engines.load("mujoco/forward").compute_efforts(case, motion)
+    assert np.abs(history.effort - wanted).max() <= 1e-6 * np.abs(wanted).max()
+    assert "mujoco-tendon-turning" in history.note
+
+
+@pytest.mark.parametrize("text", [*MODELS.values(), ROTOR, SPRING], ids=[*MODELS, "rotor", "spring"])
+@pytest.mark.parametrize("engine", [FILE, "mujoco"])
+def test_the_audit_passes(engine: str, text: str, prescribed: Prescribed) -> None:
+    """Rotors, dampers and moments of lengths are compared on the joints of the file."""
+    case, motion = prescribed(text)
+    rows = audit(case, expected_terms(case, motion), engine)
+    of_solver = "closure acceleration in its solver"
+    wrong = [row for row in rows if row["verdict"] != "agree" and row["quantity"] != of_solver]
+    assert [(row["quantity"], row["note"]) for row in wrong] == []
+    assert {"gear", "armature", "damping"} <= {row["quantity"] for row in rows}
+
+
+def test_an_unmodified_simulation_logs_the_lengths(prescribed: Prescribed) -> None:
+    case, motion = prescribed(FINGERS["a motor over sites"])
+    history = engines.load("mujoco/as_is").compute_efforts(case, motion)
+    assert history.as_is is not None
+    log = history.as_is.log
+    model = mujoco.MjModel.from_xml_path(str(case.mechanism.model.path))
+    data = mujoco.MjData(model)
+    assert log.joints == ("j1", "j2", "t")
+    for k in (0, len(log.t) // 2):
+        data.qpos[:], data.qvel[:] = log.q[k, :2], log.qd[k, :2]
+        mujoco.mj_forward(model, data)
+        np.testing.assert_allclose(log.q[k, 2], data.ten_length[0], rtol=0, atol=1e-14)
+        np.testing.assert_allclose(log.qd[k, 2], data.ten_velocity[0], rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["rods", "driven"])
+@pytest.mark.parametrize("engine", [name for name in engines.engine_names() if name != "mujoco"])
+def test_other_engines_refuse_them(engine: str, name: str, own: Own) -> None:
+    if not engines.installed(engine):
+        pytest.skip(f"{engine} is not installed")
+    case = own("paths", MODELS[name])
+    with pytest.raises(NotRepresentableError, match="of a spatial tendon|spatial tendon 't'"):
+        engines.audit(engine, case.mechanism, case.mechanism.rest_position)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_checks_of_a_file_take_them(name: str, tmp_path: Path) -> None:
+    """Rods are loops; ropes that pull are none."""
+    file = tmp_path / "paths.xml"
+    file.write_text(MODELS[name], encoding="utf-8")
+    result = gate(str(file))
+    assert [finding.code for finding in result.findings if finding.code in ("LC305", "LC101", "LC102", "LC103")] == []
+    assert result.loops == (2 if name == "rods" else 0)
