@@ -36,7 +36,7 @@ PACKAGES = {name: engines.engine(name).packages for name in engines.engine_names
 """What is imported in the folder of each engine only."""
 SHARED = {f"engines/{name}.py" for name in ("as_is", "equations", "forward", "inventory_fields", "simulation")}
 """Functions of all engines that the walk through the example names."""
-COMPILED_BY = ("linkage", "mjcf", "missing_files", "model_file", "spec_elements", "urdf")
+COMPILED_BY = ("linkage", "mjcf", "mjcf_paths", "missing_files", "model_file", "spec_elements", "urdf")
 COMPILER = {("robots", f"{name}.py") for name in COMPILED_BY}
 """Files that call MuJoCo's compiler."""
 LATE = {

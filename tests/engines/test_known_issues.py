@@ -93,6 +93,7 @@ def measures(
         "mujoco-implicit-actuator-force": partial(_reading_off, prr, prr_motion),
         "mujoco-inverse-of-soft-loops": partial(error, "mujoco/inverse"),
         "mujoco-joint-polynomial": partial(_last_number, "mujoco-joint-polynomial"),
+        "mujoco-tendon-turning": partial(_last_number, "mujoco-tendon-turning"),
         "mujoco-compliance-floor": partial(_compliance_floor, prr, prr_motion),
         "mujoco-velocity-term": partial(_error_without_velocity_term, error),
         "mujoco-connect-anchor": _anchor_off,
