@@ -13,7 +13,7 @@ from loopcheck.robots import catalogue
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.catalogue import ROBOT_FILE
 from loopcheck.robots.errors import MechanismError, NotFoundError
-from loopcheck.robots.mechanism import Actuator, Closing, Mechanism, PinOffset, Wrench
+from loopcheck.robots.mechanism import WORLD, Actuator, Closing, Mechanism, PinOffset, Wrench
 from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.model_file import ANCHORS, ModelFile, Overrides, file_hash
 from loopcheck.robots.schema import reason_of
@@ -286,7 +286,8 @@ def want_actuators(mechanism: Mechanism) -> None:
     """
     if mechanism.actuators:
         return
-    scalar = [joint.name for joint in mechanism.joints if joint.kind in ("hinge", "slide")]
+    joints = [joint for joint in mechanism.joints if joint.body != WORLD]
+    scalar = [joint.name for joint in joints if joint.kind in ("hinge", "slide")]
     remedy = (
         f"Name joints, for example --actuated {','.join(scalar[:2])}. Hinges and slides: {', '.join(scalar)}"
         if scalar
