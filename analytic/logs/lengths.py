@@ -1,13 +1,14 @@
 """Lengths of spatial tendons in a log of the joints of a file: they follow from the poses."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from loopcheck.analytic.kinematics.closures import closure_of_rows
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.robots.log import Log
-from loopcheck.robots.mechanism import WORLD, Mechanism, PathClosure
+from loopcheck.robots.mechanism import WORLD, JointKind, Mechanism, PathClosure
 
 
 def with_lengths(mechanism: Mechanism, log: Log) -> Log:
@@ -33,13 +34,17 @@ def with_lengths(mechanism: Mechanism, log: Log) -> Log:
     added = {name: (T @ values[..., None])[..., 0] for name, values in rates.items()}
     if "qdd" in added:
         added["qdd"] = added["qdd"] + (state.every_Phi_dot[:, rows] @ qd[..., None])[..., 0]
-    columns = {"q": state.gap[:, rows], **added}
+    motion = {"q": state.gap[:, rows], **added}
+    slides: list[JointKind] = ["slide"] * len(lengths)
+    longer: dict[str, Any] = {
+        name: np.concatenate([getattr(log, name), values], axis=1) for name, values in motion.items()
+    }
     return replace(
         log,
         joints=(*log.joints, *lengths),
-        kinds=(*log.kinds, *["slide"] * len(lengths)),
-        errors={name: np.append(of, np.zeros(len(lengths) * (name in columns))) for name, of in log.errors.items()},
-        **{name: np.concatenate([getattr(log, name), values], axis=1) for name, values in columns.items()},
+        kinds=(*log.kinds, *slides),
+        errors={name: np.append(of, np.zeros(len(lengths) * (name in motion))) for name, of in log.errors.items()},
+        **longer,
     )
 
 

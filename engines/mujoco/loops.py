@@ -68,7 +68,13 @@ def forward_with_turning_tendons(model: Any, data: Any) -> None:
 
 
 def tendon_bias(model: Any, data: Any, numbers: AnyArray) -> Array:
-    """J̇ q̇ of the lengths of tendons, at the motion of the last `closure_bias` [m/s²], shape (tendons,)."""
+    """J̇ q̇ of the lengths of tendons, at the motion of the last `closure_bias` [m/s²], shape (tendons,).
+
+    Args:
+        model: MuJoCo's.
+        data: Its data.
+        numbers: Numbers of the tendons [-], shape (tendons,).
+    """
     return np.array([tendons.acceleration(model, data, int(i)) for i in numbers])
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,11 +33,11 @@ Prescribed = Callable[[str], tuple[Case, Motion]]
 
 @pytest.fixture
 def prescribed(model_case: CaseMaker, tmp_path: Path) -> Prescribed:
-    def make(text: str, dt: float = 0.05) -> tuple[Case, Motion]:
+    def make(text: str) -> tuple[Case, Motion]:
         file = tmp_path / "model.xml"
         file.write_text(text, encoding="utf-8")
         case = model_case(file, amplitude=0.004 if "tendon=" in text else 0.1)
-        return case, prescribe(case, dt=dt)
+        return case, prescribe(case, dt=0.05)
 
     return make
 
@@ -47,7 +48,8 @@ def test_turning_tendons_keep_their_lengths(prescribed: Prescribed) -> None:
     model = build(case.mechanism)
     data, k = mujoco.MjData(model), len(motion.t) // 3
     accelerations = []
-    for compute in (forward_with_turning_tendons, mujoco.mj_forward):
+    computations: tuple[Callable[[Any, Any], None], ...] = (forward_with_turning_tendons, mujoco.mj_forward)
+    for compute in computations:
         data.qpos[:], data.qvel[:] = motion.q[k], 10 * motion.qd[k]
         compute(model, data)
         rows = constraint_jacobian(model, data)[:2]
@@ -62,7 +64,7 @@ def test_turning_tendons_keep_their_lengths(prescribed: Prescribed) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_simulations_agree(name: str, prescribed: Prescribed) -> None:
     """Without the term of turning tendons, which MuJoCo leaves out, they are 0.1 % off and more."""
-    case, motion = prescribed(MODELS[name], 0.1)
+    case, motion = prescribed(MODELS[name])
     wanted = Noc().compute_efforts(case, motion).effort
     history = engines.load("mujoco/forward").compute_efforts(case, motion)
     assert np.abs(history.effort - wanted).max() <= 1e-6 * np.abs(wanted).max()
@@ -89,6 +91,7 @@ def test_an_unmodified_simulation_logs_the_lengths(prescribed: Prescribed) -> No
     model = mujoco.MjModel.from_xml_path(str(case.mechanism.model.path))
     data = mujoco.MjData(model)
     assert log.joints == ("j1", "j2", "t")
+    assert log.qd is not None
     for k in (0, len(log.t) // 2):
         data.qpos[:], data.qvel[:] = log.q[k, :2], log.qd[k, :2]
         mujoco.mj_forward(model, data)

@@ -46,7 +46,7 @@ def test_named_actuators_act_and_named_joints_get_a_motor(
         ((), r"not supported: actuator 'push' .*\. If these have no effort: --actuated m1,m2$"),
         (("push",), r"not supported: actuator 'push' \([^.]*$"),
         (("m1", "knee"), r"--actuated must name joints or actuators, not both, got m1, knee$"),
-        (("ankle",), "unknown joint in leg.xml: 'ankle'. Known: hip, knee, m1, m2, push$"),
+        (("ankle",), "unknown joint or tendon in leg.xml: 'ankle'. Known: hip, knee, m1, m2, push$"),
         (("m1", "m1"), "must be unique, got m1, m1$"),
     ],
 )
