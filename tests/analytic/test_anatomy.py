@@ -52,6 +52,19 @@ def test_loops_are_those_of_the_graph_of_bodies(name: str, loops: int) -> None:
     assert independent_loops(load(name).mechanism()) == loops
 
 
+def test_bodies_without_a_joint_are_one_with_their_parents() -> None:
+    """The load of the 3-RRR is fixed to its platform, so that a loop that ends at either is the same."""
+    plain = load("3rrr").mechanism()
+    names = [body.name for body in plain.bodies]
+    moved = {names.index("platform"): names.index("load")}
+    closures = [
+        replace(each, body1=moved.get(each.body1, each.body1), body2=moved.get(each.body2, each.body2))
+        for each in plain.rigid_closures
+    ]
+    assert independent_loops(replace(plain, closures=tuple(closures))) == independent_loops(plain)
+    assert any(plain.rigid_closures[k] != closure for k, closure in enumerate(closures))
+
+
 def test_a_base_that_floats_closes_no_loop_with_the_world() -> None:
     floating = load("3prr").mechanism()
     base = Joint(

@@ -172,6 +172,15 @@ def test_positions_of_drives_do_not_place_what_nothing_drives() -> None:
         matrices(MODELS / "spinning_rod.xml", [0.0], [0.0])
 
 
+def test_a_floating_base_has_three_lengths_and_three_angles(model_case: CaseMaker) -> None:
+    case = model_case(MODELS / "floating_rotors.xml")
+    state = State.at_rest(case.mechanism, case.guess[None])
+    model = dynamic_model(state)
+    units = dict(zip(model.coordinates, model.units, strict=True))
+    assert [units[f"base.{axis}"] for axis in ("vx", "vy", "vz", "wx", "wy", "wz")] == [*"mmm", *["rad"] * 3]
+    assert model.undriven == 9
+
+
 def test_accelerations_must_fit() -> None:
     model = matrices("3prr", [0.1595] * 3, [0.0] * 3)
     for bad in (np.zeros(2), np.zeros((2, 3)), [np.inf] * 3):

@@ -76,8 +76,8 @@ def test_task_coordinates_that_are_joints_of_the_model(name: str) -> None:
     assert law.effort_units == ("N", "N", "N", "N m", "N m", "N m")
 
 
-@pytest.mark.parametrize("mode", ["plus", "minus"])
-def test_position_and_orientation_of_a_platform_without_a_law_of_its_own(mode: str) -> None:
+@pytest.mark.parametrize(("mode", "site"), [("plus", "P"), ("minus", "platform2")])
+def test_position_and_orientation_of_a_platform_without_a_law_of_its_own(mode: str, site: str) -> None:
     """The 3-PRR: P in the plane, and the angle q4 + q7; rates and accelerations by differences."""
     case = make_case(load("3prr"), variant="default", mode=mode, configuration="vertical")
     spec, h = case.robot.task, 1e-4
@@ -85,7 +85,7 @@ def test_position_and_orientation_of_a_platform_without_a_law_of_its_own(mode: s
 
     def at(t: Array) -> list[Coordinate]:
         motion = prescribe(case).assemble(t)
-        return list(coordinates_of_platform(case.mechanism, spec.site, spec.positions, spec.turns, motion))
+        return list(coordinates_of_platform(case.mechanism, site, spec.positions, spec.turns, motion))
 
     t = np.linspace(0.1, 0.9, 9)
     now, later, earlier = at(t), at(t + h), at(t - h)
