@@ -39,32 +39,37 @@ def without_accelerations(model: Any, data: Any) -> None:
     model.opt.gravity[:] = gravity
 
 
-def turns_tendons(model: Any) -> bool:
-    """Whether an equality holds a spatial tendon."""
-    paths = [i for i in range(model.ntendon) if (model.wrap_type[tendons.path_of(model, i)] != tendons.ON_JOINT).any()]
-    of_tendons = model.eq_type == TENDON
-    return bool(np.isin(model.eq_obj1id[of_tendons], paths).any() or np.isin(model.eq_obj2id[of_tendons], paths).any())
+def turns_drives(model: Any) -> bool:
+    """Whether a spatial tendon is held to its prescribed length."""
+    return any((model.wrap_type[tendons.path_of(model, i)] != tendons.ON_JOINT).any() for i, _ in _held(model))
 
 
-def forward_with_turning_tendons(model: Any, data: Any) -> None:
-    """The stages of `mj_forward`, with J̇ q̇ in the reference accelerations of the equalities of tendons.
+def forward_with_turning_drives(model: Any, data: Any) -> None:
+    """The stages of `mj_forward`, with J̇ q̇ in the reference accelerations that hold prescribed lengths of tendons.
 
-    MuJoCo has this term for connect and weld alone (known issue mujoco-tendon-turning). Targets over time have no
-    curvature here: the polynomials of `loopcheck.engines.mujoco._clock` are chosen without it.
+    MuJoCo has this term for connect and weld alone (known issue mujoco-tendon-turning). Equalities of the file are left
+    as MuJoCo has them.
     """
     mujoco.mj_fwdPosition(model, data)
     mujoco.mj_fwdVelocity(model, data)
     without_accelerations(model, data)
-    rates = tendons.jacobian(model, data) @ data.qvel
+    held = {k: i for i, k in _held(model)}
     for row in equality_rows(data):
         k = int(data.efc_id[row])
-        if model.eq_type[k] == TENDON:
-            data.efc_aref[row] -= _of_paths(model, data, k)
-            if model.eq_obj2id[k] >= 0 and model.tendon(int(model.eq_obj2id[k])).name != CLOCK:
-                data.efc_aref[row] -= curvature(model, k, data.qpos, data.qvel, data.ten_length, rates)
+        if k in held:
+            data.efc_aref[row] -= tendons.acceleration(model, data, held[k])
     mujoco.mj_fwdActuation(model, data)
     mujoco.mj_fwdAcceleration(model, data)
     mujoco.mj_fwdConstraint(model, data)
+
+
+def _held(model: Any) -> list[tuple[int, int]]:
+    """Tendons that are held to their prescribed lengths, and the equalities that hold them."""
+    return [
+        (int(model.eq_obj1id[k]), k)
+        for k in np.flatnonzero(model.eq_type == TENDON).tolist()
+        if model.eq_obj2id[k] >= 0 and model.tendon(int(model.eq_obj2id[k])).name == CLOCK
+    ]
 
 
 def tendon_bias(model: Any, data: Any, numbers: AnyArray) -> Array:

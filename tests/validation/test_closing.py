@@ -63,6 +63,12 @@ def test_the_page_begins_in_plain_words(rows: list[Row], wanted: str) -> None:
     assert in_plain_words(replace(results, run={**OWN, "is_first": True})) == ""
 
 
+def test_a_known_cause_is_named_first() -> None:
+    note = "closure drift must be at most 3e-06 m, got 1 m; MuJoCo ignores the turning (known issue x); extrapolated"
+    found = lines(summary_row("mujoco/forward", "disagree", 0.2, note=note))
+    assert found["Not in agreement"].endswith(": MuJoCo ignores the turning (known issue x)")
+
+
 def test_an_unjudged_simulation_is_off_by_its_error_with_actuator_and_unit() -> None:
     found = lines(as_is(), summary_row("x/kkt", "agree", 3e-15))
     assert found == {

@@ -38,7 +38,7 @@ from loopcheck.engines.mujoco._clock import frozen_targets, moving_targets, push
 from loopcheck.engines.mujoco._compliance import LINEAR, Choice, Run, Simulated, choose, each_once
 from loopcheck.engines.mujoco._stepping import stepping
 from loopcheck.engines.mujoco.equations import MujocoEquations
-from loopcheck.engines.mujoco.loops import forward_with_turning_tendons, turns_tendons
+from loopcheck.engines.mujoco.loops import forward_with_turning_drives, turns_drives
 from loopcheck.engines.mujoco.model import (
     build,
     driven,
@@ -319,9 +319,16 @@ def _of_curves(mechanism: Mechanism) -> Iterator[str]:
             f"MuJoCo ignores the curvature of the polynomial of {', '.join(curved)} (known issue "
             "mujoco-joint-polynomial)"
         )
-    if mechanism.path_closures:
+    slides = {closure.slide for closure in mechanism.path_closures}
+    turning = [closure.name for closure in mechanism.path_closures if closure.slide is None]
+    turning += [
+        closure.name
+        for closure in mechanism.coordinate_closures
+        if slides.intersection(closure.follower.joints + (closure.leader.joints if closure.leader else ()))
+    ]
+    if turning:
         yield (
-            "the term J̇q̇ of spatial tendons, which MuJoCo ignores in its equalities, is added (known issue "
+            f"MuJoCo ignores the turning of the spatial tendons of {', '.join(turning)} (known issue "
             "mujoco-tendon-turning)"
         )
 
@@ -380,7 +387,7 @@ def _simulate(robot: _Driven, motion: Motion, drive: Drive, dt: float, settings:
     mechanism, drives = robot.mechanism, robot.drives
     (nq, nv), slides = mechanism.spanning_tree, tendons.with_slides(mechanism, robot.model)
     model, data = prepared(robot.model, nv, dt, settings), robot.data
-    with_term = forward_with_turning_tendons if turns_tendons(model) else None
+    with_term = forward_with_turning_drives if turns_drives(model) else None
     compute = with_term or mujoco.mj_forward
     mujoco.mj_resetData(model, data)
     rest = mechanism.values_of(mechanism.drives, mechanism.rest_position[None])

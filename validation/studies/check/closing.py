@@ -407,11 +407,12 @@ def _size(off: WorstCase) -> str:
 
 
 def _reason(off: WorstCase) -> str:
-    """First part of the note of a source that does not agree."""
+    """The known cause in the note of a source that does not agree, or its first part."""
     explained = off.finding.verdict in JUDGED[1:] and not (_is_as_is(off.source) and off.finding.verdict == "disagree")
     if not off.finding.note or not (explained or not _size(off)):
         return ""
-    first = off.finding.note.split("; ")[0]
+    parts = off.finding.note.split("; ")
+    first = next((part for part in parts if "(known issue " in part), parts[0])
     first = first.removeprefix(f"{off.source}: ")  # stands in front of the verdict
     return f": {first if off.finding.verdict == 'not run' else shorten(first, LONGEST, placeholder=' …')}"
 
