@@ -40,6 +40,10 @@ CALL = 500
 """Samples of a call at least, for numpy: it takes as long for fewer [-]."""
 MOST_REGISTERS = 16_000
 """Values of a sample that machine code may keep [-]; each takes a vector on the (short) stack of a thread."""
+FAR = 0.1
+"""Distance of the first sample from its guess from which on the plain version looks for it too [m or rad]."""
+SAME = 1e-6
+"""Largest distance of two closed poses on a branch [m or rad]."""
 CHUNK = 1000
 """Samples that the plain version computes at once."""
 
@@ -103,6 +107,8 @@ def inverse_dynamics(
     records[: guess.ndim == 1 or None, columns.q] = guess
     if traced is not None and evaluator != "plain":
         _track(traced, drive, records, guess.ndim == 1, evaluator)
+        if guess.ndim == 1 and np.abs(records[0, columns.q] - guess).max(initial=0.0) > FAR:
+            _track_from_start(traced, drive, guess, records, evaluator)
     rest, (states, extrapolated) = 0, _sums(records[:, columns.marks])
     if abs(states) != TRUSTED * len(records):
         _want_finite(drive, guess)
@@ -114,6 +120,20 @@ def inverse_dynamics(
         traced = traced or trace(mechanism, q[0])
         found = _differentiated(traced, drive, q, effort, frozenset(derivatives), evaluator)
     return Batch(effort=effort, q=q, plain=rest, extrapolated=int(extrapolated), derivatives=found)
+
+
+def _track_from_start(traced: Trace, drive: Drive, guess: Array, records: Array, evaluator: str) -> None:
+    """Follow the path again if the plain version starts it in another pose.
+
+    From a guess far away the Newton steps of the tapes may end on another branch than its smaller steps.
+    """
+    q = traced.columns.q
+    _want_finite(drive, guess)
+    start = _start(traced.mechanism, drive, guess)
+    if np.abs(records[0, q] - start).max() > SAME:
+        records[:] = 0
+        records[0, q] = start
+        _track(traced, drive, records, True, evaluator)
 
 
 def _sums(marks: Array) -> Array:

@@ -89,6 +89,7 @@ def cases(*robots: str) -> list[tuple[str, str]]:
 @example(which=("3rrr", "pmm"), samples=400, ends=(0.0, 1.0), size=0.0, seed=0)
 @example(which=("3rrr", "pmm"), samples=34, ends=(0.0, 0.5), size=0.0, seed=0)
 @example(which=("3rrr", "pmm"), samples=29, ends=(1.0, 0.0), size=0.0, seed=0)
+@example(which=("3rrr", "mmp"), samples=28, ends=(0.375, 0.109375), size=0.1, seed=296)
 def test_no_evaluator_passes_what_the_plain_one_refuses(
     which: tuple[str, str], samples: int, ends: tuple[float, float], size: float, seed: int
 ) -> None:
@@ -104,6 +105,7 @@ def test_no_evaluator_passes_what_the_plain_one_refuses(
         (("3rrr", "pmm"), 29, (1.0, 0.0), 0.0),
         (("3rrr", "ppp"), 20, (0.2, 0.6), 0.1),
         (("3prr", "plus"), 12, (0.0, 1.0), 1.0),
+        (("3rrr", "mmp"), 60, (0.375, 1.0), 0.1),
     ],
 )
 def test_no_evaluator_passes_some_of_what_the_plain_one_refuses(

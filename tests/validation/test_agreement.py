@@ -1,6 +1,7 @@
 """A robot whose agreement is tested in its owner's repository: the commands of the guide in an empty folder."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -21,11 +22,16 @@ def run(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
     program, *arguments = command.removeprefix("uv run ").split()
     more = {"pytest": PLUGIN, "loopcheck": ()}[program]
     return subprocess.run(
-        [sys.executable, "-m", program, *arguments, *more], cwd=folder, capture_output=True, text=True, check=False
+        [sys.executable, "-m", program, *arguments, *more],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTEST_ADDOPTS": ""},
     )
 
 
-@pytest.mark.extended("tests/validation/test_gate_tools.py::test_the_plugin_makes_a_test_of_each_model")
+@pytest.mark.extended("tests/validation/test_gate_tools.py::test_models_alone_are_collected")
 def test_the_commands_of_the_guide_make_a_tested_robot(tmp_path: Path) -> None:
     shutil.copy(MODELS / "walking" / "my_robot.xml", tmp_path / "my_gripper.xml")
     commands = re.findall(r"^ *```sh\n *(.+)\n", GUIDE.read_text(encoding="utf-8"), re.MULTILINE)

@@ -119,7 +119,7 @@ def test_the_first_screen_answers(chromium: Browser, report: str, width: int, he
     page.goto(report)
     answer = page.locator("#answer")
     headline, pictures = answer.locator("> p").first, answer.locator("> figure")
-    expect(headline).to_have_text(re.compile("^Unmodified simulation: mujoco/as_is is off by"))
+    expect(headline).to_have_text(re.compile("^Simulated as it is, MuJoCo is [0-9.]+ % off at 'motor'"))
     assert pictures.count() == 3  # the unmodified simulation, all sources, the robot
     for seen in (headline, *(pictures.nth(k) for k in range(3 if width > 1000 else 1))):
         expect(seen).to_be_in_viewport(ratio=1)

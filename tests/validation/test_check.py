@@ -109,7 +109,7 @@ def test_named_joints_are_actuated_instead(loopcheck: Command, tmp_path: Path) -
     status, _, err = loopcheck("check", model, "--actuated", "wheel", "--out", tmp_path / "no")
     assert (status, err) == (
         2,
-        "loopcheck: unknown joint in four_bar.xml: 'wheel'. Known: crank, coupler, rocker, motor\n",
+        "loopcheck: unknown joint or tendon in four_bar.xml: 'wheel'. Known: crank, coupler, rocker, motor\n",
     )
 
 

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from loopcheck.validation.comparison import targets, verdicts
+from loopcheck.validation.comparison import verdicts
 from loopcheck.validation.comparison.verdicts import verdict_of_figure, within
 from loopcheck.validation.execution.errors import internal_error, internal_errors
+from loopcheck.validation.studies.check import library
 from loopcheck.validation.studies.errata.costs import CORRECTED
 from loopcheck.validation.studies.errata.study import Errata
 from loopcheck.validation.studies.free_motion.study import FreeMotion
@@ -69,7 +70,7 @@ def test_a_bug_in_a_command_is_one_line_and_status_70(
     def slip(*_: Any, **__: Any) -> Any:
         raise IndexError("a slip")
 
-    monkeypatch.setattr(targets, "cases_of", slip)
+    monkeypatch.setattr(library, "cases_of", slip)
     status, _, err = loopcheck("check", MODELS / "four_bar.xml", "--out", tmp_path / "out")
     assert (status, err.count("\n")) == (70, 1)
     assert err.startswith("loopcheck: internal error: IndexError")

@@ -71,7 +71,9 @@ def answer(results: Results, lines: Sequence[Line] = ()) -> Section:
         lines: Closing lines, instead of those of a check.
     """
     counts, run, findings = verdict_counts(results), results.run, _findings_of_sources(results)
-    headline, *more = lines or closing_lines(results)
+    first = [str(line) for line in lines or closing_lines(results)]
+    plain = "" if lines else in_plain_words(results)
+    headline, *more = [plain, *first] if plain else first
     entries = {
         "command": " ".join(map(str, run.get("command") or ())),
         "start": run.get("start"),
@@ -86,9 +88,8 @@ def answer(results: Results, lines: Sequence[Line] = ()) -> Section:
         title="Answer",
         anchor="answer",
         blocks=[
-            *([plain] if not lines and (plain := in_plain_words(results)) else []),
-            str(headline),
-            *([list(map(str, more))] if more else []),
+            headline,
+            *([more] if more else []),
             *_simulation(results),
             Task(_overview_picture, (findings,)),
             *first_movie(results),
