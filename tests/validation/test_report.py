@@ -24,7 +24,7 @@ from loopcheck.validation.execution.workers import Workers, worker_pool
 from loopcheck.validation.report import figures, pages, schematic
 from loopcheck.validation.report.blocks import Block, Section
 from loopcheck.validation.report.pages import completed
-from loopcheck.validation.studies.check.closing import closing_lines
+from loopcheck.validation.studies.check.closing import closing_lines, in_plain_words
 from loopcheck.validation.studies.check.sections.audit import first_divergence
 from loopcheck.validation.studies.check.sections.cases import _ladder_table, looks_of_sources
 from loopcheck.validation.studies.check.study import run
@@ -234,8 +234,8 @@ def test_matrix_shows_the_worst_actuator_of_each_source(page: Page) -> None:
     assert matrix[REFERENCE] == ("reference", "reference")
 
 
-def test_the_headline_is_the_first_closing_line(tmp_path: Path) -> None:
-    """The unmodified simulation, then agreement and disagreement, the same on the page and in Markdown."""
+def test_the_headline_is_in_plain_words(tmp_path: Path) -> None:
+    """A sentence, then the unmodified simulation, agreement and disagreement, the same on the page and in Markdown."""
     rows = [
         summary_row(REFERENCE, "reference"),
         summary_row("x/kkt", "agree", 3e-15),
@@ -245,13 +245,14 @@ def test_the_headline_is_the_first_closing_line(tmp_path: Path) -> None:
     results = only("summary", rows)
     write_report(results, tmp_path)
     page, markdown = Page(tmp_path / "report.html"), (tmp_path / "report.md").read_text(encoding="utf-8")
-    first, *more = map(str, closing_lines(results))
-    assert first.startswith("Unmodified simulation: mujoco/as_is is off by 21 %")
+    first, *more = [in_plain_words(results), *map(str, closing_lines(results))]
+    assert first.startswith("Simulated as it is, MuJoCo is 21 % off at")
+    assert more[0].startswith("Unmodified simulation: mujoco/as_is is off by 21 %")
     assert f"<p>{first}</p>" in html.unescape((tmp_path / "report.html").read_text(encoding="utf-8"))
     for line in (first, *more):
         assert line in page.text
         assert line in markdown
-    assert "Agreement: 1 of 2 comparisons" in more[0]
+    assert "Agreement: 1 of 2 comparisons" in more[1]
 
 
 def test_the_headline_counts_no_error_that_is_expected(tmp_path: Path) -> None:
