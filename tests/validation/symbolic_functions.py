@@ -3,8 +3,6 @@
 `test_symbolic` runs these tests in a process of its own: OpenSim brings another CasADi, and a process has one of them.
 """
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -13,7 +11,7 @@ from loopcheck.analytic.batch import inverse_dynamics
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.errors import HarnessError, NotRepresentableError
+from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.motion import Drive
 from loopcheck.robots.robot import Case
 from loopcheck.validation.comparison.targets import case_of
@@ -72,9 +70,3 @@ def test_what_is_not_traced_and_bad_poses_are_refused() -> None:
         symbolic(MODELS / "spinning_rod.xml")
     with pytest.raises(HarnessError, match=r"q: shape must be \(3\)"):
         symbolic("four_bar", np.zeros(2))
-
-
-def test_without_casadi_a_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "casadi", None)
-    with pytest.raises(NotRepresentableError, match=r"pip install 'loopcheck\[symbolic\]'"):
-        symbolic("four_bar")
