@@ -127,6 +127,7 @@ settings.register_profile("thousand", settings.get_profile("suite"), max_example
 settings.load_profile("suite")
 
 CaseMaker = Callable[..., Case]
+Prescribed = Callable[[str], tuple[Case, Motion]]
 
 
 @pytest.fixture(scope="session")
@@ -162,3 +163,16 @@ def prr() -> Case:
 @pytest.fixture(scope="session")
 def prr_motion(prr: Case) -> Motion:
     return prescribe(prr)
+
+
+@pytest.fixture
+def prescribed(model_case: CaseMaker, tmp_path: Path) -> Prescribed:
+    """A case of a model with a motion of few samples; drives on tendons move by 4 mm."""
+
+    def make(text: str) -> tuple[Case, Motion]:
+        file = tmp_path / "model.xml"
+        file.write_text(text, encoding="utf-8")
+        case = model_case(file, amplitude=0.004 if "tendon=" in text else 0.1)
+        return case, prescribe(case, dt=0.05)
+
+    return make

@@ -57,14 +57,19 @@ def symbolic(
         steps: Newton steps on the loops within `efforts`.
 
     Raises:
-        NotRepresentableError: If CasADi is not installed.
+        NotRepresentableError: If CasADi is not installed, or cannot be loaded beside OpenSim.
         HarnessError: If the target is bad, the pose is singular or of the wrong shape, or the equations of an element
             are not traced, as in `inverse_dynamics`.
     """
     try:
         import casadi as ca
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise NotRepresentableError("symbolic needs CasADi: pip install 'loopcheck[symbolic]'") from error
+    except ImportError as error:
+        raise NotRepresentableError(
+            f"symbolic needs CasADi, which cannot be loaded here: {error}. OpenSim brings a CasADi of its own: use "
+            "each in a process of its own"
+        ) from error
     case = case_of(target, mode=mode, configuration=configuration, actuated=actuated)
     mechanism = case.mechanism
     pose = closed_pose(mechanism, case.guess) if q is None else frozen(q, (mechanism.nq,), name="q")

@@ -21,6 +21,8 @@ from loopcheck.robots.robot import Case
 
 COST = {Op.INPUT: 0, Op.NUMBER: 0, Op.ABS: 0, Op.MAX: 0, Op.MIN: 0, Op.SQRT: 6, Op.SIN: 18, Op.COS: 18}
 """Cost of an operation; of all others 1."""
+SAMPLE = 3.7
+"""Time of the sample [s]; its numbers do not change the counts."""
 PRINTED = {"T": 19 * 4 + 33 + 74 + 90, "Ṫ": 7 * 18, "I, C, γ": 7 * 72 + 7 * 145 + 7 * 18, "τ": 18, "τ_a": 63}
 """Table 2 of the paper, by its rows; T with the angles, g and k that it is made of."""
 
@@ -117,8 +119,23 @@ def of_wang(case: Case, *, turns_tensors: bool = False) -> dict[str, int]:
     Args:
         turns_tensors: Whether the rotation of the inertia tensors with their bodies counts, which the paper leaves out.
     """
-    graph, p, motion = Graph(), wang2019.parameters(case.mechanism), prescribe(case)
-    drive = motion.law(np.array([3.7]))
+    graph, stages = graph_of_wang(case, turns_tensors=turns_tensors)
+    counts, total, outputs = dict[str, int](), 0, list[Scalar]()
+    for name, array in stages.items():
+        outputs += array.ravel().tolist()
+        before, total = total, cost(graph, outputs)
+        counts[name] = total - before
+    return {**counts, "total": total}
+
+
+def graph_of_wang(case: Case, *, turns_tensors: bool = False) -> tuple[Graph, dict[str, Any]]:
+    """The graph of `wang2019` at `SAMPLE`, and the scalars of each row of the paper's table 2, the efforts last.
+
+    Args:
+        turns_tensors: See `of_wang`.
+    """
+    graph, p, motion = Graph(), wang2019.parameters(case.mechanism), prescribe(case, dt=5.0)
+    drive = motion.law(np.array([SAMPLE]))
     pose, rates, second = (each[0] for each in wang2019.generalized_motion(p, drive.q, drive.qd, drive.qdd))
     x, xd, xdd = ([graph.input(float(value)) for value in values] for values in (pose, rates, second))
     moving = _array([Number(value, rate) for value, rate in zip(x, xd, strict=True)])
@@ -133,18 +150,13 @@ def of_wang(case: Case, *, turns_tensors: bool = False) -> dict[str, int]:
         tensors = [_inputs(graph, tensor) for tensor in tensors]
     I, C, gamma = _model(p, values, rates_of_T, tensors, _array(xd), case.mechanism.gravity)
     tau = (I @ _array(xdd)[..., None] + C @ _array(xd)[..., None])[..., 0] - gamma
-    stages = {
+    return graph, {
         "T": values,
         "Ṫ": rates_of_T,
         "I, C, γ": np.concatenate([I.ravel(), C.ravel(), gamma.ravel()]),
         "τ": tau,
         "τ_a": np.array(minimum_norm(_parts(A)[0][0].tolist(), tau[0].tolist()), dtype=object),
     }
-    counts, before, outputs = {}, 0, list[Scalar]()
-    for name, array in stages.items():
-        outputs += array.ravel().tolist()
-        counts[name], before = cost(graph, outputs) - before, cost(graph, outputs)
-    return {**counts, "total": before}
 
 
 def _inputs(graph: Graph, tensor: Any) -> Any:

@@ -1,6 +1,7 @@
 """Values of the page of the papers: computed by our independent models, in SI units unless a name says otherwise."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -202,8 +203,6 @@ def qr_against_squares(turn: bool) -> tuple[float, float, float]:
     Args:
         turn: In coordinates x' = R x, with which no column of A vanishes.
     """
-    from fractions import Fraction
-
     p = wang2019.parameters(case_of("2pur2rpu").mechanism)
     x = np.array([[1e-7, 0.3, p.d * p.f / p.l3 * (1 + 1e-7)]])
     A = wang2019.actuation(p, x)[0]
@@ -213,7 +212,7 @@ def qr_against_squares(turn: bool) -> tuple[float, float, float]:
         Rx = np.array([[1.0, 0, 0], [0, np.cos(b), -np.sin(b)], [0, np.sin(b), np.cos(b)]])
         A = A @ Rz @ Rx
     tau = A.T @ np.array([1.0, -0.5, 0.3, 0.8])
-    exact = _exact_minimum_norm(A, tau, Fraction)
+    exact = _exact_minimum_norm(A, tau)
     by_qr = wang2019.minimum_norm(A[None], tau[None])[0]
     by_squares = A @ np.linalg.solve(A.T @ A, tau)
     size = np.abs(exact).max()
@@ -221,20 +220,23 @@ def qr_against_squares(turn: bool) -> tuple[float, float, float]:
     return float(np.linalg.cond(A)), errors[0], errors[1]
 
 
-def _exact_minimum_norm(A: Array, tau: Array, number: Callable[[float], Any]) -> Array:
-    """A (AᵀA)⁻¹ τ in fractions: no round-off at all."""
-    rows = [[number(x) for x in row] for row in A.tolist()]
+def _exact_minimum_norm(A: Array, tau: Array) -> Array:
+    """A (AᵀA)⁻¹ τ in fractions, by Gauss and Jordan: no round-off at all."""
+    rows = [[Fraction(x) for x in row] for row in A.tolist()]
     n = len(rows[0])
-    S = [[sum(r[i] * r[j] for r in rows) for j in range(n)] + [number(float(tau[i]))] for i in range(n)]
+    S = [[_sum(r[i] * r[j] for r in rows) for j in range(n)] + [Fraction(float(tau[i]))] for i in range(n)]
     for k in range(n):
         pivot = next(i for i in range(k, n) if S[i][k] != 0)
         S[k], S[pivot] = S[pivot], S[k]
-        S[k] = [s / S[k][k] for s in S[k]]
+        S[k] = [entry / S[k][k] for entry in S[k]]
         for i in range(n):
             if i != k:
-                S[i] = [s - S[i][k] * e for s, e in zip(S[i], S[k], strict=True)]
-    y = [row[-1] for row in S]
-    return np.array([float(sum(a * b for a, b in zip(row, y, strict=True))) for row in rows])
+                S[i] = [entry - S[i][k] * other for entry, other in zip(S[i], S[k], strict=True)]
+    return np.array([float(_sum(a * row[-1] for a, row in zip(of, S, strict=True))) for of in rows])
+
+
+def _sum(terms: Iterable[Fraction]) -> Fraction:
+    return sum(terms, Fraction(0))
 
 
 def of_wang_2019() -> Values:
@@ -248,10 +250,10 @@ def of_wang_2019() -> Values:
     fifth_motion = prescribe(fifth)
     state = State(mechanism=fifth.mechanism, q=fifth_motion.q[:1], qd=fifth_motion.qd[:1])
     model = dynamic_model(state)
-    acceleration = _coordinate_rates(model, fifth_motion.qdd[:1], state)
-    force = model._model.force(acceleration, _coordinate_rates(model, fifth_motion.qd[:1], state))
+    acceleration, velocity = (_coordinate_rates(model, x[0]) for x in (fifth_motion.qdd, fifth_motion.qd))
+    force = model.M[0] @ acceleration + (model.C[0] + model.D[0]) @ velocity + model.G[0]
     W = fifth.mechanism.effort_scales
-    wanted = W * (np.linalg.pinv((W[:, None] * model.A[0]).T) @ force[0])
+    wanted = W * (np.linalg.pinv((W[:, None] * model.A[0]).T) @ force)
     found = Noc().compute_efforts(fifth, fifth_motion).effort[0]
     plain, turned = of_wang(case), of_wang(case, turns_tensors=True)
     in_paper, in_turned = qr_against_squares(False), qr_against_squares(True)
@@ -279,9 +281,9 @@ def of_wang_2019() -> Values:
     }
 
 
-def _coordinate_rates(model: Matrices, values: Array, state: State) -> Array:
-    """Least-squares rates of the coordinates from rates of all dofs."""
-    return np.stack([np.linalg.lstsq(L, x, rcond=None)[0] for L, x in zip(model.L, values, strict=True)])
+def _coordinate_rates(model: Matrices, rates: Array) -> Array:
+    """Least-squares rates of the coordinates from rates of all dofs, at the first sample."""
+    return np.linalg.lstsq(model.L[0], rates, rcond=None)[0]
 
 
 def of_angeles() -> Values:

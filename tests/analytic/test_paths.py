@@ -1,22 +1,18 @@
 """Spatial tendons with straight parts: the reference against MuJoCo's own M, bias and `ten_J`, and formulas by hand."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from loopcheck.analytic.dynamics.lagrange import Lagrange
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.kinematics.state import State
-from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.mujoco.model import LEFT_OUT
 from loopcheck.engines.mujoco.routes.kkt import KKT
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.mechanism import PathClosure
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from tests.conftest import CaseMaker
+from tests.conftest import Prescribed
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -94,21 +90,6 @@ ANKLE = """<mujoco><compiler angle="radian"/><worldbody><body name="shank" pos="
 <equality><tendon name="rod left" tendon1="l"/><tendon name="rod right" tendon1="r"/></equality>
 <actuator><motor name="left" joint="left"/><motor name="right" joint="right"/></actuator></mujoco>"""
 MODELS = {**FINGERS, "an ankle on rods": ANKLE}
-
-Prescribed = Callable[[str], tuple[Case, Motion]]
-
-
-@pytest.fixture
-def prescribed(model_case: CaseMaker, tmp_path: Path) -> Prescribed:
-    """A case of a model with a motion of few samples; drives on tendons move by 4 mm."""
-
-    def make(text: str) -> tuple[Case, Motion]:
-        file = tmp_path / "model.xml"
-        file.write_text(text, encoding="utf-8")
-        case = model_case(file, amplitude=0.004 if "tendon=" in text else 0.1)
-        return case, prescribe(case, dt=0.05)
-
-    return make
 
 
 def own_efforts(case: Case, motion: Motion) -> Array:

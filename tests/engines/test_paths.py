@@ -9,17 +9,14 @@ import pytest
 
 from loopcheck import engines
 from loopcheck.analytic.dynamics.noc import Noc
-from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.mujoco.loops import forward_with_turning_drives, turns_drives
 from loopcheck.engines.mujoco.model import build, constraint_jacobian
 from loopcheck.robots.errors import NotRepresentableError
-from loopcheck.robots.motion import Motion
-from loopcheck.robots.robot import Case
 from loopcheck.validation.comparison.audit import audit, expected_terms
 from loopcheck.validation.comparison.verdicts import FILE
 from loopcheck.validation.gate.gate import gate
 from tests.analytic.test_paths import ANKLE, FINGERS
-from tests.conftest import CaseMaker
+from tests.conftest import Prescribed
 from tests.engines.mechanisms import Own
 
 mujoco = pytest.importorskip("mujoco")
@@ -27,19 +24,6 @@ mujoco = pytest.importorskip("mujoco")
 MODELS = {"rods": ANKLE, "driven": FINGERS["a motor over sites"], "coupled": FINGERS["a length by another"]}
 ROTOR = FINGERS["rotor and damper of a motor"]
 SPRING = FINGERS["a taut spring"]
-
-Prescribed = Callable[[str], tuple[Case, Motion]]
-
-
-@pytest.fixture
-def prescribed(model_case: CaseMaker, tmp_path: Path) -> Prescribed:
-    def make(text: str) -> tuple[Case, Motion]:
-        file = tmp_path / "model.xml"
-        file.write_text(text, encoding="utf-8")
-        case = model_case(file, amplitude=0.004 if "tendon=" in text else 0.1)
-        return case, prescribe(case, dt=0.05)
-
-    return make
 
 
 def test_rods_turn_as_mujoco_has_them(prescribed: Prescribed) -> None:
