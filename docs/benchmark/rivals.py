@@ -8,7 +8,7 @@ import ctypes
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -22,7 +22,9 @@ import pinocchio
 
 from docs.benchmark.files import ROBOTS, SAMPLES, error, oracle, problem
 from loopcheck.analytic.batch import inverse_dynamics
+from loopcheck.analytic.batch.compiled import lanes_of_a_vector, load_map, map_job
 from loopcheck.analytic.batch.inverse import _equations
+from loopcheck.analytic.batch.tape import Tape
 from loopcheck.analytic.batch.trace import Trace, trace
 from loopcheck.analytic.batch.tracking import WEIGHTS
 from loopcheck.analytic.dynamics.noc import Noc
@@ -36,6 +38,13 @@ from loopcheck.validation.studies.speed.measure import alternated
 TABLE = Path(__file__).parent / "rivals.csv"
 SPAN = 100
 """Consecutive samples of a lane."""
+FEW, GAP = 512, 520
+"""Samples whose inputs and outputs fit into a cache, and numbers of a column: no whole number of pages [-]."""
+FLAGS = {
+    "g++, flags of loopcheck": ("-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"),
+    "g++, -ffast-math": ("-ffast-math",),
+}
+"""What a compiler may do with numbers; loopcheck's code joins a product and a sum, and never changes the order."""
 GENERATE = """
 import sys
 import casadi as ca
@@ -74,8 +83,16 @@ static inline V operator-(V a) { return -a.x; }
 static inline V &operator+=(V &a, V b) { a.x += b.x; return a; }
 static inline V &operator-=(V &a, V b) { a.x -= b.x; return a; }
 static inline V &operator*=(V &a, V b) { a.x *= b.x; return a; }
+#if LANES == 8
+extern "C" V::T _ZGVeN8v_sin(V::T), _ZGVeN8v_cos(V::T);  // glibc's, which g++ itself calls with -ffast-math alone
+static inline V sin(V a) { return _ZGVeN8v_sin(a.x); }
+static inline V cos(V a) { return _ZGVeN8v_cos(a.x); }
+#else
 static inline V sin(V a) { V y; for (int i = 0; i < LANES; i++) y.x[i] = std::sin(a.x[i]); return y; }
 static inline V cos(V a) { V y; for (int i = 0; i < LANES; i++) y.x[i] = std::cos(a.x[i]); return y; }
+#endif
+static inline V fmax(V a, V b) { return a.x > b.x ? a.x : b.x; }
+static inline V fmin(V a, V b) { return a.x < b.x ? a.x : b.x; }
 static inline V sqrt(V a) { V y; for (int i = 0; i < LANES; i++) y.x[i] = std::sqrt(a.x[i]); return y; }
 static inline V fabs(V a) { V y; for (int i = 0; i < LANES; i++) y.x[i] = std::fabs(a.x[i]); return y; }
 static inline V square(V a) { return a.x * a.x; }
@@ -123,6 +140,24 @@ extern "C" void run(const double *weights, const double *drive, const double *st
 }
 """
 """Path tracking around the generated code: extrapolation and Newton steps, without the checks of loopcheck."""
+MAP = """
+#include "generated.h"
+
+extern "C" void run(const double *inputs, double *outputs)
+{
+    for (long g = 0; g < SAMPLES; g += LANES) {
+        V x[NX], y[NY];
+        for (int c = 0; c < NX; c++)
+            __builtin_memcpy(&x[c], inputs + c * GAP + g, sizeof(V));
+        const V *given[] = {x};
+        V *found[] = {y};
+        efforts(given, found, 0, 0, 0);
+        for (int c = 0; c < NY; c++)
+            __builtin_memcpy(outputs + c * GAP + g, &y[c], sizeof(V));
+    }
+}
+"""
+"""The generated code alone, on inputs and outputs whose samples lie side by side in columns."""
 BY_HAND = """
 static const double A[3][2] = {{0, 0}, {1, 0}, {0.5, 0.8660254037844386}};
 static const double E[3][2] = {{1, 0}, {-0.5, 0.8660254037844386}, {-0.5, -0.8660254037844386}};
@@ -279,11 +314,7 @@ def compiled(traced: Trace, python: str, folder: Path, lanes: int) -> tuple[Call
     """Efforts by CasADi's code from the traced equations, and CasADi's version."""
     mechanism, tape = traced.mechanism, traced.efforts
     nq, na, drives = mechanism.nq, mechanism.na, len(mechanism.drives)
-    fields = {"code": tape.code, "constants": tape.constants, "outputs": tape.outputs[: nq + na]}
-    np.savez(folder / "tape.npz", inputs=nq + 3 * drives, **fields)
-    generate = [python, "-c", GENERATE, "tape.npz", "."]
-    name = subprocess.run(generate, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
-    (folder / "generated.h").write_text(_of_vectors((folder / "efforts.c").read_text()))
+    name = _generate(tape, nq + 3 * drives, nq + na, python, folder)
     sizes = {"LANES": lanes, "NQ": nq, "ND": drives, "NA": na, "SPAN": SPAN}
     run = _loaded(VECTORS + PATH, sizes, folder, f"{mechanism.model.path.stem}{lanes}")
 
@@ -294,6 +325,40 @@ def compiled(traced: Trace, python: str, folder: Path, lanes: int) -> tuple[Call
         return found
 
     return efforts, name
+
+
+def _generate(tape: Tape, inputs: int, outputs: int, python: str, folder: Path) -> str:
+    """Write C of the first outputs of a tape with CasADi, and return its version."""
+    fields = {"code": tape.code, "constants": tape.constants, "outputs": tape.outputs[:outputs]}
+    np.savez(folder / "tape.npz", inputs=inputs, **fields)
+    generate = [python, "-c", GENERATE, "tape.npz", "."]
+    name = subprocess.run(generate, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+    (folder / "generated.h").write_text(_of_vectors((folder / "efforts.c").read_text()))
+    return name
+
+
+def alone(traced: Trace, q: Array, drive: Drive, python: str, folder: Path) -> Mapping[str, tuple[Callable, Array]]:
+    """The traced equations with all their checks at closed positions, by machine code of loopcheck and of g++.
+
+    All compute `FEW` samples again and again, so that memory does not count; each comes with its outputs.
+    """
+    tape, given = traced.efforts, np.zeros((traced.columns.q.stop + 3 * traced.columns.drives, GAP))
+    given[:, :FEW] = np.concatenate([q, *drive], axis=1)[:FEW].T
+    nx, ny = len(given), len(tape.outputs)
+    _generate(tape, nx, ny, python, folder)
+    sizes = {"LANES": 8, "NX": nx, "NY": ny, "SAMPLES": FEW, "GAP": GAP}
+    ours, width, step = load_map(map_job(tape, nx)), lanes_of_a_vector(), given.strides[0]
+    calls: dict[str, Callable[..., None]] = {"loopcheck": lambda x, y: ours.call(x, y, step, step, FEW // width)}
+    for text, options in FLAGS.items():
+        name = f"{traced.mechanism.model.path.stem}_{len(calls)}"
+        calls[text] = _loaded(VECTORS + MAP, sizes, folder, name, options)
+    found = {text: np.zeros((ny, GAP)) for text in calls}
+
+    def repeated(call: Callable[..., None], y: Array) -> Callable[[], None]:
+        places = [ctypes.c_void_p(array.ctypes.data) for array in (given, y)]
+        return lambda: [call(*places) for _ in range(SAMPLES // FEW)]
+
+    return {text: (repeated(call, found[text]), found[text]) for text, call in calls.items()}
 
 
 def by_hand(case: Case, drive: Drive, q: Array, folder: Path, steps: int) -> Callable[[], Array]:
@@ -318,11 +383,13 @@ def by_hand(case: Case, drive: Drive, q: Array, folder: Path, steps: int) -> Cal
     return efforts
 
 
-def _loaded(source: str, sizes: Mapping[str, int], folder: Path, name: str) -> Any:
+def _loaded(
+    source: str, sizes: Mapping[str, int], folder: Path, name: str, floats: Sequence[str] = ("-ffast-math",)
+) -> Any:
     """The function `run` of a program in C++, compiled; a library of some name is loaded once."""
     (folder / f"{name}.cpp").write_text(source)
-    options = ["-O3", "-march=native", "-ffast-math", "-shared", "-fPIC", *(f"-D{k}={v}" for k, v in sizes.items())]
-    subprocess.run(["g++", *options, "-o", f"{name}.so", f"{name}.cpp", "-lm"], cwd=folder, check=True)
+    options = ["-O3", "-march=native", *floats, "-shared", "-fPIC", *(f"-D{k}={v}" for k, v in sizes.items())]
+    subprocess.run(["g++", *options, "-o", f"{name}.so", f"{name}.cpp", "-lmvec", "-lm"], cwd=folder, check=True)
     return ctypes.CDLL(str(folder / f"{name}.so")).run
 
 
@@ -332,7 +399,14 @@ def _of_vectors(source: str) -> str:
     body = body[: body.index("\n}\n") + 3].replace("casadi_f0", "efforts")
     body = re.sub(r"arg\[0\]\? (arg\[0\]\[\d+\]) : 0", r"\1", body)
     body = re.sub(r"if \(res\[0\]!=0\) ", "", body)
-    names = {"casadi_real": "V", "casadi_int": "long long", "casadi_sq": "square"}
+    names = {
+        "casadi_real": "V",
+        "casadi_int": "long long",
+        "casadi_sq": "square",
+        "casadi_fabs": "fabs",
+        "casadi_fmax": "fmax",
+        "casadi_fmin": "fmin",
+    }
     return re.sub("|".join(names), lambda found: names[found[0]], body)
 
 
@@ -458,9 +532,26 @@ def rows_of(name: str, python: str, folder: Path) -> list[Mapping[str, Any]]:
     ]
 
 
+def rows_alone(name: str, python: str, folder: Path) -> Iterator[Mapping[str, Any]]:
+    """Time of loopcheck over that of g++ for the traced equations alone: the median of seven, lowest and highest."""
+    case, drive, guess = problem(name)
+    q, traced = inverse_dynamics(case.mechanism, drive, guess).q, trace(case.mechanism, guess)
+    ways = alone(traced, q, drive, python, folder)
+    spent = alternated({text: (act, SAMPLES) for text, (act, _) in ways.items()})
+    efforts = {text: found[traced.columns.effort, :FEW] for text, (_, found) in ways.items()}
+    peak = np.abs(efforts["loopcheck"]).max(axis=1, keepdims=True)
+    for text in FLAGS:
+        ratio, apart = spent["loopcheck"] / spent[text], np.abs(efforts[text] - efforts["loopcheck"]) / peak
+        times = {"loopcheck [µs]": 1e6 * spent["loopcheck"].min(), "CasADi [µs]": 1e6 * spent[text].min()}
+        spread = {"ratio": np.median(ratio), "lowest": ratio.min(), "highest": ratio.max()}
+        yield {"robot": name, "CasADi's C by": text, **times, **spread, "difference": apart.max()}
+
+
 def main(python: str) -> None:
-    """Write the table."""
+    """Write the table, and print the spread of the equations alone."""
     with TemporaryDirectory() as folder:
+        bare = [row for name in ROBOTS for row in rows_alone(name, python, Path(folder))]
+        print(pd.DataFrame(bare).to_markdown(index=False, floatfmt=".3g"))
         compile_pinocchio(python, Path(folder))
         rows = [row for name in ROBOTS for row in rows_of(name, python, Path(folder))]
     table = pd.DataFrame(rows)
