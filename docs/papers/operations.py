@@ -5,14 +5,16 @@ vanish, and equal operations count once. Sums, products and quotients count one 
 as in equation (41) of Wang et al. 2019.
 """
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from loopcheck.analytic.batch.expressions import Graph, Op, Scalar, Symbol
+from loopcheck.analytic.batch.elimination import factorize
+from loopcheck.analytic.batch.expressions import Graph, Op, Scalar, Symbol, value_of
 from loopcheck.analytic.batch.trace import Trace, trace
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.analytic.papers import wang2019
@@ -138,24 +140,24 @@ def graph_of_wang(case: Case, *, turns_tensors: bool = False) -> tuple[Graph, di
     drive = motion.law(np.array([SAMPLE]))
     pose, rates, second = (each[0] for each in wang2019.generalized_motion(p, drive.q, drive.qd, drive.qdd))
     x, xd, xdd = ([graph.input(float(value)) for value in values] for values in (pose, rates, second))
-    moving = _array([Number(value, rate) for value, rate in zip(x, xd, strict=True)])
-    with _on_objects(wang2019):
+    moving = array_of([Number(value, rate) for value, rate in zip(x, xd, strict=True)])
+    with on_objects(wang2019):
         T = wang2019.twist_shaping(p, moving)
-        A = wang2019.actuation(p, _array([Number(value) for value in x]))
-        axes = wang2019._axes(p, _array([Number(value) for value in x]))
-    values, rates_of_T = _parts(T)
-    R = _parts(axes)[0]
+        A = wang2019.actuation(p, array_of([Number(value) for value in x]))
+        axes = wang2019._axes(p, array_of([Number(value) for value in x]))
+    values, rates_of_T = parts_of(T)
+    R = parts_of(axes)[0]
     tensors = [R[:, b] @ tensor.astype(object) @ R[:, b].swapaxes(1, 2) for b, tensor in enumerate(p.I)]
     if not turns_tensors:
         tensors = [_inputs(graph, tensor) for tensor in tensors]
-    I, C, gamma = _model(p, values, rates_of_T, tensors, _array(xd), case.mechanism.gravity)
-    tau = (I @ _array(xdd)[..., None] + C @ _array(xd)[..., None])[..., 0] - gamma
+    I, C, gamma = _model(p, values, rates_of_T, tensors, array_of(xd), case.mechanism.gravity)
+    tau = (I @ array_of(xdd)[..., None] + C @ array_of(xd)[..., None])[..., 0] - gamma
     return graph, {
         "T": values,
         "Ṫ": rates_of_T,
         "I, C, γ": np.concatenate([I.ravel(), C.ravel(), gamma.ravel()]),
         "τ": tau,
-        "τ_a": np.array(minimum_norm(_parts(A)[0][0].tolist(), tau[0].tolist()), dtype=object),
+        "τ_a": np.array(minimum_norm(parts_of(A)[0][0].tolist(), tau[0].tolist()), dtype=object),
     }
 
 
@@ -223,11 +225,12 @@ def of_trace(case: Case) -> tuple[int, int]:
     return traced.efforts.operations, traced.efforts.angles
 
 
-def _array(entries: list[Any]) -> Any:
+def array_of(entries: list[Any]) -> Any:
+    """Entries of a sample, shape (1, n)."""
     return np.array([entries], dtype=object)
 
 
-def _parts(numbers: Any) -> tuple[Any, Any]:
+def parts_of(numbers: Any) -> tuple[Any, Any]:
     """Values and rates of an array of numbers."""
     parts = [np.empty(numbers.shape, dtype=object) for _ in range(2)]
     for place, x in np.ndenumerate(numbers):
@@ -236,7 +239,13 @@ def _parts(numbers: Any) -> tuple[Any, Any]:
 
 
 class _Numpy:
-    """numpy whose zeros hold objects."""
+    """numpy on arrays of numbers of a graph; angles by inverse functions are inputs of the graph."""
+
+    def __init__(self, angles: list[Symbol]) -> None:
+        changed = {"solve": _solved, "inv": lambda A: _solved(A, np.eye(len(A[0])))}
+        self.angles, self.linalg = angles, SimpleNamespace(**{**vars(np.linalg), **changed})
+        self.arguments = list[list[Scalar]]()
+        """Arguments of the inverse function of each angle."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
@@ -245,12 +254,53 @@ class _Numpy:
     def zeros(shape: Any, dtype: Any = None) -> Any:
         return np.zeros(shape, dtype=object)
 
+    @staticmethod
+    def asarray(entries: Any, dtype: Any = None) -> Any:
+        return entries
+
+    def arcsin(self, x: Any) -> Any:
+        return self._angle(math.asin, x)
+
+    def arctan2(self, y: Any, x: Any) -> Any:
+        return self._angle(math.atan2, y, x)
+
+    @staticmethod
+    def remainder(x: Any, y: float) -> Any:
+        """Full turns are removed at the pose, without an operation."""
+        return x - y * np.vectorize(lambda z: value_of(_number(z).value) // y, otypes=[float])(x)
+
+    def _angle(self, function: Callable[..., float], *arguments: Any) -> Any:
+        found = np.empty(np.shape(arguments[0]), dtype=object)
+        for place, *entries in zip(np.ndindex(found.shape), *map(np.ravel, arguments), strict=True):
+            parts = [_number(entry).value for entry in entries]
+            found[place] = function(*map(value_of, parts))
+            if any(isinstance(x, Symbol) for x in parts):
+                angle = self.angles[len(self.arguments)]
+                angle.graph.values[angle.place] = found[place]
+                self.arguments.append(parts)
+                found[place] = Number(angle)
+        return found
+
+
+def _solved(A: Any, b: Any) -> Any:
+    """Solution of A x = b by elimination; the numbers must have no rates."""
+    x = np.empty(np.broadcast_shapes(b.shape, (len(A), 1, 1)), dtype=object)
+    for k, (left, right) in enumerate(zip(parts_of(A)[0], parts_of(np.broadcast_to(b, x.shape))[0], strict=True)):
+        factors = factorize([dict(enumerate(row)) for row in left], len(left))
+        x[k] = np.array([[Number(y) for y in factors.solve(list(column))] for column in right.T], dtype=object).T
+    return x
+
 
 @contextmanager
-def _on_objects(module: ModuleType) -> Iterator[None]:
-    """Let a module make arrays of objects."""
+def on_objects(module: ModuleType, angles: Sequence[Symbol] = ()) -> Iterator[_Numpy]:
+    """Let a module make arrays of objects.
+
+    Args:
+        angles: Inputs for the angles by inverse functions, in their order.
+    """
+    numpy = _Numpy([*angles])
     try:
-        vars(module)["np"] = _Numpy()
-        yield
+        vars(module)["np"] = numpy
+        yield numpy
     finally:
         vars(module)["np"] = np

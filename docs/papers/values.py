@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from docs.papers.formulations import Traced, on_the_tree, recursion, times, virtual_work, with_sensors
 from docs.papers.operations import PRINTED, of_trace, of_wang
 from docs.papers.state_equations import simulated
 from loopcheck.analytic.dynamics.lagrange import Lagrange
@@ -22,9 +23,11 @@ from loopcheck.robots.catalogue import CATALOGUE
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 from loopcheck.validation.comparison.targets import case_of
-from loopcheck.validation.studies.control.runs import CONTROLLERS, ControlSettings, RunGroup, run_batch
+from loopcheck.validation.studies.control.runs import CONTROLLERS, INDICES, ControlSettings, RunGroup, run_batch
 
 Values = Mapping[str, float | str]
+LEVELS = (1.0, 2.0, 3.0, 4.0, 5.0)
+"""Errors of the parameters of the controllers' robots [%]."""
 TEMPLATES = 10
 """Robots of the controllers, as in the paper."""
 H = 1e-5
@@ -122,7 +125,7 @@ def of_zubizarreta() -> Values:
     motion = prescribe(case)
     plain, redundant = zubizarreta2010.efforts(case, motion), zubizarreta2010.redundant_efforts(case, motion)
     noc = Noc().compute_efforts(case, motion).effort
-    operations, angles = of_trace(case)
+    parts, steps = with_sensors(case, motion)
     return {
         "loops": loops("3rrr"),
         "models": of_all_models("3rrr"),
@@ -131,19 +134,28 @@ def of_zubizarreta() -> Values:
         "redundant": float(np.abs(plain - redundant).max()),
         "paper": float(np.abs(plain - noc).max() / np.abs(noc).max()),
         "skew": skewness(case, motion),
-        "operations": operations,
-        "angles": angles,
+        "generic_operations": recursion(case, motion)[1].operations,
+        **{f"{name}_operations": part.operations for name, part in parts.items()},
+        "steps": steps,
+        "position_operations": steps * parts["step"].operations + parts["pose"].operations,
+        "sample_operations": steps * parts["step"].operations + parts["motors"].operations,
         **_times_of_zubizarreta(case, motion),
         **_control(),
     }
 
 
 def _control() -> Values:
-    """Mean ISE of each controller over robots with parameters 5 % off [1e-6 m² s]."""
-    groups = {name: RunGroup("exact", "pmp", 0, "all", name, (5.0,), TEMPLATES) for name in CONTROLLERS}
-    means = {name: float(run_batch(ControlSettings(), group)["ISE"].mean()) for name, group in groups.items()}
-    indices = {f"ISE_{name.split()[0]}": 1e6 * mean for name, mean in means.items()}
-    return {**indices, "templates": TEMPLATES, "ratio_task": means["task space"] / means["extended"]}
+    """Mean indices of each controller over robots with parameters 1 to 5 % off, ISE [1e-6 m² s], others [1e-3]."""
+    groups = {name: RunGroup("exact", "pmp", 0, "all", name, LEVELS, TEMPLATES) for name in CONTROLLERS}
+    runs = {name: run_batch(ControlSettings(), group) for name, group in groups.items()}
+    means = {name: of.groupby("level")[[*INDICES]].mean() for name, of in runs.items()}
+    scales = dict.fromkeys(INDICES, 1e3) | {"ISE": 1e6}
+    texts = {
+        index: "; ".join(f"{name} {', '.join(f'{scale * x:.4g}' for x in of[index])}" for name, of in means.items())
+        for index, scale in scales.items()
+    }
+    ratio = float(means["task space"]["ISE"].iloc[-1] / means["extended"]["ISE"].iloc[-1])
+    return {**texts, "templates": TEMPLATES, "ratio_task": ratio}
 
 
 def _times_of_zubizarreta(case: Case, motion: Motion) -> Values:
@@ -317,16 +329,29 @@ def of_staicu() -> Values:
     case = case_of("2t1r")
     motion = prescribe(case)
     paper, noc = staicu2006.efforts(case, motion), Noc().compute_efforts(case, motion).effort
-    operations, angles = of_trace(case)
+    work, (bare, checked) = virtual_work(case, motion), recursion(case, motion)
+    newton_euler, lagrange = on_the_tree(case, motion)
     return {
         "loops": loops("2t1r"),
         "models": of_all_models("2t1r"),
         "peaks": peaks("2t1r", "horizontal"),
         "dense": 2 / 3 * 48**3 + 2 * 48**2,
         "paper": float(np.abs(paper - noc).max() / np.abs(noc).max()),
-        "operations": operations,
-        "angles": angles,
+        "work": work.operations,
+        "recursion": bare.operations,
+        "checked": checked.operations,
+        "newton_euler": newton_euler.operations,
+        "lagrange": lagrange.operations,
+        "longer": lagrange.operations - newton_euler.operations,
+        **_times_of_staicu({"work": work, "recursion": bare, "checked": checked}),
     }
+
+
+def _times_of_staicu(ways: Mapping[str, Traced]) -> Values:
+    """Times as machine code over that of virtual work: the median in this run, the lowest and the highest."""
+    spent = times(ways)
+    ratios = {name: spent[name] / spent["work"] for name in spent if name != "work"}
+    return {f"{name}_time": f"{np.median(x):.3g} ({x.min():.3g} to {x.max():.3g})" for name, x in ratios.items()}
 
 
 PAPERS: Mapping[str, Callable[[], Values]] = {

@@ -11,18 +11,20 @@ import pytest
 
 from docs.papers.__main__ import FINDINGS, FOLDER, PAGE, ROWS, VALUES, page
 from docs.papers.curves import CURVES
+from docs.papers.formulations import FEW, PERIOD, machine_code, on_the_tree, recursion, virtual_work, with_sensors
+from docs.papers.formulations import SAMPLE as AT
 from docs.papers.operations import PRINTED, SAMPLE, Number, cost, graph_of_wang, minimum_norm, of_wang
 from docs.papers.state_equations import simulated
 from docs.papers.values import PAPERS, qr_against_squares, twist_constraints
-from loopcheck.analytic.batch.expressions import Graph, Scalar, value_of
+from loopcheck.analytic.batch.expressions import Graph, Op, Scalar, value_of
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.analytic.papers import wang2019
+from loopcheck.analytic.papers import wang2019, zubizarreta2010
 from loopcheck.robots.robot import Case
 from loopcheck.validation.comparison.targets import case_of
 
 STORED = json.loads(VALUES.read_text(encoding="utf-8"))
-TIMES = {"position_ratio", "model_ratio", "sample_ms", "extended_ms"}
+TIMES = {"position_ratio", "model_ratio", "sample_ms", "extended_ms", "recursion_time", "checked_time", "dense_time"}
 """Values that a machine measures."""
 ROUND_OFF = 1e-12
 """Numbers below are round-off, whose size is compared alone."""
@@ -81,6 +83,51 @@ def test_the_operations_are_those_of_the_equations(case: Case) -> None:
     found = minimum_norm(rows, [graph.input(float(x)) for x in tau])
     np.testing.assert_allclose([value_of(x) for x in found], wang2019.minimum_norm(A[None], tau[None])[0], rtol=1e-12)
     assert cost(graph, found) == 3 * (7 + 6 + 4 + 1) + 3 * (7 + 8 + 2) + 4 * 5
+
+
+def test_the_formulations_of_the_2t1r_have_the_efforts_of_the_reference() -> None:
+    """Virtual work and generic recursion against `noc`; on the tree, Lagrange against Newton and Euler."""
+    case = case_of("2t1r")
+    motion = prescribe(case)
+    wanted = Noc().compute_efforts(case, motion.assemble(motion.t[AT : AT + 1])).effort[0]
+    work = virtual_work(case, motion)
+    for traced in (work, recursion(case, motion)[0]):
+        np.testing.assert_allclose([value_of(x) for x in traced.outputs], wanted, rtol=1e-10)
+    one, other = ([value_of(x) for x in traced.outputs] for traced in on_the_tree(case, motion))
+    np.testing.assert_allclose(one, other, atol=1e-10 * np.abs(one).max())
+    sines = [value_of(x) for each in work.arguments for x in each]
+    angles = [x for op, x in zip(work.graph.ops, work.graph.values, strict=True) if op is Op.INPUT][9:]
+    np.testing.assert_allclose(np.sin(angles), sines, rtol=1e-14)
+    assert work.operations == STORED["staicu2006"]["work"]
+
+
+def test_machine_code_has_the_forces_of_the_graph() -> None:
+    pytest.importorskip("llvmlite")
+    case = case_of("2t1r")
+    work = virtual_work(case, prescribe(case))
+    found = machine_code(work)()
+    np.testing.assert_allclose(found.T, np.tile([value_of(x) for x in work.outputs], (FEW, 1)), rtol=1e-10)
+
+
+def test_the_models_of_the_3rrr_have_the_torques_of_the_reference() -> None:
+    """The pose is that of the motion, and a step of Newton's method comes near from the sample before."""
+    case = case_of("3rrr", configuration="vertical")
+    motion = prescribe(case, dt=0.1).assemble(np.arange(AT + 1) / 100)  # the first samples of the page's motion
+    wanted = Noc().compute_efforts(case, motion.assemble(motion.t[AT : AT + 1])).effort[0]
+    parts, steps = with_sensors(case, motion)
+    found = {name: [value_of(x) for x in part.outputs] for name, part in parts.items()}
+    for name in ("active", "redundant"):
+        np.testing.assert_allclose(found[name], wanted, rtol=1e-10)
+    p = zubizarreta2010.parameters(case.mechanism)
+    at = motion.law(motion.t[AT] - np.array([PERIOD, 0.0])).q
+    x, q = zubizarreta2010.positions(p, at, zubizarreta2010.passive_guess(case))
+    np.testing.assert_allclose(found["pose"], x[1], atol=1e-12)
+    step = zubizarreta2010.passive_joints(p, at[1:], q[:1, 3:], iterations=1)[0, 3:]
+    np.testing.assert_allclose(found["step"], step, atol=1e-12)
+    assert {f"{name}_operations": part.operations for name, part in parts.items()}.items() <= STORED[
+        "zubizarreta2010"
+    ].items()
+    assert steps == STORED["zubizarreta2010"]["steps"]
 
 
 def root(x: Any) -> Any:
