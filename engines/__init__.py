@@ -15,9 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from loopcheck.engines.contract import Audit, Engine, Faults, FileInertia, Variant
+from loopcheck.engines.contract import Audit, Engine, FileInertia, Variant
 from loopcheck.robots.arrays import JointPositions, PositionSeries, VelocitySeries
-from loopcheck.robots.efforts import Fault, Source
+from loopcheck.robots.efforts import Source
 from loopcheck.robots.errors import EngineError, EngineNotInstalledError, NotFoundError
 from loopcheck.robots.inventory import Inventory, Matrices
 from loopcheck.robots.mechanism import Mechanism
@@ -33,7 +33,6 @@ __all__ = [
     "engine",
     "engine_names",
     "extra",
-    "faults",
     "file_inertia",
     "installed",
     "lineage",
@@ -138,13 +137,6 @@ def on_request(name: str) -> str:
     """Reason why a route runs only by name; empty if it always runs."""
     folder, route = name.split("/")
     return engine(folder).on_request.get(route, "")
-
-
-def faults(name: str) -> Mapping[str, Fault]:
-    """Faults that can be seeded in a route of an installed engine, by kind of fault."""
-    folder, route = name.split("/")
-    declared: Faults | None = part(folder, "faults")
-    return {} if declared is None else declared.FAULTS.get(route, {})
 
 
 def description(name: str) -> str:

@@ -25,7 +25,6 @@ from loopcheck.robots.arrays import (
     PositionSeries,
     VelocitySeries,
 )
-from loopcheck.robots.efforts import Fault
 from loopcheck.robots.inventory import Inventory, Matrices
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
@@ -77,15 +76,6 @@ class Refinements(Protocol):
         Args:
             motion: The prescribed motion; the steps divide its grid.
         """
-        ...
-
-
-class Faults(Protocol):
-    """`faults.py`: steps of care omitted from a route one at a time; the harness must detect each."""
-
-    @property
-    def FAULTS(self) -> Mapping[str, Mapping[str, Fault]]:
-        """By route and kind of fault."""
         ...
 
 

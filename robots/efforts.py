@@ -1,8 +1,8 @@
 """Results of a source: the effort of every actuator over time, and its deviation from the motion."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
+from typing import NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -210,7 +210,3 @@ class Stepped(Source, Protocol):
     def within(self, limits: Limits) -> Source:
         """The same without finer steps than a verdict by these limits needs."""
         ...
-
-
-Fault: TypeAlias = Callable[[float], Source]
-"""A route that suffers from a fault, given the largest effort that the case needs [N or N m]."""

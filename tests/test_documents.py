@@ -32,7 +32,7 @@ DOCUMENTS = [
 
 
 def _commands(group: click.Group, prefix: str = "") -> Iterator[tuple[str, click.Command]]:
-    """All commands by name, as `check` and `study mutants`."""
+    """All commands by name, as `check` and `study sweep`."""
     for name in group.list_commands(CONTEXT):
         command = group.get_command(CONTEXT, name)
         assert command is not None

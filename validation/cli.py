@@ -119,12 +119,12 @@ def _status(status: int) -> int:
     return status
 
 
-@cli.group("study", cls=Studies, short_help="Run a study: seeded faults, step sizes, versions, ...")
+@cli.group("study", cls=Studies, short_help="Run a study: step sizes, versions, wrong parameters, ...")
 def _study() -> None:
-    """Run a study: seeded faults, step sizes, engine versions, throughput, and more.
+    """Run a study: step sizes, engine versions, wrong parameters, throughput, and more.
 
     \b
     Examples:
       loopcheck study refinement 3prr
-      loopcheck study mutants 3prr --out mutants
+      loopcheck study sweep 3prr --cases 100
     """

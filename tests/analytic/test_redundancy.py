@@ -10,14 +10,15 @@ import scipy.linalg
 
 from loopcheck.analytic.dynamics.lagrange import Lagrange
 from loopcheck.analytic.dynamics.noc import Noc
-from loopcheck.analytic.dynamics.powers import effort_scale, scale_of, tree_inertia
+from loopcheck.analytic.dynamics.powers import effort_scale, powers_along, scale_of, tree_inertia
 from loopcheck.analytic.kinematics.closures import closure_jacobian_at
-from loopcheck.analytic.kinematics.redundancy import actuator_motions, moving_part
+from loopcheck.analytic.kinematics.redundancy import actuator_motions, moving_part, undriven_dofs
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.errors import NotFoundError
+from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.motion import Motion
@@ -27,6 +28,9 @@ from loopcheck.validation.comparison.compare import summarize
 from loopcheck.validation.comparison.evaluate import Outcome, evaluate
 from loopcheck.validation.studies.check.collect import _effort_rows
 from loopcheck.validation.studies.check.record import robot_record
+from tests.analytic.test_closed_chains import states
+from tests.closed_chains import Shape, closed_chain
+from tests.conftest import CaseMaker
 from tests.errors import relative_error
 
 
@@ -177,6 +181,49 @@ def test_efforts_as_powers_have_the_least_norm_of_a_least_squares(tmp_path: Path
     force = np.array([0.3, -1.2, 0.7])
     expected = scale * np.linalg.lstsq((scale[:, None] * (mechanism.selection @ N)).T, N.T @ force, rcond=None)[0]
     np.testing.assert_allclose(D.T @ force, expected, rtol=1e-12)
+
+
+def _least_efforts(mechanism: Mechanism, M: Array, Phi: Array, force: Array) -> Array:
+    """Efforts of least norm over their scales that hold the drives against a force, from a single linear system.
+
+    M a + f = Sᵀ τ + Φᵀ λ, Φ a = 0, S a = 0: what nothing drives accelerates freely.
+    """
+    S, W = mechanism.selection, mechanism.effort_scales
+    rows = np.concatenate([Phi, S])
+    system = np.block([[M, -rows.T], [rows, np.zeros((len(rows), len(rows)))]])
+    effort = np.linalg.lstsq(system, np.concatenate([-force, np.zeros(len(rows))]), rcond=1e-9)[0][-mechanism.na :] / W
+    free = scipy.linalg.null_space(system, rcond=1e-9)[-mechanism.na :] / W[:, None]
+    free[np.abs(free) < 1e-9] = 0.0  # of loops that are closed twice
+    return np.asarray(W * (effort - free @ np.linalg.lstsq(free, effort, rcond=1e-9)[0]))
+
+
+@pytest.mark.parametrize("drives", ["all", "one", "all, one twice", "one, twice"])
+@pytest.mark.parametrize(
+    "shape", [Shape(planar=True, loops=2), Shape(planar=False, loops=2)], ids=["planar", "spatial"]
+)
+def test_the_scale_is_what_all_terms_ask_of_the_motors(
+    shape: Shape, drives: str, tmp_path: Path, model_case: CaseMaker
+) -> None:
+    """Each term as a force by itself, on random chains: with undriven dofs, and with motors that share a load."""
+    random = np.random.default_rng(2)
+    assert closed_chain(shape, random, tmp_path / "chain.xml")
+    case = model_case(tmp_path / "chain.xml", configuration="vertical")
+    motion, motors = states(case, random), case.mechanism.actuators
+    assert len(motors) > 1
+    again = replace(motors[0], name="again", gear=-0.7 * motors[0].gear, effort_scale=20.0)
+    motors = motors if "all" in drives else motors[:1]
+    mechanism = replace(case.mechanism, actuators=(*motors, again) if "twice" in drives else motors)
+    undriven = undriven_dofs(mechanism, motion.q[0])
+    assert (undriven > 0) == ("all" not in drives)
+    state = State(mechanism=mechanism, q=motion.q, qd=motion.qd)
+    every_dof = np.broadcast_to(np.eye(mechanism.nv), (len(motion.t), mechanism.nv, mechanism.nv))
+    M, terms = tree_inertia(state), powers_along(state, motion.qdd, every_dof).signed
+    shares = [
+        [_least_efforts(mechanism, *each, force) for force in forces]
+        for *each, forces in zip(M, state.Phi, terms, strict=True)
+    ]
+    scale = np.abs(shares).sum(axis=1).max(axis=0)
+    np.testing.assert_allclose(effort_scale(mechanism, motion).scale, scale, rtol=1e-8)
 
 
 def _closed_state(folder: Path, text: str) -> State:

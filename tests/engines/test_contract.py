@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 from loopcheck import engines
 from loopcheck.analytic.motion.batched_assembly import assemble_batch
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.engines.contract import Audit, Batch, Faults, FileInertia, Gradients, Refinements, Simulation
+from loopcheck.engines.contract import Audit, Batch, FileInertia, Gradients, Refinements, Simulation
 from loopcheck.engines.tuning import Tuning
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory, Source
@@ -39,7 +39,6 @@ NAMES = [name for name in engines.names() if not name.startswith("mjx/")]
 PARTS: dict[str, type] = {
     "audit": Audit,
     "batch": Batch,
-    "faults": Faults,
     "file_inertia": FileInertia,
     "gradients": Gradients,
     "refinements": Refinements,

@@ -9,16 +9,15 @@ import pytest
 from loopcheck import engines
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.genesis._support import want_carried
-from loopcheck.engines.misreadings import Misread, applied_twice, one_step_late, reading_as_effort
-from loopcheck.robots.efforts import EffortHistory, Source, run_of
+from loopcheck.robots.efforts import EffortHistory, run_of
 from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.mechanism import Wrench
-from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, representative_case
 from loopcheck.validation.comparison.as_is import Settled, settled
 from loopcheck.validation.comparison.audit import audit, expected_terms
 from loopcheck.validation.studies.tune.budget import budget
 from tests.conftest import MODELS, CaseMaker
+from tests.faults.adapters import applied_twice, misread_history, one_step_late, reading_as_effort
 
 
 def case_of(name: str) -> Case:
@@ -48,18 +47,6 @@ def ran(*, as_loaded: bool) -> tuple[Case, EffortHistory]:
     return case, GenesisAsIs(as_loaded=as_loaded).compute_efforts(case, prescribe(case))
 
 
-class Ran(Source):
-    """A route that has run."""
-
-    name = "genesis/as_is"
-
-    def __init__(self, history: EffortHistory) -> None:
-        self.history = history
-
-    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        return self.history
-
-
 def left_of(case: Case, history: EffortHistory) -> Settled:
     assert history.as_is is not None
     left = settled(case.mechanism, history.as_is, most=100)
@@ -74,7 +61,7 @@ def test_what_it_reports_is_the_effort() -> None:
     sound = left_of(case, history)
     assert sound.rms / sound.scale < 5e-3
     for wrong in (applied_twice, one_step_late, reading_as_effort("commanded")):
-        left = left_of(case, Misread(Ran(history), wrong).compute_efforts(case, prescribe(case)))
+        left = left_of(case, misread_history(history, wrong))
         assert left.rms > np.maximum(left.floor, 1.5 * sound.rms), wrong
     assert history.as_is is not None
     log = history.as_is.log

@@ -30,6 +30,7 @@ from loopcheck.validation.comparison.compare import relative_error
 from loopcheck.validation.comparison.known_issues import Issue, known_issues
 from tests.conftest import CaseMaker, want_engine
 from tests.engines.mechanisms import OPEN_FOUR_BAR, SPATIAL
+from tests.faults.adapters import mujoco_without_velocity_term, set_to
 
 TUMBLING = """
 <mujoco><option gravity="0 0 0"/><worldbody><body>
@@ -208,7 +209,7 @@ def test_what_a_route_avoids_is_not_there_by_itself(error: Callable[..., float])
 
 
 def _error_without_velocity_term(error: Callable[..., float]) -> float:
-    return error(engines.faults("mujoco/forward")["velocity term dropped"](1.0))
+    return error(mujoco_without_velocity_term())
 
 
 def _compliance_floor(prr: Case, motion: Motion) -> float:
@@ -331,7 +332,7 @@ def _hard_in_single_precision(error: Callable[..., float]) -> float:
 
 
 def _error_with_damping(error: Callable[..., float]) -> float:
-    return error(engines.faults("pybullet/forward")["default damping"](1.0))
+    return error(set_to("pybullet/forward", damping=0.04))
 
 
 def _error_with_threshold(error: Callable[..., float]) -> float:

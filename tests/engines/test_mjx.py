@@ -26,6 +26,7 @@ from tests.engines import test_contract
 from tests.engines.mechanisms import ROUND_OFF, error_over_own_peaks
 from tests.engines.test_drift_and_tracking import SHIFT, opening
 from tests.errors import relative_error
+from tests.faults.adapters import forward_without_velocity_term
 
 COMPILED = pytest.mark.extended("test_agrees_on_3prr[kkt]")
 if not engines.installed("mjx"):
@@ -219,7 +220,6 @@ def test_as_it_is_it_errs_as_mujoco_would_without_the_velocity_term() -> None:
     """The same file, controller and step in another program, with a single known difference."""
     mujoco = pytest.importorskip("mujoco")
     from loopcheck.engines.mujoco.as_is import compiled, driven
-    from loopcheck.engines.mujoco.faults import forward_without_velocity_term
     from loopcheck.engines.mujoco.stepper import MujocoStepper
 
     class WithoutVelocityTerm(MujocoStepper):

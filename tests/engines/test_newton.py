@@ -14,11 +14,10 @@ from scipy.spatial.transform import Rotation
 from loopcheck import engines
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.engines.misreadings import Misread, applied_twice, one_step_late, reading_as_effort
 from loopcheck.engines.newton._support import want_carried, want_simulated
 from loopcheck.engines.own_drives import Order
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.efforts import EffortHistory, Source, run_of
+from loopcheck.robots.efforts import EffortHistory, run_of
 from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import read_mechanism
@@ -32,6 +31,7 @@ from loopcheck.validation.studies.tune.budget import budget
 from tests.conftest import AMPLITUDES, MODELS, CaseMaker
 from tests.engines.mechanisms import TUMBLING
 from tests.errors import relative_error
+from tests.faults.adapters import applied_twice, misread_history, one_step_late, reading_as_effort
 
 
 class Zoo(Protocol):
@@ -209,18 +209,6 @@ def ran(route: str, name: str) -> tuple[Case, EffortHistory]:
     return case, engines.load(f"newton/{route}").compute_efforts(case, prescribe(case))
 
 
-class Ran(Source):
-    """A route that has run."""
-
-    name = "newton/as_is_steel"
-
-    def __init__(self, history: EffortHistory) -> None:
-        self.history = history
-
-    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        return self.history
-
-
 def beginning(motion: Motion, samples: int) -> Motion:
     return replace(motion, **{name: getattr(motion, name)[:samples] for name in ("t", "q", "qd", "qdd")})
 
@@ -244,7 +232,7 @@ def test_the_law_at_the_end_of_the_step_is_the_effort(route: str, name: str, lim
     assert not sound.reason
     assert (sound.rms / sound.scale).max() < limit
     for wrong in (applied_twice, one_step_late, reading_as_effort("commanded")):
-        left = left_of(case, Misread(Ran(history), wrong).compute_efforts(case, prescribe(case)))
+        left = left_of(case, misread_history(history, wrong))
         assert (left.rms > np.maximum(left.floor, 1.5 * sound.rms)).any(), wrong
     assert history.as_is is not None
     readings, effort = history.as_is.log.readings, history.as_is.log.effort
@@ -261,9 +249,7 @@ def test_a_reaction_lacks_what_a_rotor_takes() -> None:
     case = replace(case, mechanism=with_first_joint(case.mechanism, armature=0.5))
     history = engines.load("newton/as_is_steel").compute_efforts(case, prescribe(case))
     left = left_of(case, history)
-    reaction = left_of(
-        case, Misread(Ran(history), reading_as_effort("reaction")).compute_efforts(case, prescribe(case))
-    )
+    reaction = left_of(case, misread_history(history, reading_as_effort("reaction")))
     assert left.rms / left.scale < 1e-2
     assert reaction.rms > 10 * left.rms
 

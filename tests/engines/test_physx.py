@@ -11,22 +11,21 @@ from scipy.spatial.transform import Rotation
 
 from loopcheck import engines
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.engines.misreadings import Misread, applied_twice, one_step_late, reading_as_effort
 from loopcheck.engines.physx._readings import reading_of
 from loopcheck.engines.physx._support import branches, want_carried
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.efforts import EffortHistory, Source
+from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.mjcf import read_mechanism
 from loopcheck.robots.model_file import ModelFile
-from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, representative_case
 from loopcheck.validation.comparison.as_is import Settled, settled
 from loopcheck.validation.comparison.audit import audit, expected_terms
 from loopcheck.validation.studies.tune.budget import budget
 from tests.conftest import AMPLITUDES, MODELS, CaseMaker
 from tests.engines.mechanisms import OWN, TUMBLING, Own
+from tests.faults.adapters import applied_twice, misread_history, one_step_late, physx_friction, reading_as_effort
 
 FULLY_ACTUATED = ("four_bar", "3prr", "6spu")
 ROTORS = {"four_bar": 0.05, "6spu": 2.0}
@@ -93,20 +92,8 @@ def test_the_force_that_a_joint_passes_on_is_the_effort(route: str, name: str) -
         assert "not the derivatives of the positions" in history.note
         misreadings.append(reading_as_effort("applied"))
     for wrong in misreadings:
-        left = left_of(case, Misread(Ran(history), wrong).compute_efforts(case, prescribe(case)))
+        left = left_of(case, misread_history(history, wrong))
         assert (left.rms > np.maximum(left.floor, 1.5 * sound.rms)).any(), wrong
-
-
-class Ran(Source):
-    """A route that has run."""
-
-    name = "physx/as_is"
-
-    def __init__(self, history: EffortHistory) -> None:
-        self.history = history
-
-    def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
-        return self.history
 
 
 @pytest.mark.parametrize("name", ["welded_four_bar", "spatial"])
@@ -185,7 +172,7 @@ def test_friction_that_is_filled_in_is_seen() -> None:
         left_of(case, one)
         for one in (
             history,
-            engines.faults("physx/as_is")["default friction"](1.0).compute_efforts(case, prescribe(case)),
+            physx_friction().compute_efforts(case, prescribe(case)),
         )
     )
     assert left.rms[0] > 5 * sound.rms[0]
@@ -204,10 +191,7 @@ def test_a_reaction_is_seen_where_rotors_take_a_part(route: str, name: str) -> N
         left_of(case, one)
         for one in (
             history,
-            *(
-                Misread(Ran(history), reading_as_effort(kind)).compute_efforts(case, prescribe(case))
-                for kind in ("reaction", "applied")
-            ),
+            *(misread_history(history, reading_as_effort(kind)) for kind in ("reaction", "applied")),
         )
     )
     assert (left.rms / left.scale).max() < 5e-3

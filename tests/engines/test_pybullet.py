@@ -31,6 +31,7 @@ from tests.conftest import MODELS, CaseMaker
 from tests.cpu_time import extended_but
 from tests.engines.mechanisms import PLAIN_FOUR_BAR, SPATIAL, TO_WORLD, Own, reference, want_agreement, want_right
 from tests.errors import relative_error
+from tests.faults.adapters import set_to
 
 
 @pytest.fixture(autouse=True)
@@ -88,7 +89,7 @@ def test_loops_drawn_together_by_a_fifth_stay_wider_open() -> None:
     start = motion.assemble(motion.t[:4])
     right, loose = (
         source.compute_efforts(case, start).closure_drift
-        for source in (engines.load("pybullet/forward"), engines.faults("pybullet/forward")["loose loops"](1.0))
+        for source in (engines.load("pybullet/forward"), set_to("pybullet/forward", erp=0.2))
     )
     assert right is not None
     assert loose is not None

@@ -54,9 +54,6 @@ def small(command: str = "") -> Iterator[pytest.MonkeyPatch]:
     from loopcheck.validation.studies.errata.costs import cases_of
     from loopcheck.validation.studies.evidence import study as evidence
     from loopcheck.validation.studies.free_motion import study as benchmarks
-    from loopcheck.validation.studies.mutants import misreadings
-    from loopcheck.validation.studies.mutants import study as mutants
-    from loopcheck.validation.studies.mutants.faults import COMMON_FAULTS, MUTANTS
     from loopcheck.validation.studies.readings import study as readings
     from loopcheck.validation.studies.readings.slide import slides
     from loopcheck.validation.studies.refinement import tuned
@@ -76,9 +73,6 @@ def small(command: str = "") -> Iterator[pytest.MonkeyPatch]:
         patch.setattr(
             ctc, "Control", partial(ctc.Control, levels=(5.0,), settings=ControlSettings(task=Circle(dt=0.02)))
         )
-        patch.setattr(mutants, "compared_sources", lambda case: ["analytic/lagrange", "mujoco/kkt"])
-        patch.setattr(misreadings, "routes", lambda case: [])
-        patch.setattr(mutants, "FAULTS", (*MUTANTS[:2], COMMON_FAULTS[0]))
         patch.setattr(costs, "cases_of", lambda robots: cases_of(robots)[:3])
         patch.setattr(benchmarks, "ways", lambda: ["mujoco/default", "mujoco/tight"])
         patch.setattr(tune, "budget", budget_rows)

@@ -104,7 +104,6 @@ def test_workers_need_no_package_that_is_left_out() -> None:
         "loopcheck.validation.comparison.evaluate",
         "loopcheck.validation.comparison.audit",
         "loopcheck.validation.comparison.resolution",
-        "loopcheck.validation.studies.mutants.detection",
         "loopcheck.validation.studies.tune.budget",
         "loopcheck.validation.studies.control.runs",
         "loopcheck.validation.studies.free_motion.measure",

@@ -28,7 +28,6 @@ COMPUTING = (
     "loopcheck.validation.comparison.audit",
     "loopcheck.validation.studies.errata.costs",
     "loopcheck.validation.studies.free_motion.measure",
-    "loopcheck.validation.studies.mutants.detection",
     "loopcheck.validation.studies.refinement.levels",
     "loopcheck.validation.studies.control.runs",
     "loopcheck.validation.studies.sweep.cases",
@@ -60,11 +59,9 @@ def test_how_results_are_shown_does_not_matter_to_them(module: str) -> None:
 
 
 def test_what_a_module_imports_matters_directly_or_not() -> None:
-    assert "loopcheck.validation.comparison.compare" in journals._imported(
-        "loopcheck.validation.studies.mutants.detection"
-    )
+    assert "loopcheck.validation.comparison.compare" in journals._imported("loopcheck.validation.studies.sweep.cases")
     assert "loopcheck.validation.comparison.tolerances" in journals._imported(
-        "loopcheck.validation.studies.mutants.detection"
+        "loopcheck.validation.studies.sweep.cases"
     )  # by way of compare
 
 

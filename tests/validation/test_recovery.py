@@ -50,7 +50,6 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "study throughput": (FOUR_BAR / "four_bar.xml", "--engine", "mujoco", "--worlds", "1,3", "--steps", "3"),
     "study errata": ("3prr",),
     "study free-motion": ("slider_crank",),
-    "study mutants": ("3prr",),
     "study refinement": ("3prr", "--configuration", "vertical", "--mode", "plus"),
     "study control": ("--templates", "2"),
     "study sweep": ("3prr", "--cases", "30", "--motion", "own", "--source", "mujoco/kkt"),

@@ -26,10 +26,9 @@ from loopcheck.validation.comparison.noise import FIGURES, FORMULATION, noise_ro
 from loopcheck.validation.comparison.resolution import ULPS, measure_resolution, moved, variants
 from loopcheck.validation.comparison.tolerances import registered
 from loopcheck.validation.studies.check.study import run
-from loopcheck.validation.studies.mutants.detection import prepare, rows_of_faults
-from loopcheck.validation.studies.mutants.faults import by_key
 from tests.conftest import MODELS, CaseMaker
 from tests.cpu_time import extended_but
+from tests.faults.seeds import WRONG
 from tests.validation.conftest import in_this_process
 
 SIMULATING = [name for name in engines.names() if name.endswith(("/forward", "/forward_single"))]
@@ -175,15 +174,13 @@ def test_a_limit_below_the_resolution_leaves_nothing_to_compare(prr: Case) -> No
 def test_nothing_is_measured_where_nothing_is_beyond(
     crank: tuple[Case, Motion], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not in a run that agrees, and not for any seeded fault."""
+    """As in a run that agrees."""
 
     def never(*_: object) -> None:
         raise AssertionError("resolution was measured")
 
     monkeypatch.setattr(compare, "measure_resolution", never)
     case, _ = crank
-    rows = rows_of_faults(prepare(case, [by_key("mass 1 %")]), "mujoco/kkt", [by_key("mass 1 %")])
-    assert [row["result"] for row in rows] == ["killed"]
     with in_this_process() as patch:
         patch.setattr("loopcheck.validation.studies.check.stages.measure_resolution", never)
         assert run([case], source_names=("mujoco/kkt",)).run["seeds"] == {}
@@ -203,7 +200,7 @@ def test_no_fault_is_excused(
 ) -> None:
     """A fault is in all variants of its route, so it stays in their comparison."""
     case, motion = crank
-    faulty = Altered(route_of(name), by_key(fault).compute)
+    faulty = Altered(route_of(name), WRONG[fault])
     reference = evaluate(case, motion, sources.REFERENCE)
     monkeypatch.setattr(sources, "load", lambda _: faulty)
     rows = summarize_resolved([reference, evaluate(case, motion, name)], motion)
@@ -222,7 +219,7 @@ def test_truncation_is_told_from_a_fault(monkeypatch: pytest.MonkeyPatch) -> Non
     reference = evaluate(case, motion, sources.REFERENCE)
     for source, verdict in (
         (coarse, "not comparable"),
-        (Altered(coarse, by_key("mass 1 %").compute), "disagree"),
+        (Altered(coarse, WRONG["mass 1 %"]), "disagree"),
     ):
         monkeypatch.setattr(sources, "load", lambda _, source=source: source)
         rows = summarize_resolved([reference, evaluate(case, motion, "pinocchio/forward")], motion)

@@ -35,7 +35,7 @@ BAD = [
     ("tune", "3prr"),
     ("tune", "nowhere.xml", "--accuracy", "1%"),
     ("serial", "3prr"),
-    ("study", "mutants", "3ppr"),
+    ("study", "sweep", "3ppr"),
 ]
 OF_ALL = pytest.mark.extended("test_bad_input_is_refused_before_heavy_imports")
 

@@ -16,8 +16,10 @@ from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.kinematics.closures import closure_residual
 from loopcheck.analytic.kinematics.tree import poses
 from loopcheck.analytic.motion.assembly import assemble
-from loopcheck.robots.errors import HarnessError, LoopClosureError
+from loopcheck.robots.catalogue import names
+from loopcheck.robots.errors import HarnessError, LoopClosureError, MechanismError
 from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.mjcf import with_overrides
 from loopcheck.robots.robot import Case, load, make_case
 from loopcheck.validation.comparison import sources
 from loopcheck.validation.comparison.logs import judge_log
@@ -37,7 +39,7 @@ from loopcheck.validation.studies.sweep.cases import (
 )
 from loopcheck.validation.studies.sweep.dataset import PARTS, chunks, part, tables, write_part
 from loopcheck.validation.studies.sweep.motions import KINDS, SAMPLES
-from loopcheck.validation.studies.sweep.parameters import parameters, perturbed
+from loopcheck.validation.studies.sweep.parameters import inertial, parameters, perturbed
 from loopcheck.validation.studies.sweep.statistics import Tally, gather, nominal_efforts
 from loopcheck.validation.studies.sweep.study import Sweep
 from tests.validation.conftest import Command, in_this_process
@@ -89,6 +91,26 @@ def test_each_parameter_is_multiplied_by_its_own_factor() -> None:
     sliders = np.array([factors[f"place of body slider{i}"] for i in (1, 2, 3)])
     np.testing.assert_allclose(np.linalg.norm(base - middle, axis=1), sliders / np.sqrt(3), rtol=1e-14)
     np.testing.assert_array_equal(found.gravity, mechanism.gravity)
+
+
+@pytest.mark.parametrize("name", names())
+def test_overrides_of_inertia_move_the_mass_centre_alone(name: str) -> None:
+    robot = load(name)
+    mechanism = robot.mechanism()
+    heaviest = max(mechanism.bodies, key=lambda body: body.mass)
+    wrong = with_overrides(mechanism, {"body": {heaviest.name: inertial(heaviest, center=heaviest.center + 1e-4)}})
+    for right, read in zip(mechanism.bodies, wrong.bodies, strict=True):
+        shift = 1e-4 if right.name == heaviest.name else 0.0
+        np.testing.assert_allclose(read.center, right.center + shift, atol=1e-12)
+        np.testing.assert_allclose(read.inertia, right.inertia, atol=1e-12 * np.abs(right.inertia).max())
+        assert read.mass == right.mass
+    assert (wrong.gravity == mechanism.gravity).all()
+    assert len(wrong.wrenches) == len(mechanism.wrenches)
+
+
+def test_an_override_of_nothing_is_refused(prr: Case) -> None:
+    with pytest.raises(MechanismError, match="mass"):
+        with_overrides(prr.mechanism, {"body": {"link1": {"mass": "heavy"}}})
 
 
 def test_effort_scales_and_wrenches_stay() -> None:

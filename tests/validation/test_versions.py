@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from loopcheck import engines
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.dynamics.powers import effort_scale
 from loopcheck.analytic.motion.prescribe import prescribe
@@ -31,6 +30,7 @@ from loopcheck.validation.studies.versions.comparison import versions_table
 from loopcheck.validation.studies.versions.environments import EngineVersion, made_by_uv, rooms, run_in
 from loopcheck.validation.studies.versions.report import VersionsResult, steps
 from loopcheck.validation.studies.versions.study import Versions, environments
+from tests.faults.adapters import mujoco_without_velocity_term
 from tests.validation.conftest import Command, in_this_process
 
 HERE = importlib.metadata.version("mujoco")
@@ -43,10 +43,10 @@ def two(prr: Case) -> Old:
     """Results as they are, and with the term left out that MuJoCo did not have before 3.7."""
     wanted = ("mujoco/kkt", "mujoco/forward")
     new = run([prr], source_names=wanted, workers=Workers(jobs=1))
-    fault = engines.faults("mujoco/forward")["velocity term dropped"]
+    fault = mujoco_without_velocity_term
     with in_this_process() as patch:
         load = sources.load
-        patch.setattr(sources, "load", lambda name: fault(1.0) if name == "mujoco/forward" else load(name))
+        patch.setattr(sources, "load", lambda name: fault() if name == "mujoco/forward" else load(name))
         old = run([prr], source_names=wanted, workers=Workers(jobs=1))
     return {"3.6.0": old, "3.7.0": "no network", "4.0.0": new}
 

@@ -5,8 +5,9 @@ are one code base, too. Two further code bases, or the closed form of a paper, m
 of two programs. They confirm the equations: engines get the numbers of the robot from the reader of the reference. The
 numbers are confirmed by readers of the file that share no code with it.
 
-A source cannot detect an error in an input that it shares with the reference. `loopcheck study mutants` seeds a fault
-in each input that can be shared; a source that does not detect it must declare the shared input, here or in its engine.
+A source cannot detect an error in an input that it shares with the reference. The table in `tests/faults` seeds a
+fault in each input that can be shared; a source that does not detect it must declare the shared input, here or in its
+engine.
 """
 
 from collections.abc import Mapping

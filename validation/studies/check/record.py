@@ -143,7 +143,7 @@ def _random_modes(originals: Mapping[Key, Key]) -> dict[str, dict[str, str]]:
 
 
 def _votes(source: str) -> bool:
-    """Return whether a registered limit decides on a source; `loopcheck study mutants` tests its shared inputs."""
+    """Return whether a registered limit decides on a source."""
     tolerance = registered().get(source)
     return source != sources.REFERENCE and tolerance is not None and tolerance.relative_error is not None
 

@@ -16,7 +16,6 @@ import numpy as np
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.mechanism import WORLD, Body, Mechanism, Site
 from loopcheck.robots.mjcf import with_overrides
-from loopcheck.validation.studies.mutants.faults import inertial
 
 Kind: TypeAlias = Literal["mass", "inertia", "mass centre", "body", "joint", "site"]
 PREPOSITIONS: Mapping[Kind, str] = {
@@ -47,6 +46,24 @@ class Parameter:
     def name(self) -> str:
         """Name in tables, as `mass of link1`."""
         return f"{PREPOSITIONS[self.kind]} {self.element}"
+
+
+def inertial(body: Body, *, center: Array | None = None, inertia: Array | None = None) -> Mapping[str, Any]:
+    """Override of all inertial elements of a body in the MJCF, in the axes of the body.
+
+    Args:
+        center: Another mass centre [m], shape (3,).
+        inertia: Another inertia about the mass centre [kg m²], shape (3, 3).
+    """
+    I = body.inertia if inertia is None else inertia
+    return {
+        "explicitinertial": True,
+        "mass": body.mass,
+        "ipos": (body.center if center is None else center).tolist(),
+        "iquat": [1.0, 0.0, 0.0, 0.0],
+        "inertia": [0.0, 0.0, 0.0],
+        "fullinertia": [float(I[i, j]) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))],
+    }
 
 
 def parameters(mechanism: Mechanism, vary: Group = "all") -> tuple[Parameter, ...]:

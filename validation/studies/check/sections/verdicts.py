@@ -31,8 +31,8 @@ SHARED_TEXT = (
     "parameter overrides of a variant. MuJoCo takes separate inputs from the compiled model, and the reference "
     "takes its numbers from the same compiler. Further readers that share no code with it read the files again "
     f"({FILE} in the audit). If the readings differ, the reference is in doubt and no source of the case agrees. "
-    "The study mutants seeds faults in the inputs of these columns and tests that a source or the audit of the "
-    "files detects each of them."
+    "The tests of loopcheck seed a fault in the input of each column; a source or the audit of the files must "
+    "detect it."
 )
 CONFIRMATION_TEXT = (
     "The equations of a case are confirmed independently in two ways: the closed-form equations of the paper "

@@ -1,0 +1,185 @@
+"""The parts of the harness that find a fault, each as a function from a fault to what the harness says of it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+
+from loopcheck.analytic.dynamics.noc import Noc
+from loopcheck.analytic.logs.closed_log import closed_log
+from loopcheck.analytic.logs.residual import residual_efforts
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.efforts import EffortHistory, Source, run_of
+from loopcheck.robots.log import Held, Log
+from loopcheck.robots.mjcf import with_overrides
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case, Robot, load, make_case, representative_case
+from loopcheck.validation.comparison import sources
+from loopcheck.validation.comparison.as_is import Settled, settled
+from loopcheck.validation.comparison.audit import ExpectedTerms, audit, blocking_reasons, doubts, expected_terms
+from loopcheck.validation.comparison.compare import summarize
+from loopcheck.validation.comparison.evaluate import Outcome, evaluate, outcome_of
+from loopcheck.validation.comparison.readings import in_words, reading_of
+from loopcheck.validation.comparison.verdicts import FILE, SEVERITY
+from tests.conftest import MODELS
+from tests.faults.adapters import MISREADINGS, OMITTED, misread_history
+from tests.faults.edits import EDITS, closure_bias
+from tests.faults.seeds import ROBOTS, SHARED, WRONG, Compute
+
+SEEN = np.sqrt(2)
+"""Ratio of errors with and without a fault above which the fault is seen: equal and independent errors [-]."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A case with its motion and reference, each computed once."""
+
+    case: Case
+
+    @cached_property
+    def motion(self) -> Motion:
+        return prescribe(self.case)
+
+    @cached_property
+    def reference(self) -> Outcome:
+        return evaluate(self.case, self.motion, sources.REFERENCE)
+
+    @cached_property
+    def expected(self) -> ExpectedTerms:
+        return expected_terms(self.case, self.motion)
+
+    @property
+    def peak(self) -> float:
+        """Largest effort that the case needs [N or N m]."""
+        return float(np.abs(Noc().compute_efforts(self.case, self.motion).effort).max())
+
+
+@cache
+def ready(robot: str) -> Ready:
+    """The upright case of a robot of the catalogue; of a model of the tests; or with rotors at its driven joints."""
+    folder, _, name = robot.rpartition("/")
+    if folder == "models":
+        spec: Any = {"law": "sine", "parameters": {"amplitude": 0.1}}
+        model = Robot(name=name, folder=MODELS, title="", mjcf=f"{name}.xml", motion=spec, source="test")
+        return Ready(make_case(model, variant="default", mode="home", configuration="vertical"))
+    case = representative_case(load(name))
+    if folder == "rotors":
+        driven = [case.mechanism.joints[j] for j in case.mechanism.actuated_joints]
+        armature = {joint.name: {"armature": 0.02 if joint.kind == "hinge" else 2.0} for joint in driven}
+        case = replace(case, mechanism=with_overrides(case.mechanism, {"joint": armature}))
+    return Ready(case)
+
+
+def _compared(outcomes: Sequence[Outcome], source: str) -> str:
+    """Verdict and note of the worst actuator of a source; empty if it agrees."""
+    summary = summarize(outcomes)
+    rows = summary[summary["source"] == source]
+    verdict, note = min(zip(rows["verdict"], rows["note"], strict=True), key=lambda row: SEVERITY.index(row[0]))
+    return "" if verdict == "agree" else f"{verdict}: {note}"
+
+
+def with_fault(fault: str, source: str, peak: float) -> Compute:
+    """Efforts of a source with a fault, of its robot, motion or reading, or of its adapter."""
+    omitted = OMITTED.get(source, {})
+    if fault in omitted:
+        return lambda _, case, motion: omitted[fault](peak).compute_efforts(case, motion)
+    return WRONG[fault] if fault else lambda source, case, motion: source.compute_efforts(case, motion)
+
+
+def outcome_with_fault(fault: str, source: str, robot: str) -> Outcome:
+    """Outcome of a source with a fault, beside a sound reference."""
+    case, motion = ready(robot).case, ready(robot).motion
+    compute = with_fault(fault, source, ready(robot).peak)
+    with np.errstate(all="ignore"):  # of a simulation that ends in infinities
+        return outcome_of(case, motion, source, lambda: compute(sources.load(source), case, motion))
+
+
+def by_comparison(fault: str, source: str, robot: str) -> str:
+    """The verdict of the efforts of a source, and its note."""
+    return _compared([ready(robot).reference, outcome_with_fault(fault, source, robot)], source)
+
+
+def _shared(fault: str, case: Case) -> AbstractContextManager[Case]:
+    return SHARED[fault](case) if fault else nullcontext(case)
+
+
+def by_comparison_of_shared_input(fault: str, source: str, robot: str) -> str:
+    """The verdict if the reference, the motion and the input of the adapter have the fault."""
+    with _shared(fault, ready(robot).case) as wrong:
+        motion = prescribe(wrong)
+        return _compared([evaluate(wrong, motion, name) for name in (sources.REFERENCE, source)], source)
+
+
+def by_second_reading(fault: str, _: str, robot: str) -> str:
+    """The difference between the model and the robot's files."""
+    with _shared(fault, ready(robot).case) as wrong:
+        rows = audit(wrong, expected_terms(wrong, ready(robot).motion), FILE)
+    return doubts(rows).get(wrong.key, "")
+
+
+def _edited(fault: str, engine: str, case: Case) -> tuple[Case, AbstractContextManager[Any]]:
+    if fault in ROBOTS:
+        return replace(case, mechanism=ROBOTS[fault](case.mechanism)), nullcontext()
+    if fault == "closure acceleration":
+        return case, closure_bias()
+    return case, EDITS[engine][fault.removeprefix("edit: ")]() if fault else nullcontext()
+
+
+def by_audit(fault: str, engine: str, robot: str) -> str:
+    """The reason of the audit against any comparison with an engine."""
+    case, edit = _edited(fault, engine, ready(robot).case)
+    with edit:
+        rows = audit(case, ready(robot).expected, engine)
+    return "; ".join(blocking_reasons(rows).values())
+
+
+@cache
+def ran(source: str, robot: str) -> tuple[EffortHistory, Settled]:
+    """An unmodified simulation, and its error without a fault."""
+    history = sources.load(source).compute_efforts(ready(robot).case, ready(robot).motion)
+    return history, _settled(ready(robot).case, history)
+
+
+def _settled(case: Case, history: EffortHistory) -> Settled:
+    return settled(case.mechanism, run_of(history), most=200)
+
+
+def by_as_is(fault: str, source: str, robot: str) -> str:
+    """The reading that a column of an unmodified simulation resembles, or the error that the fault adds to it."""
+    case, motion = ready(robot).case, ready(robot).motion
+    history, sound = ran(source, robot)
+    if fault in OMITTED.get(source, {}):
+        route: Source = OMITTED[source][fault](ready(robot).peak)
+        history = route.compute_efforts(case, motion)
+    elif fault:
+        history = misread_history(history, MISREADINGS[fault])
+    return judged_as_is(case, history, sound)
+
+
+def judged_as_is(case: Case, history: EffortHistory, sound: Settled) -> str:
+    """What is said of an unmodified simulation, beside its error without a fault."""
+    left = _settled(case, history)
+    if left.reason:
+        return left.reason
+    larger = (left.rms > np.maximum(left.floor, SEEN * sound.rms)).any()
+    return "; ".join(filter(None, ("a larger error" if larger else "", _named(case, run_of(history).log, left))))
+
+
+def _named(case: Case, log: Log, left: Settled) -> str:
+    """Probable reading of the column of the first actuator; empty if it may be the effort."""
+    closed = closed_log(case.mechanism, log, log.q[0])
+    residual = residual_efforts(closed, Held(log.dt), start=float(log.t[0]) + left.window, noiseless=True)
+    return in_words(reading_of(case.mechanism, residual, 0))
+
+
+FINDERS: Mapping[str, Callable[[str, str, str], str]] = {
+    "comparison": by_comparison,
+    "comparison of shared input": by_comparison_of_shared_input,
+    "second reading": by_second_reading,
+    "audit": by_audit,
+    "as_is": by_as_is,
+}
+"""From a fault, a source or engine, and a robot to what is said; empty if nothing is found."""

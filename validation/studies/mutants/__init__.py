@@ -1,1 +1,0 @@
-"""Seeded faults: the faults, their detection by the judge, and the page."""
