@@ -219,8 +219,8 @@ def test_the_scale_is_what_all_terms_ask_of_the_motors(
     every_dof = np.broadcast_to(np.eye(mechanism.nv), (len(motion.t), mechanism.nv, mechanism.nv))
     M, terms = tree_inertia(state), powers_along(state, motion.qdd, every_dof).signed
     shares = [
-        [_least_efforts(mechanism, *each, force) for force in forces]
-        for *each, forces in zip(M, state.Phi, terms, strict=True)
+        [_least_efforts(mechanism, M_t, Phi, force) for force in forces]
+        for M_t, Phi, forces in zip(M, state.Phi, terms, strict=True)
     ]
     scale = np.abs(shares).sum(axis=1).max(axis=0)
     np.testing.assert_allclose(effort_scale(mechanism, motion).scale, scale, rtol=1e-8)

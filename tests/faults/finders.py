@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from loopcheck.validation.comparison.verdicts import FILE, SEVERITY
 from tests.conftest import MODELS
 from tests.faults.adapters import MISREADINGS, OMITTED, misread_history
 from tests.faults.edits import EDITS, closure_bias
-from tests.faults.seeds import ROBOTS, SHARED, WRONG, Compute
+from tests.faults.seeds import READINGS, ROBOTS, SHARED, WRONG
 
 SEEN = np.sqrt(2)
 """Ratio of errors with and without a fault above which the fault is seen: equal and independent errors [-]."""
@@ -81,20 +81,28 @@ def _compared(outcomes: Sequence[Outcome], source: str) -> str:
     return "" if verdict == "agree" else f"{verdict}: {note}"
 
 
-def with_fault(fault: str, source: str, peak: float) -> Compute:
-    """Efforts of a source with a fault, of its robot, motion or reading, or of its adapter."""
-    omitted = OMITTED.get(source, {})
+@cache
+def computed(source: str, robot: str) -> EffortHistory:
+    """Efforts of a source without a fault."""
+    return sources.load(source).compute_efforts(ready(robot).case, ready(robot).motion)
+
+
+def _with_fault(fault: str, source: str, robot: str) -> EffortHistory:
+    """Efforts of a source with a fault of its robot, motion or reading, or of its adapter."""
+    case, motion, omitted = ready(robot).case, ready(robot).motion, OMITTED.get(source, {})
+    if not fault or fault in READINGS:
+        history = computed(source, robot)
+        return replace(history, effort=READINGS[fault](history.effort)) if fault else history
     if fault in omitted:
-        return lambda _, case, motion: omitted[fault](peak).compute_efforts(case, motion)
-    return WRONG[fault] if fault else lambda source, case, motion: source.compute_efforts(case, motion)
+        return omitted[fault](ready(robot).peak).compute_efforts(case, motion)
+    return WRONG[fault](sources.load(source), case, motion)
 
 
 def outcome_with_fault(fault: str, source: str, robot: str) -> Outcome:
     """Outcome of a source with a fault, beside a sound reference."""
-    case, motion = ready(robot).case, ready(robot).motion
-    compute = with_fault(fault, source, ready(robot).peak)
+    compute = partial(_with_fault, fault, source, robot)
     with np.errstate(all="ignore"):  # of a simulation that ends in infinities
-        return outcome_of(case, motion, source, lambda: compute(sources.load(source), case, motion))
+        return outcome_of(ready(robot).case, ready(robot).motion, source, compute)
 
 
 def by_comparison(fault: str, source: str, robot: str) -> str:

@@ -19,7 +19,7 @@ from tests.conftest import want_engine
 from tests.errors import relative_error as relative_to_peaks
 from tests.faults.adapters import OMITTED
 from tests.faults.edits import EDITS
-from tests.faults.finders import FINDERS, outcome_with_fault, ran, ready
+from tests.faults.finders import FINDERS, computed, outcome_with_fault, ran, ready
 from tests.faults.seeds import READINGS, SHARED, WRONG, rounded
 from tests.faults.table import AS_IS, ENGINES, JUDGED, TABLE, Row, is_cheap
 
@@ -43,6 +43,8 @@ def found_by(row: Row, request: pytest.FixtureRequest) -> str:
     assert ready(row.robot).reference, ready(row.robot).expected
     if row.found_by == "as_is":
         ran(row.route, row.robot)
+    elif row.found_by == "comparison":
+        computed(row.route, row.robot)
     elif "/" in row.route and engine != "analytic":
         importlib.import_module(f"loopcheck.engines.{engine}.audit")
     return row.found_by
