@@ -12,7 +12,7 @@ from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.logs.closed_log import closed_log
 from loopcheck.analytic.logs.residual import residual_efforts
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.robots.efforts import EffortHistory, Source, run_of
+from loopcheck.robots.efforts import EffortHistory, run_of
 from loopcheck.robots.log import Held, Log
 from loopcheck.robots.mjcf import with_overrides
 from loopcheck.robots.motion import Motion
@@ -31,6 +31,8 @@ from tests.faults.seeds import READINGS, ROBOTS, SHARED, WRONG
 
 SEEN = np.sqrt(2)
 """Ratio of errors with and without a fault above which the fault is seen: equal and independent errors [-]."""
+EXACTLY = 0.2
+"""Largest difference of a column from a reading that explains it, over that of the reading from the effort [-]."""
 
 
 @dataclass(frozen=True)
@@ -145,10 +147,12 @@ def by_audit(fault: str, engine: str, robot: str) -> str:
 
 
 @cache
-def ran(source: str, robot: str) -> tuple[EffortHistory, Settled]:
-    """An unmodified simulation, and its error without a fault."""
-    history = sources.load(source).compute_efforts(ready(robot).case, ready(robot).motion)
-    return history, _settled(ready(robot).case, history)
+def ran(source: str, robot: str) -> tuple[EffortHistory, Settled, str]:
+    """An unmodified simulation, its error without a fault, and the reading that it resembles nevertheless."""
+    case = ready(robot).case
+    history = sources.load(source).compute_efforts(case, ready(robot).motion)
+    left = _settled(case, history)
+    return history, left, "" if left.reason else _named(case, run_of(history).log, left)
 
 
 def _settled(case: Case, history: EffortHistory) -> Settled:
@@ -157,30 +161,27 @@ def _settled(case: Case, history: EffortHistory) -> Settled:
 
 def by_as_is(fault: str, source: str, robot: str) -> str:
     """The reading that a column of an unmodified simulation resembles, or the error that the fault adds to it."""
-    case, motion = ready(robot).case, ready(robot).motion
-    history, sound = ran(source, robot)
+    case = ready(robot).case
+    history, sound, resembled = ran(source, robot)
     if fault in OMITTED.get(source, {}):
-        route: Source = OMITTED[source][fault](ready(robot).peak)
-        history = route.compute_efforts(case, motion)
+        history = OMITTED[source][fault](ready(robot).peak).compute_efforts(case, ready(robot).motion)
     elif fault:
         history = misread_history(history, MISREADINGS[fault])
-    return judged_as_is(case, history, sound)
-
-
-def judged_as_is(case: Case, history: EffortHistory, sound: Settled) -> str:
-    """What is said of an unmodified simulation, beside its error without a fault."""
     left = _settled(case, history)
     if left.reason:
         return left.reason
     larger = (left.rms > np.maximum(left.floor, SEEN * sound.rms)).any()
-    return "; ".join(filter(None, ("a larger error" if larger else "", _named(case, run_of(history).log, left))))
+    named = "" if resembled else _named(case, run_of(history).log, left)
+    return "; ".join(filter(None, ("a larger error" if larger else "", named)))
 
 
 def _named(case: Case, log: Log, left: Settled) -> str:
     """Probable reading of the column of the first actuator; empty if it may be the effort."""
     closed = closed_log(case.mechanism, log, log.q[0])
     residual = residual_efforts(closed, Held(log.dt), start=float(log.t[0]) + left.window, noiseless=True)
-    return in_words(reading_of(case.mechanism, residual, 0))
+    reading = reading_of(case.mechanism, residual, 0)
+    words = in_words(reading)
+    return f"exactly: {words}" if words and reading.left < EXACTLY * reading.effect else words
 
 
 FINDERS: Mapping[str, Callable[[str, str, str], str]] = {

@@ -80,7 +80,7 @@ OF_SHARED = {
 AUDITED = {
     "mass 1 %": "mass of platform",
     "mass 1 ppm": "mass of platform",
-    "inertia about the joint": "principal moments of link1",
+    "inertia about the joint": "principal moments of link",
     "mass centre": "mass centre of platform",
     "gravity turned": "gravity of robot",
     "gravity flipped": "gravity of robot",
@@ -90,6 +90,10 @@ AUDITED = {
     "closure acceleration": "closure acceleration of q",
 }
 """Wrong quantity and element in every engine."""
+HALF = "exactly: the logged column resembles half of the applied effort"
+LATE = "the effort one hold late"
+TOO_FINE = ("mass 1 ppm", "mass centre", "closure acceleration")
+"""Faults that engines in single precision do not resolve."""
 EDITED = {
     "mass": "mass of link2",
     "axis": "axis of q",
@@ -158,8 +162,12 @@ def _in_shared_inputs() -> Iterator[Row]:
 def _in_engines() -> Iterator[Row]:
     """Faults of the model in each engine."""
     for engine in ENGINES:
-        for fault, words in AUDITED.items():
-            yield Row(fault, engine, "audit", words)
+        is_single = engines.engine(engine).single_precision
+        for fault in (fault for fault in AUDITED if not (is_single and fault in TOO_FINE)):
+            refused = (
+                "spring or damper of the driven joint 'q1'" if (fault, engine) == ("joint damping", "physx") else ""
+            )
+            yield Row(fault, engine, "audit", refused or AUDITED[fault])
         for fault in EDITS.get(engine, ()):
             robot = "models/four_bar" if (engine, fault) == ("pybullet", "armature") else "3prr"
             yield Row(f"edit: {fault}", engine, "audit", EDITED[fault], robot)
@@ -168,13 +176,16 @@ def _in_engines() -> Iterator[Row]:
 def _in_logs() -> Iterator[Row]:
     """Other numbers than the effort in the logs of unmodified simulations, and defaults that an engine fills in."""
     for route in AS_IS:
-        yield Row("drive twice", route, "as_is", "half of the applied effort", "four_bar")
+        yield Row("drive twice", route, "as_is", HALF, "four_bar")
     yield Row("loops open", "mujoco/as_is", "as_is", "", "four_bar")
-    for robot in ("rotors/four_bar", "rotors/3prr"):
-        for route in ("mujoco/as_is", "mujoco_warp/as_is", "mjx/as_is", "mjx/as_is_single"):
-            yield Row("drive twice", route, "as_is", "half of the applied effort", robot)
-            yield Row("one step late", route, "as_is", "the effort one hold late", robot)
-            yield Row("reaction as effort", route, "as_is", "the reaction of its joint", robot)
+    for route in ("mujoco/as_is", "mujoco_warp/as_is", "mjx/as_is", "mjx/as_is_single"):
+        for fault, words in (
+            ("drive twice", HALF),
+            ("one step late", LATE),
+            ("reaction as effort", "the reaction of its joint"),
+        ):
+            yield Row(fault, route, "as_is", words, "rotors/four_bar")
+            yield Row(fault, route, "as_is", "a larger error", "rotors/3prr")
     for route, fault in READ_OTHERWISE:
         yield Row(fault, route, "as_is", "a larger error", "four_bar")
     for route in AS_IS:
