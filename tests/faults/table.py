@@ -179,12 +179,11 @@ def _in_logs() -> Iterator[Row]:
         yield Row("drive twice", route, "as_is", HALF, "four_bar")
     yield Row("loops open", "mujoco/as_is", "as_is", "", "four_bar")
     for route in ("mujoco/as_is", "mujoco_warp/as_is", "mjx/as_is", "mjx/as_is_single"):
-        for fault, words in (
-            ("drive twice", HALF),
-            ("one step late", LATE),
-            ("reaction as effort", "the reaction of its joint"),
-        ):
-            yield Row(fault, route, "as_is", words, "rotors/four_bar")
+        late = LATE if route == "mujoco/as_is" else "a larger error"  # as large as the error of the ports
+        yield Row("drive twice", route, "as_is", HALF, "rotors/four_bar")
+        yield Row("one step late", route, "as_is", late, "rotors/four_bar")
+        yield Row("reaction as effort", route, "as_is", "the reaction of its joint", "rotors/four_bar")
+        for fault in ("drive twice", "one step late", "reaction as effort"):
             yield Row(fault, route, "as_is", "a larger error", "rotors/3prr")
     for route, fault in READ_OTHERWISE:
         yield Row(fault, route, "as_is", "a larger error", "four_bar")
