@@ -18,11 +18,11 @@ from loopcheck.analytic.motion.automatic import SPAN, swing
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison.results import TABLES
+from loopcheck.validation.common.results import TABLES
 from loopcheck.validation.execution.tables import read_record, read_tables
+from loopcheck.validation.public_models.fetching import PUBLIC, fetched
+from loopcheck.validation.public_models.manifest import Entry, entries
 from loopcheck.validation.report.geometry import pose_rows
-from loopcheck.validation.studies.atlas.fetching import PUBLIC, fetched
-from loopcheck.validation.studies.atlas.manifest import Entry, entries
 from loopcheck.validation.studies.atlas.reading import read_model
 
 DIGITS = 6

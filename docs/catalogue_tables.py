@@ -15,8 +15,8 @@ from docs.kept_tables import ROOT, keep
 from docs.site.entries import ATLAS, CATALOGUE, COUNTS, MODELS
 from docs.site.notes import KEPT_APART
 from loopcheck.robots.robot import load
-from loopcheck.validation.comparison.results import TABLES
-from loopcheck.validation.comparison.verdicts import JUDGED, shown_errors, summary_verdicts, worst
+from loopcheck.validation.common.results import TABLES
+from loopcheck.validation.common.verdicts import JUDGED, shown_errors, summary_verdicts, worst
 from loopcheck.validation.execution.tables import read_record, read_tables
 
 

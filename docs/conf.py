@@ -36,15 +36,15 @@ REPORTS = [
     if path.stem != "README"
 ]
 HOW_TO = [f"docs/how_to/{path.stem}" for path in sorted((ROOT / "docs/how_to").glob("*.md"))]
-BACKGROUND = ["analytic/README", "engines/README", "validation/comparison/README"]
-STUDIES = [f"validation/studies/{study}/README" for study in ("judge", "tune", "serial", "atlas")]
+BACKGROUND = [f"docs/reference/{page}" for page in ("analytic", "engines")]
+PAGES = ("commands", "python", "results", "limits", "terms", "judge", "tune", "serial", "gradients", "atlas")
+REFERENCE = [f"docs/reference/{page}" for page in PAGES]
 CONTENTS = {
     "Tutorial": ["docs/tutorial"],
     "Papers": ["docs/papers/README"],
     "How-to guides": HOW_TO,
     "Reference": [
-        *(f"docs/reference/{page}" for page in ("commands", "python", "terms")),
-        *STUDIES,
+        *REFERENCE,
         "docs/errata",
         "CHANGELOG",
     ],
@@ -56,7 +56,7 @@ CONTENTS = {
     "Development": [
         "CONTRIBUTING",
         "docs/lanes",
-        *(page for page in READMES if not page.startswith("robots/") and page not in (*BACKGROUND, *STUDIES)),
+        *(page for page in READMES if not page.startswith("robots/")),
     ],
 }
 """Pages by their caption in the navigation, below the sections of the README (the first page)."""

@@ -9,8 +9,8 @@ import pandas as pd
 from docs.conversion_tables import FILE, FOLDER, mechanisms
 from docs.reader_scores import FILE as READERS
 from docs.reader_scores import FLOATING, RIGHT
-from loopcheck.validation.comparison.conversion import LIMIT
-from loopcheck.validation.converting import FLOATS
+from loopcheck.validation.convert.conversion import LIMIT
+from loopcheck.validation.convert.converting import FLOATS
 
 PAGE = FOLDER / "README.md"
 DONE = ("same", "same but for losses")

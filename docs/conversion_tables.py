@@ -22,14 +22,14 @@ from pebble import ProcessPool
 
 from docs.kept_tables import ROOT
 from loopcheck.robots.errors import HarnessError
-from loopcheck.robots.formats import format_of
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
-from loopcheck.validation.comparison.conversion import Row
-from loopcheck.validation.converting import FORMATS, convert, in_words
-from loopcheck.validation.studies.atlas.fetching import FetchError, fetched
-from loopcheck.validation.studies.atlas.git import GitError
-from loopcheck.validation.studies.atlas.manifest import Entry, entries
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
+from loopcheck.robots.formats.registry import format_of
+from loopcheck.validation.convert.conversion import Row
+from loopcheck.validation.convert.converting import FORMATS, convert, in_words
+from loopcheck.validation.public_models.fetching import FetchError, fetched
+from loopcheck.validation.public_models.git import GitError
+from loopcheck.validation.public_models.manifest import Entry, entries
 
 FOLDER = ROOT / "docs" / "conversions"
 FILE = FOLDER / "conversions.csv"

@@ -5,22 +5,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from loopcheck.validation.comparison.verdicts import WORST_FIRST
+from loopcheck.validation.check import baseline as check_baseline
+from loopcheck.validation.check.study import Check
+from loopcheck.validation.common.verdicts import WORST_FIRST
 from loopcheck.validation.execution import baseline
 from loopcheck.validation.execution.tables import Column, TableSpec
+from loopcheck.validation.frame.study import Study, json_tables, schema_name
 from loopcheck.validation.gate import baseline as gate_baseline
 from loopcheck.validation.gate import formats
 from loopcheck.validation.gate.findings import RULES, SEVERITIES
+from loopcheck.validation.judge.study import Judge
 from loopcheck.validation.same import same
 from loopcheck.validation.same.fields import FIELDS
-from loopcheck.validation.studies.check import baseline as check_baseline
-from loopcheck.validation.studies.check.study import Check
-from loopcheck.validation.studies.judge.study import Judge
-from loopcheck.validation.studies.serial.audit import Audit
-from loopcheck.validation.studies.serial.study import Serial
-from loopcheck.validation.studies.study import Study, json_tables, schema_name
-from loopcheck.validation.studies.tune.study import Tune
-from loopcheck.validation.studies.tune.verify import VerifiedCertificate
+from loopcheck.validation.serial.audit import Audit
+from loopcheck.validation.serial.study import Serial
+from loopcheck.validation.tune.study import Tune
+from loopcheck.validation.tune.verify import VerifiedCertificate
 
 FOLDER = Path(__file__).with_name("schemas")
 STUDIES: tuple[type[Study], ...] = (Check, Judge, Tune, VerifiedCertificate, Serial, Audit)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from docs.site.entries import SPECS
 from docs.site.notes import apart
-from loopcheck.validation.comparison.verdicts import CASE, SEVERITY, shown_errors
+from loopcheck.validation.common.verdicts import CASE, SEVERITY, shown_errors
 from loopcheck.validation.execution.files import RECORD
 from loopcheck.validation.execution.tables import to_csv
 

@@ -1,13 +1,12 @@
-"""Table of the limits that decide a verdict, in the README of the judge: `python -m docs.limits`."""
+"""Tables of the rules of verdicts and of the limits that decide them, in the reference: `python -m docs.limits`."""
 
 import ast
-import re
 from pathlib import Path
 
-from loopcheck.validation.comparison import limits
+from loopcheck.validation.check.efforts.rules import RULES
+from loopcheck.validation.common import limits
 
-README = Path(__file__).parents[1] / "validation/comparison/README.md"
-SECTION = re.compile(r"(?<=<!-- limits -->\n).*?(?=<!-- end of limits -->)", re.DOTALL)
+PAGE = Path(__file__).parent / "reference/limits.md"
 
 
 def table() -> str:
@@ -23,5 +22,20 @@ def table() -> str:
     return "\n".join(lines) + "\n"
 
 
+def rules() -> str:
+    """When each rule of a verdict applies, and its reason, in the order of the rules, as Markdown."""
+    rows = [f"| {k} | {rule.when} | {rule.reason} |" for k, rule in enumerate(RULES, 1)]
+    return "\n".join(["| | when | because |", "| --- | --- | --- |", *rows]) + "\n"
+
+
+def page() -> str:
+    """The page with present tables."""
+    text = PAGE.read_text(encoding="utf-8")
+    for name, made in (("limits", table()), ("rules", rules())):
+        before, rest = text.split(f"<!-- {name} -->\n")
+        text = f"{before}<!-- {name} -->\n{made}<!-- end of {name} -->{rest.split(f'<!-- end of {name} -->')[1]}"
+    return text
+
+
 if __name__ == "__main__":
-    README.write_text(SECTION.sub(lambda _: table(), README.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from loopcheck.robots.carried import CARRIED, GRAVITY, LOST, ROTORS, SDF, SPRINGS, URDF, USD, WRENCHES
-from loopcheck.robots.losses import KINDS, table_of
+from loopcheck.robots.formats.carried import CARRIED, GRAVITY, LOST, ROTORS, SDF, SPRINGS, URDF, USD, WRENCHES
+from loopcheck.robots.formats.losses import KINDS, table_of
 
 PAGE = Path(__file__).parent / "how_to" / "convert_a_model.md"
 BEGIN, END = "<!-- lost -->\n\n", "<!-- end -->\n"

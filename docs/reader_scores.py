@@ -36,15 +36,15 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.catalogue import CATALOGUE
 from loopcheck.robots.catalogue import names as robots
 from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison.conversion import proof
-from loopcheck.validation.comparison.targets import passive_case_of
-from loopcheck.validation.converting import FLOATS, closed_states, convert
-from loopcheck.validation.studies.atlas.fetching import FetchError, fetched
-from loopcheck.validation.studies.atlas.git import GitError
+from loopcheck.validation.common.targets import passive_case_of
+from loopcheck.validation.convert.conversion import proof
+from loopcheck.validation.convert.converting import FLOATS, closed_states, convert
+from loopcheck.validation.public_models.fetching import FetchError, fetched
+from loopcheck.validation.public_models.git import GitError
 
 FILE = FOLDER / "readers.csv"
 SHAPES = ("visual", "collision")

@@ -35,11 +35,11 @@ from loopcheck.analytic.transmission.terms import joint_terms, motor_efforts
 from loopcheck.analytic.transmission.twin import Twin, make_twin, sound_poses
 from loopcheck.robots.catalogue import transmission_names
 from loopcheck.robots.transmission import LIGHT, load_transmission, without_stand_ins
-from loopcheck.validation.comparison.targets import case_of, passive_case_of
-from loopcheck.validation.studies.serial.making import write_closed, write_stand_in
-from loopcheck.validation.studies.serial.rows import ARMATURE, CONSTANT, OF_URDF, PLAIN, Row
-from loopcheck.validation.studies.serial.transmission_rows import ROUND_OFF, found_rows
-from loopcheck.validation.studies.serial.writing import Motions, Repairs, models_of
+from loopcheck.validation.common.targets import case_of, passive_case_of
+from loopcheck.validation.serial.making import write_closed, write_stand_in
+from loopcheck.validation.serial.rows.rows import ARMATURE, CONSTANT, OF_URDF, PLAIN, Row
+from loopcheck.validation.serial.rows.transmission_rows import ROUND_OFF, found_rows
+from loopcheck.validation.serial.writing import Motions, Repairs, models_of
 
 FILE = ROOT / "docs" / "transmissions" / "figures.csv"
 MOTIONS, EACH = 100, 5

@@ -14,10 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from loopcheck.engines.gradients import Differentiated
-from loopcheck.engines.ladder import Ladder
+from loopcheck.engines.declarations import Differentiated, Ladder, Settings
 from loopcheck.engines.simulation import FreeMotion, Robot, Robots, State
-from loopcheck.engines.tuning import Settings
 from loopcheck.robots.arrays import (
     Efforts,
     EffortSeries,

@@ -253,7 +253,7 @@ def own_drives_run(source: str, started: tuple[Driven, Gains], motion: Motion, s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrivesPlan:
-    """See `loopcheck.engines.tuning.Tuning.plan`: drives along a motion with any settings of the engine."""
+    """See `Tuning.plan`: drives along a motion with any settings of the engine."""
 
     mechanism: Mechanism
     motion: Motion
@@ -270,7 +270,7 @@ class DrivesPlan:
         bandwidth: float,
         start: int | Array,
     ) -> Record:
-        """A run along the motion; see `loopcheck.engines.tuning.Tuning.run`.
+        """A run along the motion; see `Tuning.run`.
 
         Args:
             put: Puts the robot into a state, with drives of some gains.

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from loopcheck.analytic.dynamics.matrices import Matrices
     from loopcheck.engines.mujoco.acted_effort import ActedEffort, acted_effort
+    from loopcheck.validation.check.library import CheckResult, check
     from loopcheck.validation.gate.formats import GateResult
     from loopcheck.validation.gate.gate import gate
+    from loopcheck.validation.judge.library import Judgement, judge
     from loopcheck.validation.matrices import matrices
     from loopcheck.validation.same.same import SameResult, same
-    from loopcheck.validation.studies.check.library import CheckResult, check
-    from loopcheck.validation.studies.judge.library import Judgement, judge
     from loopcheck.validation.symbolic import Symbolic, symbolic
 
 __all__ = [
@@ -39,12 +39,12 @@ __all__ = [
 _MODULES = {
     "ActedEffort": "engines.mujoco.acted_effort",
     "acted_effort": "engines.mujoco.acted_effort",
-    "CheckResult": "validation.studies.check.library",
-    "check": "validation.studies.check.library",
+    "CheckResult": "validation.check.library",
+    "check": "validation.check.library",
     "GateResult": "validation.gate.formats",
     "gate": "validation.gate.gate",
-    "Judgement": "validation.studies.judge.library",
-    "judge": "validation.studies.judge.library",
+    "Judgement": "validation.judge.library",
+    "judge": "validation.judge.library",
     "Matrices": "analytic.dynamics.matrices",
     "matrices": "validation.matrices",
     "SameResult": "validation.same.same",

@@ -60,7 +60,7 @@ EffortTime: TypeAlias = Held | Instantaneous
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """A log; the equations need equal steps in time (`analytic.logs.stamps`)."""
+    """A log; the equations need equal steps in time (`analytic.logs.signals.stamps`)."""
 
     name: str
     """Name of the log; its results belong to the source `log/NAME`."""

@@ -13,8 +13,8 @@ import numpy as np
 
 from loopcheck.robots.arrays import AnyArray, Array, frozen
 from loopcheck.robots.errors import NotFoundError
-from loopcheck.robots.losses import Loss
-from loopcheck.robots.model_file import ModelFile
+from loopcheck.robots.formats.losses import Loss
+from loopcheck.robots.formats.model_file import ModelFile
 
 WORLD = -1
 """Index of the world in place of a body."""

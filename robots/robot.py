@@ -13,9 +13,9 @@ from loopcheck.robots import catalogue
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.catalogue import ROBOT_FILE
 from loopcheck.robots.errors import MechanismError, NotFoundError
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ANCHORS, ModelFile, Overrides, file_hash
 from loopcheck.robots.mechanism import WORLD, Actuator, Closing, Mechanism, PinOffset, Wrench
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ANCHORS, ModelFile, Overrides, file_hash
 from loopcheck.robots.schema import reason_of
 
 HOME = "home"

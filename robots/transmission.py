@@ -13,8 +13,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.catalogue import CATALOGUE, transmission_names
 from loopcheck.robots.errors import MechanismError, NotFoundError
+from loopcheck.robots.formats.mjcf_writer import numbers
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf_writer import numbers
 from loopcheck.robots.schema import reason_of
 
 FOLDER = CATALOGUE / "transmissions"

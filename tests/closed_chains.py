@@ -13,9 +13,9 @@ from loopcheck.analytic.kinematics.inertia import inertia_matrix
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import rotation_of
 from loopcheck.robots.arrays import Array
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.mechanism import POSITIONS, Mechanism
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
 
 Attributes: TypeAlias = dict[str, str]
 WELL_CONDITIONED = 1e-3

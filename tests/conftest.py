@@ -20,7 +20,7 @@ from loopcheck import engines
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, Robot, load, make_case
-from loopcheck.validation.comparison.targets import robot_with_closed_loops
+from loopcheck.validation.common.targets import robot_with_closed_loops
 from loopcheck.validation.execution.folders import user_folder
 from loopcheck.validation.execution.forkserver import RARE
 from loopcheck.validation.execution.invocation import UV, UV_RUN

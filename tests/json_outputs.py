@@ -6,7 +6,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from loopcheck.validation.studies.study import Conclusion, Study, StudyResult, exit_status, json_object
+from loopcheck.validation.frame.study import Conclusion, Study, StudyResult, exit_status, json_object
 
 SCHEMAS = Path(__file__).parents[1] / "docs/schemas"
 

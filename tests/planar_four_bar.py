@@ -17,7 +17,7 @@ import numpy as np
 
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.log import Held, Instantaneous, Log
-from loopcheck.robots.log_files import write_log
+from loopcheck.robots.logs.log_files import write_log
 
 GROUND, CRANK, COUPLER, ROCKER, G = 1.0, 0.4, 1.1, 0.8, 9.81
 START, SWING = 0.5, 0.2

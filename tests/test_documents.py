@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from loopcheck.robots.log_files import write_log
+from loopcheck.robots.logs.log_files import write_log
 from loopcheck.validation.cli import cli
-from loopcheck.validation.comparison.targets import cases_of
+from loopcheck.validation.common.targets import cases_of
 from loopcheck.validation.execution.files import RECORD
 from loopcheck.validation.studies.versions.environments import made_by_uv
 from tests.conftest import MODELS

@@ -11,7 +11,7 @@ from loopcheck.robots.errors import HarnessError, one_line
 from loopcheck.robots.releases import extras, too_old
 from loopcheck.validation.execution.errors import internal_error
 from loopcheck.validation.execution.invocation import as_called, pasted
-from loopcheck.validation.studies.options import Commands
+from loopcheck.validation.frame.options import Commands
 
 HERE = Path(__file__).parent
 BAD_INPUT, OWN_ERROR, STOPPED = 2, 70, 130
@@ -55,20 +55,18 @@ class Main(Commands):
     """The commands that answer questions, then the others."""
 
     modules: ClassVar[Mapping[str, str]] = {
-        **{name: study_modules()[name] for name in ("judge", "tune", "serial", "check")},
         **{
-            name: f"loopcheck.validation.commands.{name}"
-            for name in ("gate", "same", "convert", "list", "new", "report", "engines")
+            name: f"loopcheck.validation.{name}.command"
+            for name in ("judge", "tune", "serial", "check", "gate", "same", "convert", "new")
         },
+        **{name: f"loopcheck.validation.commands.{name}" for name in ("list", "report", "engines")},
     }
 
 
 class Studies(Commands):
     """The commands of the group `study`."""
 
-    modules: ClassVar[Mapping[str, str]] = {
-        name: module for name, module in study_modules().items() if name not in Main.modules
-    }
+    modules: ClassVar[Mapping[str, str]] = study_modules()
 
 
 @click.group(

@@ -16,7 +16,7 @@ from loopcheck.robots.arrays import Array, Times, frozen
 from loopcheck.robots.errors import ShapeError
 from loopcheck.robots.motion import Drive
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison.targets import passive_case_of
+from loopcheck.validation.common.targets import passive_case_of
 
 
 def matrices(  # noqa: PLR0913

@@ -17,7 +17,7 @@ from loopcheck.analytic.batch.trace import trace
 from loopcheck.analytic.motion.start import closed_pose
 from loopcheck.robots.arrays import Array, frozen
 from loopcheck.robots.errors import NotRepresentableError
-from loopcheck.validation.comparison.targets import case_of
+from loopcheck.validation.common.targets import case_of
 
 STEPS = 2
 """Newton steps of the efforts: exact Jacobians and Hessians along the drives [-]."""

@@ -238,7 +238,7 @@ def _inertia_near(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
     if all(joint.kind in ("hinge", "slide") for joint in mechanism.joints):
         return M
     J_r = np.broadcast_to(np.eye(mechanism.nv), M.shape).astype(M.dtype)
-    for joint, dofs in _joints(mechanism):
+    for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True):
         if joint.kind in ("ball", "free"):
             turn = slice(dofs.stop - 3, dofs.stop)
             J_r[:, turn, turn] -= skew(step[:, turn]) / 2
@@ -252,11 +252,7 @@ def _closure_derivatives(mechanism: Mechanism, q: Array) -> Array:
     """
     if mechanism.closing.accuracy:
         return State.at_rest(mechanism, q).every_Phi
-    return _partials(lambda step: _residual_near(mechanism, q, step), len(q), mechanism.nv)
-
-
-def _residual_near(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
-    return State.at_rest(mechanism, retract(mechanism, q, step)).gap
+    return _partials(lambda step: State.at_rest(mechanism, retract(mechanism, q, step)).gap, len(q), mechanism.nv)
 
 
 def _opening_rate_near(mechanism: Mechanism, q: Array, step: AnyArray, qd: Array) -> AnyArray:
@@ -290,10 +286,6 @@ def _work_of_wrenches(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArra
         rotation = np.stack([turn[:, 2, 1], turn[:, 0, 2], turn[:, 1, 0]], axis=1)
         work += rotation @ load.moment
     return work
-
-
-def _joints(mechanism: Mechanism) -> Iterator[tuple[Joint, slice]]:
-    return zip(mechanism.joints, mechanism.dof_slices, strict=True)
 
 
 def _dissipation(mechanism: Mechanism, qd: Array, slopes: Array) -> Array:

@@ -9,9 +9,9 @@ import numpy as np
 from loopcheck.analytic.dynamics.noc import needed_efforts
 from loopcheck.analytic.kinematics.redundancy import moving_part
 from loopcheck.analytic.kinematics.tree import retract
-from loopcheck.analytic.logs.closed_log import ClosedLog, as_motion
-from loopcheck.analytic.logs.closed_motion import NearestRates, States, closed_states, closing_bias, drive_of
-from loopcheck.analytic.logs.filters import Filter
+from loopcheck.analytic.logs.closing.closed_log import ClosedLog, as_motion
+from loopcheck.analytic.logs.closing.closed_motion import NearestRates, States, closed_states, closing_bias, drive_of
+from loopcheck.analytic.logs.signals.filters import Filter
 from loopcheck.robots.arrays import Array, Efforts, EffortSeries
 from loopcheck.robots.errors import LoopClosureError, MechanismError, SingularityError
 from loopcheck.robots.mechanism import Mechanism

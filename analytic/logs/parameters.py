@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from loopcheck.analytic.logs.closed_log import ClosedLog
-from loopcheck.analytic.logs.closed_motion import States
+from loopcheck.analytic.logs.closing.closed_log import ClosedLog
+from loopcheck.analytic.logs.closing.closed_motion import States
 from loopcheck.analytic.logs.evaluation import Slopes, efforts_of_states, moving_projector, slopes
 from loopcheck.analytic.logs.residual import Residual, acting_after, at_rows
 from loopcheck.robots.arrays import AnyArray, Array

@@ -10,8 +10,8 @@ from itertools import pairwise
 import numpy as np
 
 from loopcheck.analytic.dynamics.powers import scale_of
-from loopcheck.analytic.logs.closed_log import ClosedLog, as_motion
-from loopcheck.analytic.logs.closed_motion import States
+from loopcheck.analytic.logs.closing.closed_log import ClosedLog, as_motion
+from loopcheck.analytic.logs.closing.closed_motion import States
 from loopcheck.analytic.logs.evaluation import (
     Slopes,
     efforts_of_states,
@@ -20,7 +20,7 @@ from loopcheck.analytic.logs.evaluation import (
     noise_rms,
     slopes,
 )
-from loopcheck.analytic.logs.filters import Filter, Kernel, interpolating_filter, smoothing_filter, step_filter
+from loopcheck.analytic.logs.signals.filters import Filter, Kernel, interpolating_filter, smoothing_filter, step_filter
 from loopcheck.robots.arrays import AnyArray, Array, EffortSeries
 from loopcheck.robots.errors import ShapeError
 from loopcheck.robots.log import WHOLE, EffortTime, Instantaneous

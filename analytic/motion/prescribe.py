@@ -25,8 +25,8 @@ from loopcheck.analytic.motion.unactuated import MovingState, accelerations, int
 from loopcheck.analytic.motion.units import with_plausible_units
 from loopcheck.robots.arrays import Array, Times
 from loopcheck.robots.errors import LoopClosureError, MechanismError, SingularityError
+from loopcheck.robots.formats.model_file import file_hash
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.model_file import file_hash
 from loopcheck.robots.motion import Drive, Motion, report_grid
 from loopcheck.robots.robot import Case, Robot, want_actuators
 from loopcheck.robots.size import size

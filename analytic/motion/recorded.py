@@ -14,9 +14,9 @@ import numpy as np
 
 from loopcheck.robots.arrays import Array, want_equal_steps
 from loopcheck.robots.errors import MechanismError, ShapeError
+from loopcheck.robots.logs.text_table import numbers, read_text_table
 from loopcheck.robots.mechanism import Coordinate, Mechanism
 from loopcheck.robots.motion import Drive, Law
-from loopcheck.robots.text_table import numbers, read_text_table
 
 if TYPE_CHECKING:
     from scipy.interpolate import BPoly

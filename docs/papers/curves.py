@@ -14,7 +14,7 @@ from loopcheck.analytic.motion.laws import task
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.analytic.motion.task import task_efforts
 from loopcheck.robots.arrays import Array
-from loopcheck.validation.comparison.targets import case_of
+from loopcheck.validation.common.targets import case_of
 from loopcheck.validation.report.figures import COLORS, as_svg, empty_figure
 from loopcheck.validation.studies.control.runs import CONTROLLERS, ControlSettings, history
 

@@ -16,7 +16,7 @@ from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.arrays import AnyArray, Array
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.validation.comparison.targets import case_of
+from loopcheck.validation.common.targets import case_of
 
 GAINS = (900.0, 60.0)
 """Of the feedback M (900 e + 60 ė) [1/s², 1/s]."""

@@ -22,7 +22,7 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.catalogue import CATALOGUE
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison.targets import case_of
+from loopcheck.validation.common.targets import case_of
 from loopcheck.validation.studies.control.runs import CONTROLLERS, INDICES, ControlSettings, RunGroup, run_batch
 
 Values = Mapping[str, float | str]

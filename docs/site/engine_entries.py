@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from docs.site.entries import Entry
 from docs.site.texts import worst_first
 from loopcheck import engines
-from loopcheck.validation.comparison.known_issues import Issue, known_issues
-from loopcheck.validation.comparison.verdicts import CaseVerdict
+from loopcheck.validation.common.known_issues import Issue, known_issues
+from loopcheck.validation.common.verdicts import CaseVerdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

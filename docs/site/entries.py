@@ -9,8 +9,8 @@ import pandas as pd
 
 from docs.site.notes import NOTES, SPEC, together
 from loopcheck.robots.errors import OutputError
-from loopcheck.validation.comparison.results import TABLES
-from loopcheck.validation.comparison.verdicts import CaseVerdict, Key, gravest, summary_verdicts, worst
+from loopcheck.validation.common.results import TABLES
+from loopcheck.validation.common.verdicts import CaseVerdict, Key, gravest, summary_verdicts, worst
 from loopcheck.validation.execution.tables import TableSpec, read_record, read_tables
 from loopcheck.validation.studies.atlas.study import Atlas
 
@@ -22,7 +22,7 @@ NAME = r"[a-z0-9][a-z0-9_-]*"
 """Pattern of robot names, which are part of the URLs of pages and files."""
 COUNTS = ("loops", "dof", "actuators", "bodies")
 MODELS = Atlas.tables[ATLAS]
-"""A row for each model. Columns: `validation/studies/atlas/README.md`."""
+"""A row for each model. Columns: `docs/reference/atlas.md`."""
 _POINTS = TableSpec(columns=TABLES["points"].columns, optional=True)
 SPECS: Mapping[str, TableSpec] = {
     ATLAS: MODELS,

@@ -17,7 +17,7 @@ from docs.site.entries import CATALOGUE, Entry
 from docs.site.transmissions import context as context_of
 from docs.site.transmissions import factor_map, transmission_entries
 from loopcheck import engines
-from loopcheck.validation.comparison.verdicts import WORST_FIRST
+from loopcheck.validation.common.verdicts import WORST_FIRST
 from loopcheck.validation.report.blocks import digits
 from loopcheck.validation.report.schematic import linkage_figure
 

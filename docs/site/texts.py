@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from docs.site.badges import badge_text, percent
 from docs.site.entries import COUNTS, Entry
-from loopcheck.validation.comparison.verdicts import WORST_FIRST, CaseVerdict
+from loopcheck.validation.common.verdicts import WORST_FIRST, CaseVerdict
 from loopcheck.validation.report.blocks import digits
 
 LOWEST, HIGHEST = -16, 2

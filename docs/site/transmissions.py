@@ -15,9 +15,9 @@ from docs.transmission_tables import FILE, domain_of
 from loopcheck.analytic.transmission.bounds import Domain
 from loopcheck.robots.transmission import Transmission, load_transmission
 from loopcheck.validation.report.figures import COLORS, as_svg
-from loopcheck.validation.studies.serial.report import TRANSMISSION as EXPLANATION
-from loopcheck.validation.studies.serial.rows import WAYS
-from loopcheck.validation.studies.serial.transmission_rows import BEST, BEST_ERROR, FACTOR, GIVEN_ERROR, NO_ERROR
+from loopcheck.validation.serial.report import TRANSMISSION as EXPLANATION
+from loopcheck.validation.serial.rows.rows import WAYS
+from loopcheck.validation.serial.rows.transmission_rows import BEST, BEST_ERROR, FACTOR, GIVEN_ERROR, NO_ERROR
 
 POINTS = 121
 """Of a map along each joint."""

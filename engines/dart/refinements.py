@@ -5,8 +5,8 @@ from dataclasses import replace
 from math import inf
 
 from loopcheck.engines.dart.routes.forward import OWN, DartForward, Settings
+from loopcheck.engines.declarations import Ladder, Route, halvings
 from loopcheck.engines.forward import divided
-from loopcheck.engines.ladder import Ladder, Route, halvings
 from loopcheck.robots.motion import Motion
 
 COARSEST, FINEST = 0.013, 0.15e-3

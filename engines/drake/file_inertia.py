@@ -12,9 +12,9 @@ import numpy as np
 from loopcheck.engines.boundary import silenced
 from loopcheck.engines.drake._plant import guarded, plants, trees
 from loopcheck.robots.errors import EngineError
-from loopcheck.robots.sdf import is_sdf
+from loopcheck.robots.formats.sdf import is_sdf
+from loopcheck.robots.formats.urdf import is_urdf
 from loopcheck.robots.second_reading.tables import Link
-from loopcheck.robots.urdf import is_urdf
 
 with silenced():
     parsing: Any = import_module("pydrake.multibody.parsing")

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
 
+from loopcheck.engines.declarations import Ladder, Route, halvings
 from loopcheck.engines.drake.routes.forward import OWN, DrakeForward, Settings
 from loopcheck.engines.forward import divided
-from loopcheck.engines.ladder import Ladder, Route, halvings
 from loopcheck.robots.motion import Motion
 
 COARSEST, FINEST = 0.021, 0.3e-3

@@ -6,9 +6,9 @@ The error of the trapezoidal rule is even in the step, so it is extrapolated in 
 from collections.abc import Iterator
 from dataclasses import replace
 
+from loopcheck.engines.declarations import Ladder, Route, halvings
 from loopcheck.engines.exudyn.routes.forward import OWN, ExudynForward, Settings
 from loopcheck.engines.forward import divided
-from loopcheck.engines.ladder import Ladder, Route, halvings
 from loopcheck.robots.motion import Motion
 
 COARSEST, FINEST = 0.026, 0.6e-3

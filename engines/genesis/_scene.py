@@ -17,8 +17,8 @@ from loopcheck.engines.genesis._support import want_carried
 from loopcheck.engines.mechanics import opening, wrenches
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation
+from loopcheck.robots.formats.mjcf import load_spec
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import load_spec
 
 STEP = 2e-3
 """Step [s]; with Genesis' default of 10 ms, most motions have too few steps."""

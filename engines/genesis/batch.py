@@ -3,11 +3,11 @@
 import numpy as np
 
 from loopcheck.engines.boundary import silenced
+from loopcheck.engines.declarations import Settings
 from loopcheck.engines.genesis._genesis import device
 from loopcheck.engines.genesis._scene import Stepping, build, guarded, numbers
 from loopcheck.engines.genesis.tuning import scripted
 from loopcheck.engines.simulation import Readings, Robots, State
-from loopcheck.engines.tuning import Settings
 from loopcheck.robots.arrays import EffortSeries
 from loopcheck.robots.mechanism import Mechanism
 

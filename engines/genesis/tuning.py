@@ -10,10 +10,7 @@ import numpy as np
 from loopcheck.engines.as_is import Record
 from loopcheck.engines.boundary import silenced
 from loopcheck.engines.computed_torque import bandwidth
-from loopcheck.engines.genesis._as_is import READING, GenesisDriven
-from loopcheck.engines.genesis._scene import STEP, Built, Stepping, build, guarded, numbers
-from loopcheck.engines.own_drives import DrivesPlan, Gains
-from loopcheck.engines.tuning import (
+from loopcheck.engines.declarations import (
     FINER,
     HARD_LOOPS,
     LOOPS,
@@ -27,6 +24,9 @@ from loopcheck.engines.tuning import (
     functions_of,
     with_loops,
 )
+from loopcheck.engines.genesis._as_is import READING, GenesisDriven
+from loopcheck.engines.genesis._scene import STEP, Built, Stepping, build, guarded, numbers
+from loopcheck.engines.own_drives import DrivesPlan, Gains
 from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
@@ -52,11 +52,11 @@ SETTINGS = {
     # not Euler: its drives act by the velocity at the beginning of a step
     "integrator": Setting(values={"implicitfast": Value(fixed={"integrator": "implicitfast"})}),
 }
-"""See `loopcheck.engines.tuning.Tuning.SETTINGS`."""
+"""See `Tuning.SETTINGS`."""
 
 
 def given(mechanism: Mechanism) -> Given:
-    """See `loopcheck.engines.tuning.Tuning.given`."""
+    """See `Tuning.given`."""
     loops = {}
     if mechanism.closures:
         with guarded("genesis"), silenced():
@@ -71,7 +71,7 @@ def given(mechanism: Mechanism) -> Given:
 
 
 def families(mechanism: Mechanism) -> list[Family]:
-    """See `loopcheck.engines.tuning.Tuning.families`: hard, unchanged and softer loops, by each integrator."""
+    """See `Tuning.families`: hard, unchanged and softer loops, by each integrator."""
     of_all = []
     for value in (Value(), *SETTINGS["integrator"].values.values()):
         kept = [Family(method=value.fixed.get("integrator", OWN), stages=1, fixed=value.fixed)]
@@ -80,7 +80,7 @@ def families(mechanism: Mechanism) -> list[Family]:
 
 
 def plan(mechanism: Mechanism, motion: Motion) -> DrivesPlan:
-    """See `loopcheck.engines.tuning.Tuning.plan`."""
+    """See `Tuning.plan`."""
     return DrivesPlan(
         mechanism=mechanism, motion=motion, gains=Gains.of_velocity(mechanism, motion, STEP), bandwidth=BANDWIDTH
     )
@@ -112,14 +112,14 @@ def scripted(mechanism: Mechanism, settings: Settings) -> Scripted:
 
 
 def prepared(mechanism: Mechanism, settings: Settings, precision: str = "") -> Prepared:
-    """See `loopcheck.engines.tuning.Tuning.prepared`: the robot in a scene."""
+    """See `Tuning.prepared`: the robot in a scene."""
     stepping = scripted(mechanism, settings)
     with guarded("genesis"), silenced():
         return build(mechanism, stepping), stepping.step
 
 
 def run(plan: DrivesPlan, prepared: Prepared, bandwidth: float, start: int | Array = 0) -> Record:
-    """See `loopcheck.engines.tuning.Tuning.run`; the drive gains scale with the bandwidth."""
+    """See `Tuning.run`; the drive gains scale with the bandwidth."""
     built, step = prepared
 
     def put(gains: Gains, state: tuple[Array, Array]) -> GenesisDriven:
@@ -130,7 +130,7 @@ def run(plan: DrivesPlan, prepared: Prepared, bandwidth: float, start: int | Arr
 
 
 def files(mechanism: Mechanism, settings: Settings) -> dict[Path, bytes]:
-    """See `loopcheck.engines.tuning.Tuning.files`: a script of calls."""
+    """See `Tuning.files`: a script of calls."""
     return {mechanism.model.path.with_name(SCRIPT): script(mechanism, settings).encode()}
 
 
@@ -167,7 +167,7 @@ def script(mechanism: Mechanism, settings: Settings) -> str:
 
 
 def seconds_per_step(mechanism: Mechanism, q: JointPositions, settings: Settings) -> float:
-    """See `loopcheck.engines.tuning.Tuning.seconds_per_step`."""
+    """See `Tuning.seconds_per_step`."""
     built, _ = prepared(mechanism, settings)
 
     def begin() -> None:

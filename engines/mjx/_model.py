@@ -15,8 +15,8 @@ from loopcheck.engines.mujoco.model import TORQUE_SCALE, build, driven, holds_an
 from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, VelocitySeries
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.errors import EngineError, NotRepresentableError
+from loopcheck.robots.formats.mujoco_compat import CompatibleModel
 from loopcheck.robots.mechanism import Coordinate, Mechanism
-from loopcheck.robots.mujoco_compat import CompatibleModel
 
 BATCH = 64
 """Samples computed at once [-]: a single size for all motions, because every size is compiled separately."""

@@ -8,9 +8,9 @@ import numpy as np
 from loopcheck.engines.mjx._model import compiled, guarded, opening, put, terms
 from loopcheck.engines.mujoco.audit import KINDS
 from loopcheck.robots.arrays import AnyArray, JointPositions, PositionSeries, VelocitySeries
+from loopcheck.robots.formats.mujoco_compat import names_of_actuators
 from loopcheck.robots.inventory import FREEDOM, Inventory, Matrices, off_axis
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mujoco_compat import names_of_actuators
 
 _OFF = mujoco.mjtDisableBit
 

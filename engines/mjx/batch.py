@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from loopcheck.engines.declarations import Settings
 from loopcheck.engines.mjx._mjx import device, jax, mjx, on_device
 from loopcheck.engines.mjx.stepper import MjxStepper
 from loopcheck.engines.mujoco.batch import controls, loaded
 from loopcheck.engines.simulation import Readings, Robots, State
-from loopcheck.engines.tuning import Settings
 from loopcheck.robots.arrays import Array, EffortSeries
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import Mechanism

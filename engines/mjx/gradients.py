@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from loopcheck.engines.boundary import want_representable
-from loopcheck.engines.gradients import ACCELERATION, Differentiated
+from loopcheck.engines.declarations import ACCELERATION, Differentiated
 from loopcheck.engines.mjx._joints import joints_of, moved
 from loopcheck.engines.mjx._mjx import jax, mjx
 from loopcheck.engines.mjx._model import compiled, guarded, put

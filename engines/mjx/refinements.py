@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from loopcheck.engines.ladder import Ladder, Route, halvings
+from loopcheck.engines.declarations import Ladder, Route, halvings
 from loopcheck.engines.mjx.routes.forward import FINEST, OWN, OWN_SINGLE, MjxForward, Settings
 from loopcheck.engines.mujoco.routes.forward import own_steps
 from loopcheck.robots.motion import Motion

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from functools import partial
 
+from loopcheck.engines.declarations import Family, Settings
 from loopcheck.engines.mjx.batch import SOURCES, worlds
 from loopcheck.engines.mjx.stepper import MjxStepper
 from loopcheck.engines.mujoco import batch, tuning
 from loopcheck.engines.mujoco.tuning import files, given, plan, run
-from loopcheck.engines.tuning import Family, Settings
 from loopcheck.robots.mechanism import Mechanism
 
 __all__ = ["SETTINGS", "families", "files", "given", "plan", "prepared", "run", "seconds_per_step"]
@@ -22,14 +22,14 @@ SETTINGS = {
 
 
 def families(mechanism: Mechanism) -> list[Family]:
-    """See `loopcheck.engines.tuning.Tuning.families`."""
+    """See `Tuning.families`."""
     return [one for one in tuning.families(mechanism) if one.fixed.get("integrator", "Euler") in ("Euler", "RK4")]
 
 
 def prepared(mechanism: Mechanism, settings: Settings, precision: str = "single") -> MjxStepper:
-    """See `loopcheck.engines.tuning.Tuning.prepared`."""
+    """See `Tuning.prepared`."""
     return MjxStepper(SOURCES[precision], tuning.model_with(mechanism, settings), double=precision == "double")
 
 
 seconds_per_step = partial(batch.seconds_per_step, worlds)
-"""See `loopcheck.engines.tuning.Tuning.seconds_per_step`."""
+"""See `Tuning.seconds_per_step`."""

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 from loopcheck.engines.mujoco.model import DISCRETE, transmission
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import EngineError, ShapeError
-from loopcheck.robots.model_file import captured_warnings
-from loopcheck.robots.mujoco_compat import CompatibleModel
+from loopcheck.robots.formats.model_file import captured_warnings
+from loopcheck.robots.formats.mujoco_compat import CompatibleModel
 
 STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 """State from which a step can be repeated exactly."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from loopcheck.robots.arrays import AnyArray, Array, Efforts, EffortSeries
 from loopcheck.robots.errors import NotRepresentableError
-from loopcheck.robots.mujoco_compat import CompatibleModel, names_of_actuators
+from loopcheck.robots.formats.mujoco_compat import CompatibleModel, names_of_actuators
 
 GAINS = {int(mujoco.mjtGain.mjGAIN_FIXED), int(mujoco.mjtGain.mjGAIN_AFFINE)}
 BIASES = {int(mujoco.mjtBias.mjBIAS_NONE), int(mujoco.mjtBias.mjBIAS_AFFINE)}

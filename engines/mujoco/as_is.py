@@ -38,9 +38,9 @@ from loopcheck.engines.projection import Pose, balancing_efforts
 from loopcheck.robots.arrays import AnyArray, Array, EffortSeries
 from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.errors import EngineError
+from loopcheck.robots.formats.mjcf import compile_model
 from loopcheck.robots.log import UNMODELLED
 from loopcheck.robots.mechanism import DOFS, Mechanism
-from loopcheck.robots.mjcf import compile_model
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 

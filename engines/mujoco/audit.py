@@ -19,9 +19,9 @@ from loopcheck.engines.mujoco.model import (
     tree_terms,
 )
 from loopcheck.robots.arrays import Array, JointForces, JointPositions, PositionSeries, VelocitySeries
+from loopcheck.robots.formats.mujoco_compat import CompatibleModel, names_of_actuators
 from loopcheck.robots.inventory import FREEDOM, Inventory, Matrices, off_axis
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mujoco_compat import CompatibleModel, names_of_actuators
 
 _OFF = mujoco.mjtDisableBit
 KINDS = {int(getattr(mujoco.mjtJoint, f"mjJNT_{kind.upper()}")): kind for kind in FREEDOM}

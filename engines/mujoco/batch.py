@@ -10,16 +10,16 @@ import numpy as np
 from mujoco import rollout
 
 from loopcheck.engines.computed_torque import drive_matrices
+from loopcheck.engines.declarations import Settings, best_seconds
 from loopcheck.engines.mujoco._clock import add_points, push
 from loopcheck.engines.mujoco.actuators import actuators
 from loopcheck.engines.mujoco.model import guarded
 from loopcheck.engines.mujoco.tendons import want_no_slides
 from loopcheck.engines.mujoco.tuning import configured, model_with
 from loopcheck.engines.simulation import Readings, Robots, State
-from loopcheck.engines.tuning import Settings, best_seconds
 from loopcheck.robots.arrays import Array, EffortSeries, JointPositions
+from loopcheck.robots.formats.mjcf import load_spec
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import load_spec
 
 PRECISIONS = ("double",)
 THREADS = os.cpu_count() or 1

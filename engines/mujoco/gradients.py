@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 
 from loopcheck.engines.boundary import want_representable
-from loopcheck.engines.gradients import ACCELERATION, FORCE, Differentiated
+from loopcheck.engines.declarations import ACCELERATION, FORCE, Differentiated
 from loopcheck.engines.mujoco.model import build, guarded, own_actuators_off
 from loopcheck.engines.mujoco.tendons import want_no_slides
 from loopcheck.robots.arrays import Array, JointAccelerations, JointPositions, JointVelocities

@@ -13,9 +13,9 @@ from loopcheck.engines.mujoco.tendons import is_length
 from loopcheck.robots.arrays import AnyArray, Array, JointPositions
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.errors import EngineError
+from loopcheck.robots.formats.mjcf import compile_model
+from loopcheck.robots.formats.model_file import captured_warnings
 from loopcheck.robots.mechanism import Coordinate, Mechanism
-from loopcheck.robots.mjcf import compile_model
-from loopcheck.robots.model_file import captured_warnings
 
 _OFF = mujoco.mjtDisableBit
 LEFT_OUT = _OFF.mjDSBL_CONTACT | _OFF.mjDSBL_LIMIT | _OFF.mjDSBL_FRICTIONLOSS

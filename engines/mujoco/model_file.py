@@ -14,9 +14,9 @@ import numpy as np
 from loopcheck.engines.mujoco.audit import inventory
 from loopcheck.engines.mujoco.model import configure, guarded
 from loopcheck.robots.arrays import Array, JointPositions
+from loopcheck.robots.formats.mjcf import compile_model
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.inventory import Inventory
-from loopcheck.robots.mjcf import compile_model
-from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.robot import Case, WrenchSpec
 
 

@@ -7,7 +7,7 @@ that move with a clock in the model, its Runge-Kutta method has the fourth.
 from collections.abc import Iterator
 from dataclasses import replace
 
-from loopcheck.engines.ladder import Ladder, Route, halvings
+from loopcheck.engines.declarations import Ladder, Route, halvings
 from loopcheck.engines.mujoco.routes.forward import (
     FINEST,
     MJ_STEP,

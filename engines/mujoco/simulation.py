@@ -12,9 +12,9 @@ from loopcheck.engines.mujoco.stepper import Stepper
 from loopcheck.engines.mujoco.tendons import want_no_slides
 from loopcheck.engines.simulation import Free, Readings
 from loopcheck.robots.arrays import Efforts
+from loopcheck.robots.formats.mjcf import compile_model
+from loopcheck.robots.formats.model_file import captured_warnings
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import compile_model
-from loopcheck.robots.model_file import captured_warnings
 
 SETTINGS = "default: mj_step with the step of the file; tight: nearly rigid constraints, Runge-Kutta 4"
 """See `loopcheck.engines.contract.Simulation`."""

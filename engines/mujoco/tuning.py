@@ -9,10 +9,7 @@ import mujoco
 import numpy as np
 
 from loopcheck.engines.as_is import Record
-from loopcheck.engines.mujoco.as_is import Plan, compiled, own_bandwidth, plan, simulate, stages, timeconst
-from loopcheck.engines.mujoco.model import DISCRETE
-from loopcheck.engines.mujoco.stepper import MujocoStepper, Stepper
-from loopcheck.engines.tuning import (
+from loopcheck.engines.declarations import (
     FINER,
     HARD,
     HARD_LOOPS,
@@ -29,9 +26,12 @@ from loopcheck.engines.tuning import (
     finer_step,
     with_loops,
 )
+from loopcheck.engines.mujoco.as_is import Plan, compiled, own_bandwidth, plan, simulate, stages, timeconst
+from loopcheck.engines.mujoco.model import DISCRETE
+from loopcheck.engines.mujoco.stepper import MujocoStepper, Stepper
 from loopcheck.robots.arrays import Array, JointPositions
+from loopcheck.robots.formats.mjcf_patch import Patch, patched
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf_patch import Patch, patched
 
 __all__ = ["SETTINGS", "families", "files", "given", "plan", "prepared", "run", "seconds_per_step"]
 
@@ -77,11 +77,11 @@ SETTINGS = {
         batches=("Runge-Kutta",),
     ),
 }
-"""See `loopcheck.engines.tuning.Tuning.SETTINGS`; MuJoCo raises a time constant below two steps to two steps."""
+"""See `Tuning.SETTINGS`; MuJoCo raises a time constant below two steps to two steps."""
 
 
 def given(mechanism: Mechanism) -> Given:
-    """See `loopcheck.engines.tuning.Tuning.given`."""
+    """See `Tuning.given`."""
     model = compiled(mechanism)
     closing = np.flatnonzero(model.eq_active0)
     loops = {}
@@ -107,7 +107,7 @@ def given(mechanism: Mechanism) -> Given:
 
 
 def families(mechanism: Mechanism) -> list[Family]:
-    """See `loopcheck.engines.tuning.Tuning.families`: unchanged loops, harder impedance, and both, by method."""
+    """See `Tuning.families`: unchanged loops, harder impedance, and both, by method."""
     model = compiled(mechanism)
     own, softest = _integrator(model), timeconst(model)
     as_they_are = softest / 2 if np.isfinite(softest) else softest  # below two steps MuJoCo takes two
@@ -131,12 +131,12 @@ def model_with(mechanism: Mechanism, settings: Settings) -> Any:
 
 
 def prepared(mechanism: Mechanism, settings: Settings, precision: str = "") -> Stepper:
-    """See `loopcheck.engines.tuning.Tuning.prepared`."""
+    """See `Tuning.prepared`."""
     return MujocoStepper(model_with(mechanism, settings))
 
 
 def run(plan: Plan, prepared: Stepper, bandwidth: float, start: int | Array = 0) -> Record:
-    """See `loopcheck.engines.tuning.Tuning.run`."""
+    """See `Tuning.run`."""
     return simulate(plan, prepared, bandwidth, start=start, reads_joints=False)
 
 
@@ -168,7 +168,7 @@ def configured(model: Any, settings: Settings) -> Any:
 
 
 def files(mechanism: Mechanism, settings: Settings) -> dict[Path, bytes]:
-    """See `loopcheck.engines.tuning.Tuning.files`: the MJCF and its includes; only these attributes change."""
+    """See `Tuning.files`: the MJCF and its includes; only these attributes change."""
     model = compiled(mechanism)
     of_loops = {name: value for name, value in settings.items() if name in ("solref", "solimp")}
     closing = np.flatnonzero(model.eq_active0)
@@ -178,7 +178,7 @@ def files(mechanism: Mechanism, settings: Settings) -> dict[Path, bytes]:
 
 
 def seconds_per_step(mechanism: Mechanism, q: JointPositions, settings: Settings) -> float:
-    """See `loopcheck.engines.tuning.Tuning.seconds_per_step`."""
+    """See `Tuning.seconds_per_step`."""
     model = model_with(mechanism, settings)
     data = mujoco.MjData(model)
 

@@ -5,11 +5,11 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from loopcheck.engines.declarations import Settings
 from loopcheck.engines.mujoco.batch import controls, loaded
 from loopcheck.engines.mujoco_warp._model import placed, put
 from loopcheck.engines.mujoco_warp._warp import device, guarded, mujoco_warp, warp
 from loopcheck.engines.simulation import Readings, Robots, State
-from loopcheck.engines.tuning import Settings
 from loopcheck.robots.arrays import Array, EffortSeries
 from loopcheck.robots.mechanism import Mechanism
 

@@ -3,6 +3,7 @@
 import warnings
 
 from loopcheck.engines.boundary import silenced, want_representable
+from loopcheck.engines.declarations import Settings
 from loopcheck.engines.newton._as_is import load
 from loopcheck.engines.newton._coordinates import newton_positions, own_positions, own_velocities, rates
 from loopcheck.engines.newton._model import build, builder_of, guarded, numbers
@@ -11,7 +12,6 @@ from loopcheck.engines.newton._stepping import MAXIMAL, Stepping
 from loopcheck.engines.newton._support import is_floating, want_simulated
 from loopcheck.engines.newton.tuning import SETTINGS, prepared
 from loopcheck.engines.simulation import Readings, Robots, State
-from loopcheck.engines.tuning import Settings
 from loopcheck.robots.arrays import EffortSeries
 from loopcheck.robots.mechanism import Mechanism
 

@@ -10,11 +10,7 @@ import numpy as np
 
 from loopcheck.engines.as_is import Record
 from loopcheck.engines.boundary import silenced
-from loopcheck.engines.newton._as_is import BANDWIDTHS, NewtonDriven, drive_gains, reading_of
-from loopcheck.engines.newton._model import guarded
-from loopcheck.engines.newton._stepping import STEP, Stepping
-from loopcheck.engines.own_drives import DrivesPlan, Gains
-from loopcheck.engines.tuning import (
+from loopcheck.engines.declarations import (
     FINER,
     HARD,
     HARD_LOOPS,
@@ -29,6 +25,10 @@ from loopcheck.engines.tuning import (
     functions_of,
     with_loops,
 )
+from loopcheck.engines.newton._as_is import BANDWIDTHS, NewtonDriven, drive_gains, reading_of
+from loopcheck.engines.newton._model import guarded
+from loopcheck.engines.newton._stepping import STEP, Stepping
+from loopcheck.engines.own_drives import DrivesPlan, Gains
 from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
@@ -67,11 +67,11 @@ SETTINGS = {
         ),
     ),
 }
-"""See `loopcheck.engines.tuning.Tuning.SETTINGS`."""
+"""See `Tuning.SETTINGS`."""
 
 
 def given(mechanism: Mechanism) -> Given:
-    """See `loopcheck.engines.tuning.Tuning.given`."""
+    """See `Tuning.given`."""
     return Given(
         step=STEP,
         stages=1,
@@ -81,7 +81,7 @@ def given(mechanism: Mechanism) -> Given:
 
 
 def families(mechanism: Mechanism) -> list[Family]:
-    """See `loopcheck.engines.tuning.Tuning.families`: MuJoCo with hard loops, as it is and softer, Steel, and Kamino.
+    """See `Tuning.families`: MuJoCo with hard loops, as it is and softer, Steel, and Kamino.
 
     Kamino as it comes takes a hundred iterations and more in a step: only that which ends sooner is searched.
     """
@@ -98,7 +98,7 @@ def families(mechanism: Mechanism) -> list[Family]:
 
 
 def plan(mechanism: Mechanism, motion: Motion) -> DrivesPlan:
-    """See `loopcheck.engines.tuning.Tuning.plan`."""
+    """See `Tuning.plan`."""
     with guarded("newton"), silenced():
         gains = drive_gains(mechanism, motion, given(mechanism).bandwidth)
     return DrivesPlan(mechanism=mechanism, motion=motion, gains=gains, bandwidth=given(mechanism).bandwidth)
@@ -118,7 +118,7 @@ class Scripted(Stepping):
 
 
 def prepared(mechanism: Mechanism, settings: Settings, precision: str = "") -> Scripted:
-    """See `loopcheck.engines.tuning.Tuning.prepared`; the script itself is run."""
+    """See `Tuning.prepared`; the script itself is run."""
     return Scripted(
         solver=settings.get("solver", GIVEN["solver"]),
         step=float(settings.get("timestep", STEP)),
@@ -128,7 +128,7 @@ def prepared(mechanism: Mechanism, settings: Settings, precision: str = "") -> S
 
 
 def run(plan: DrivesPlan, prepared: Scripted, bandwidth: float, start: int | Array = 0) -> Record:
-    """See `loopcheck.engines.tuning.Tuning.run`."""
+    """See `Tuning.run`."""
     mechanism, reading = plan.mechanism, reading_of(plan.mechanism, prepared.solver)
 
     def put(gains: Gains, state: tuple[Array, Array]) -> NewtonDriven:
@@ -139,7 +139,7 @@ def run(plan: DrivesPlan, prepared: Scripted, bandwidth: float, start: int | Arr
 
 
 def files(mechanism: Mechanism, settings: Settings) -> dict[Path, bytes]:
-    """See `loopcheck.engines.tuning.Tuning.files`: a script of calls."""
+    """See `Tuning.files`: a script of calls."""
     return {mechanism.model.path.with_name(SCRIPT): script(settings).encode()}
 
 
@@ -185,7 +185,7 @@ def _of_loops(name: str, settings: Settings) -> list[str]:
 
 
 def seconds_per_step(mechanism: Mechanism, q: JointPositions, settings: Settings) -> float:
-    """See `loopcheck.engines.tuning.Tuning.seconds_per_step`."""
+    """See `Tuning.seconds_per_step`."""
     none = np.zeros(len(mechanism.drives))
     gains, stepping = Gains(stiffness=none, damping=none), prepared(mechanism, settings)
     with guarded("newton"), silenced():

@@ -8,12 +8,21 @@ import numpy as np
 from loopcheck.engines.as_is import Record
 from loopcheck.engines.boundary import silenced
 from loopcheck.engines.computed_torque import bandwidth
+from loopcheck.engines.declarations import (
+    FINER,
+    Family,
+    Given,
+    Setting,
+    Settings,
+    Value,
+    best_seconds,
+    finer_step,
+)
 from loopcheck.engines.own_drives import DrivesPlan, Gains
 from loopcheck.engines.physx._articulation import Stepping, build, guarded
 from loopcheck.engines.physx._readings import reading_of
 from loopcheck.engines.physx._stepping import PhysxDriven
 from loopcheck.engines.physx.routes.as_is import OWN
-from loopcheck.engines.tuning import FINER, Family, Given, Setting, Settings, Value, best_seconds, finer_step
 from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
@@ -35,18 +44,18 @@ SETTINGS = {
         written="articulation.set_solver_position_iterations(100), set_solver_velocity_iterations(4)",
     ),
 }
-"""See `loopcheck.engines.tuning.Tuning.SETTINGS`; the route itself sets the friction to zero."""
+"""See `Tuning.SETTINGS`; the route itself sets the friction to zero."""
 
 
 def given(mechanism: Mechanism) -> Given:
-    """See `loopcheck.engines.tuning.Tuning.given`."""
+    """See `Tuning.given`."""
     step = OWN.step
     settings = {"timestep": f"{step:.6g}", **GIVEN}
     return Given(step=step, stages=1, bandwidth=bandwidth(step), settings=settings)
 
 
 def families(mechanism: Mechanism) -> list[Family]:
-    """See `loopcheck.engines.tuning.Tuning.families`: many iterations, as many as come, and small steps."""
+    """See `Tuning.families`: many iterations, as many as come, and small steps."""
     return [
         Family(
             method=method, stages=sum(int({**GIVEN, **value.fixed}[name]) for name in SOLVED.fixed), fixed=value.fixed
@@ -56,13 +65,13 @@ def families(mechanism: Mechanism) -> list[Family]:
 
 
 def plan(mechanism: Mechanism, motion: Motion) -> DrivesPlan:
-    """See `loopcheck.engines.tuning.Tuning.plan`."""
+    """See `Tuning.plan`."""
     gains = Gains.of_velocity(mechanism, motion, OWN.step)
     return DrivesPlan(mechanism=mechanism, motion=motion, gains=gains, bandwidth=given(mechanism).bandwidth)
 
 
 def prepared(mechanism: Mechanism, settings: Settings, precision: str = "") -> Stepping:
-    """See `loopcheck.engines.tuning.Tuning.prepared`."""
+    """See `Tuning.prepared`."""
     everything = {"timestep": f"{OWN.step!r}", **GIVEN, **settings}
     return Stepping(
         step=float(everything["timestep"]),
@@ -74,7 +83,7 @@ def prepared(mechanism: Mechanism, settings: Settings, precision: str = "") -> S
 
 
 def run(plan: DrivesPlan, prepared: Stepping, bandwidth: float, start: int | Array = 0) -> Record:
-    """See `loopcheck.engines.tuning.Tuning.run`."""
+    """See `Tuning.run`."""
     put = partial(PhysxDriven.from_state, plan.mechanism, prepared)
     reading = reading_of(plan.mechanism, tgs=prepared.tgs)
     with guarded("physx/as_is"), silenced():
@@ -82,7 +91,7 @@ def run(plan: DrivesPlan, prepared: Stepping, bandwidth: float, start: int | Arr
 
 
 def files(mechanism: Mechanism, settings: Settings) -> dict[Path, bytes]:
-    """See `loopcheck.engines.tuning.Tuning.files`: a script of calls."""
+    """See `Tuning.files`: a script of calls."""
     return {mechanism.model.path.with_name(SCRIPT): script(settings).encode()}
 
 
@@ -115,7 +124,7 @@ def script(settings: Settings) -> str:
 
 
 def seconds_per_step(mechanism: Mechanism, q: JointPositions, settings: Settings) -> float:
-    """See `loopcheck.engines.tuning.Tuning.seconds_per_step`."""
+    """See `Tuning.seconds_per_step`."""
     with guarded("physx"), silenced():
         built = build(mechanism, prepared(mechanism, settings))
 

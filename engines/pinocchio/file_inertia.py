@@ -10,8 +10,8 @@ import pinocchio as pin
 from loopcheck.engines.boundary import silenced
 from loopcheck.engines.pinocchio._tree import guarded
 from loopcheck.robots.errors import EngineError
+from loopcheck.robots.formats.urdf import is_urdf
 from loopcheck.robots.second_reading.tables import Link
-from loopcheck.robots.urdf import is_urdf
 
 
 def links(path: Path) -> Sequence[Link]:

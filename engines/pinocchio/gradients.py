@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 
 from loopcheck.engines.boundary import want_representable
-from loopcheck.engines.gradients import ACCELERATION, CONSTANTS, FORCE, Differentiated
+from loopcheck.engines.declarations import ACCELERATION, CONSTANTS, FORCE, Differentiated
 from loopcheck.engines.pinocchio._loads import is_loaded
 from loopcheck.engines.pinocchio._loops import gathered, loop_constraints
 from loopcheck.engines.pinocchio._simulation import want_rigid

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from loopcheck.engines.declarations import Ladder, Route, halvings
 from loopcheck.engines.forward import own_steps
-from loopcheck.engines.ladder import Ladder, Route, halvings
 from loopcheck.engines.pinocchio._simulation import EULER, RUNGE_KUTTA
 from loopcheck.engines.pinocchio.routes.forward import FINEST, RUNGS, PinocchioForward, Settings
 from loopcheck.robots.motion import Motion

@@ -11,8 +11,8 @@ import numpy as np
 
 from loopcheck.engines.pybullet._rotors import Rotor
 from loopcheck.robots.arrays import Array
+from loopcheck.robots.formats.mjcf_writer import numbers
 from loopcheck.robots.mechanism import WORLD, Body, Joint, Mechanism
-from loopcheck.robots.mjcf_writer import numbers
 
 BASE = "base"
 """Name of the fixed link that all root bodies hang on: the world."""

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
 
+from loopcheck.engines.declarations import Ladder, Route, halvings
 from loopcheck.engines.forward import divided
-from loopcheck.engines.ladder import Ladder, Route, halvings
 from loopcheck.engines.pybullet.routes.forward import OWN, PybulletForward, Settings
 from loopcheck.engines.pybullet.tuning import CORRECTED, GIVEN
 from loopcheck.robots.motion import Motion

@@ -8,11 +8,7 @@ import numpy as np
 
 from loopcheck.engines.as_is import Record
 from loopcheck.engines.computed_torque import bandwidth
-from loopcheck.engines.equations import Demands
-from loopcheck.engines.pybullet._as_is import Stepping, demands, simulate
-from loopcheck.engines.pybullet._world import World, opened
-from loopcheck.engines.pybullet.simulation import STEP, PybulletRobot
-from loopcheck.engines.tuning import (
+from loopcheck.engines.declarations import (
     FINER,
     Family,
     Given,
@@ -24,6 +20,10 @@ from loopcheck.engines.tuning import (
     finer_step,
     functions_of,
 )
+from loopcheck.engines.equations import Demands
+from loopcheck.engines.pybullet._as_is import Stepping, demands, simulate
+from loopcheck.engines.pybullet._world import World, opened
+from loopcheck.engines.pybullet.simulation import STEP, PybulletRobot
 from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
@@ -48,7 +48,7 @@ SETTINGS = {
         finer=SOLVED, written="setPhysicsEngineParameter(numSolverIterations=500, solverResidualThreshold=1e-30)"
     ),
 }
-"""See `loopcheck.engines.tuning.Tuning.SETTINGS`."""
+"""See `Tuning.SETTINGS`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class Plan:
 
 
 def given(mechanism: Mechanism) -> Given:
-    """See `loopcheck.engines.tuning.Tuning.given`."""
+    """See `Tuning.given`."""
     return Given(
         step=STEP,
         stages=1,
@@ -71,7 +71,7 @@ def given(mechanism: Mechanism) -> Given:
 
 
 def families(mechanism: Mechanism) -> list[Family]:
-    """See `loopcheck.engines.tuning.Tuning.families`: no damping, more solver iterations, and both."""
+    """See `Tuning.families`: no damping, more solver iterations, and both."""
     late = [(UNDAMPED, SOLVED), (UNDAMPED, SOLVED, CORRECTED), (SOLVED,)]
     return [
         Family(method=method, stages=1, fixed=combined(values, STEP))
@@ -81,23 +81,23 @@ def families(mechanism: Mechanism) -> list[Family]:
 
 
 def plan(mechanism: Mechanism, motion: Motion) -> Plan:
-    """See `loopcheck.engines.tuning.Tuning.plan`."""
+    """See `Tuning.plan`."""
     return Plan(mechanism=mechanism, motion=motion, known=demands(mechanism, motion))
 
 
 def prepared(mechanism: Mechanism, settings: Settings, precision: str = "") -> Stepping:
-    """See `loopcheck.engines.tuning.Tuning.prepared`; the script itself is run."""
+    """See `Tuning.prepared`; the script itself is run."""
     return Stepping(step=float(settings.get("timestep", STEP)), prepare=_calls(settings))
 
 
 def run(plan: Plan, prepared: Stepping, bandwidth: float, start: int | Array = 0) -> Record:
-    """See `loopcheck.engines.tuning.Tuning.run`."""
+    """See `Tuning.run`."""
     stepping = replace(prepared, bandwidth=bandwidth)
     return simulate(plan.mechanism, plan.motion, plan.known, start=start, stepping=stepping)
 
 
 def files(mechanism: Mechanism, settings: Settings) -> dict[Path, bytes]:
-    """See `loopcheck.engines.tuning.Tuning.files`: a script of calls."""
+    """See `Tuning.files`: a script of calls."""
     return {mechanism.model.path.with_name(SCRIPT): script(settings).encode()}
 
 
@@ -132,7 +132,7 @@ def script(settings: Settings) -> str:
 
 
 def seconds_per_step(mechanism: Mechanism, q: JointPositions, settings: Settings) -> float:
-    """See `loopcheck.engines.tuning.Tuning.seconds_per_step`."""
+    """See `Tuning.seconds_per_step`."""
     with opened(mechanism) as world:
         robot = PybulletRobot(world)
         robot.timestep = STEP

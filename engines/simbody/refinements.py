@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from loopcheck.engines.declarations import Ladder, Route, halvings
 from loopcheck.engines.forward import own_steps
-from loopcheck.engines.ladder import Ladder, Route, halvings
 from loopcheck.engines.simbody.routes.forward import FINEST, OWN, RUNGS, Settings, SimbodyForward
 from loopcheck.robots.motion import Motion
 

@@ -13,10 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from loopcheck.robots.errors import MechanismError
-from loopcheck.robots.loop_files import loop_file_of
+from loopcheck.robots.formats.loop_files import loop_file_of
+from loopcheck.robots.formats.sdf import is_sdf
+from loopcheck.robots.formats.urdf import is_urdf
+from loopcheck.robots.formats.usd import is_usd
 from loopcheck.robots.mechanism import WORLD as WORLD_INDEX
 from loopcheck.robots.mechanism import Coordinate, CoordinateClosure, Mechanism, WeldClosure
-from loopcheck.robots.sdf import is_sdf
 from loopcheck.robots.second_reading.mjcf import read_mjcf
 from loopcheck.robots.second_reading.sdf import read_sdf
 from loopcheck.robots.second_reading.tables import (
@@ -33,8 +35,6 @@ from loopcheck.robots.second_reading.tables import (
     frame,
 )
 from loopcheck.robots.second_reading.urdf import read_urdf
-from loopcheck.robots.urdf import is_urdf
-from loopcheck.robots.usd import is_usd
 
 ROUND_OFF = 1e-9
 """Largest difference over the largest entry of both readings [-]."""

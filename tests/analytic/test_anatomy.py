@@ -11,7 +11,7 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.errors import LoopClosureError, MechanismError
 from loopcheck.robots.mechanism import Joint
 from loopcheck.robots.robot import Case, load, make_case
-from loopcheck.validation.comparison.targets import cases_of
+from loopcheck.validation.common.targets import cases_of
 from tests.conftest import MODELS, CaseMaker
 
 FOUR_BAR = (MODELS / "four_bar.xml").read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ from loopcheck.robots.catalogue import CATALOGUE
 from loopcheck.robots.errors import MechanismError, SingularityError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Robot, load, make_case
-from loopcheck.validation.comparison.targets import case_of
+from loopcheck.validation.common.targets import case_of
 
 CRANK, COUPLER, GROUND = 0.2, 0.5, 0.79999
 BEFORE = 0.55

@@ -8,9 +8,9 @@ import pytest
 from loopcheck.analytic.motion.configurations import named_gravities, normal
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.catalogue import names
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.robot import configurations, load
 
 INERTIAL = '<inertial pos="0.1 0 0" mass="1" diaginertia="0.01 0.02 0.03"/>'

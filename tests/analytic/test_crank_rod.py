@@ -20,8 +20,8 @@ from loopcheck.analytic.transmission.terms import joint_terms, motor_efforts
 from loopcheck.analytic.transmission.twin import Twin, make_twin, sound_poses
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import MechanismError
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from tests.analytic.test_transmission import crank_angle
 
 # Three motors turn a wrist: x, y, z axes that meet, rods to the outermost link.

@@ -10,9 +10,9 @@ from loopcheck.analytic.dynamics.excitation import excitation, excitation_in_wor
 from loopcheck.analytic.kinematics.mobility import mobility
 from loopcheck.analytic.motion.assembly import assemble
 from loopcheck.robots.arrays import Array
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.motion import Drive, Motion
 
 MASSES = """

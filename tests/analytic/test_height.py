@@ -14,9 +14,9 @@ from loopcheck.engines.mujoco.as_is import compiled
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison.as_is import not_followed
-from loopcheck.validation.comparison.sources import load
-from loopcheck.validation.comparison.targets import case_of
+from loopcheck.validation.check.efforts.as_is import not_followed
+from loopcheck.validation.common.sources import load
+from loopcheck.validation.common.targets import case_of
 
 mujoco = pytest.importorskip("mujoco")
 

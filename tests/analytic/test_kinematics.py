@@ -23,7 +23,7 @@ NEAR = 1e-8
 
 def test_poses_are_the_engines(zoo_case: Case, zoo_motion: Motion) -> None:
     mujoco = pytest.importorskip("mujoco")
-    from loopcheck.robots.mjcf import compile_model
+    from loopcheck.robots.formats.mjcf import compile_model
 
     model = compile_model(zoo_case.mechanism.model)
     data = mujoco.MjData(model)

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from loopcheck.analytic.logs.closed_log import closed_log
-from loopcheck.analytic.logs.lengths import with_lengths
+from loopcheck.analytic.logs.closing.closed_log import closed_log
+from loopcheck.analytic.logs.closing.lengths import with_lengths
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.log import Log
-from loopcheck.robots.log_files import read_log
+from loopcheck.robots.logs.log_files import read_log
 from tests.analytic.test_paths import FINGERS
 from tests.conftest import CaseMaker
 

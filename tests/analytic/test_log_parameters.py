@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from loopcheck.analytic.logs import evaluation
-from loopcheck.analytic.logs.closed_log import ClosedLog, closed_log
-from loopcheck.analytic.logs.closed_motion import States
+from loopcheck.analytic.logs.closing.closed_log import ClosedLog, closed_log
+from loopcheck.analytic.logs.closing.closed_motion import States
 from loopcheck.analytic.logs.evaluation import evaluate, slopes
 from loopcheck.analytic.logs.parameters import FRICTION, fit, fitted_rows
 from loopcheck.analytic.logs.residual import Residual, residual_efforts

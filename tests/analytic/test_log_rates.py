@@ -8,11 +8,12 @@ import pytest
 from loopcheck.analytic.motion.prescribe import contradiction, prescribe
 from loopcheck.engines.mujoco.routes.forward import MujocoForward
 from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.motion import Drive
-from loopcheck.validation.comparison.evaluate import evaluate
+from loopcheck.validation.check.efforts.evaluate import evaluate
+from loopcheck.validation.check.efforts.outcome import Failed
 from tests.conftest import MODELS, CaseMaker
 
 PERIOD = 0.4
@@ -60,5 +61,6 @@ def test_a_rate_in_another_unit_or_sign_is_refused(four_bar: Mechanism, factor: 
 def test_a_simulation_is_not_judged_by_a_log_that_contradicts_itself(model_case: CaseMaker) -> None:
     case = model_case(MODELS / "four_bar.xml", amplitude=0.1)
     outcome = evaluate(case, replace(prescribe(case), contradiction="'crank.qd' lags"), MujocoForward.name)
-    assert (outcome.failure, outcome.history) == ("not comparable", None)
+    assert isinstance(outcome, Failed)
+    assert outcome.verdict == "not comparable"
     assert outcome.note.endswith("'crank.qd' lags")

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from loopcheck.analytic.logs.stamps import at_equal_steps
+from loopcheck.analytic.logs.signals.stamps import at_equal_steps
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import ShapeError
 from loopcheck.robots.log import Instantaneous, Log
 from loopcheck.robots.robot import load, make_case
-from loopcheck.validation.comparison.logs import judge_log, verdicts
+from loopcheck.validation.judge.logs import judge_log, verdicts
 from loopcheck.validation.studies.evidence.noisy_logs import back_and_forth, jittered
 from tests.cpu_time import extended_but
 
@@ -147,7 +147,7 @@ def test_right_logs_without_noise_do_not_disagree_by_the_error_of_their_step(fir
 
 
 def test_the_equations_need_equal_steps() -> None:
-    from loopcheck.analytic.logs.closed_log import closed_log
+    from loopcheck.analytic.logs.closing.closed_log import closed_log
 
     case = make_case(load("four_bar"), variant="default", mode="home", configuration="vertical")
     exact = back_and_forth(case, jittered(T[:21], 0))

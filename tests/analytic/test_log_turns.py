@@ -8,10 +8,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from loopcheck.analytic.kinematics.state import State
-from loopcheck.analytic.logs.closed_log import closed_log
-from loopcheck.analytic.logs.filters import interpolating_filter, smoothing_filter
+from loopcheck.analytic.logs.closing.closed_log import closed_log
+from loopcheck.analytic.logs.closing.turns import differenced, spins_about_itself, without_spin
 from loopcheck.analytic.logs.residual import residual_efforts
-from loopcheck.analytic.logs.turns import differenced, spins_about_itself, without_spin
+from loopcheck.analytic.logs.signals.filters import interpolating_filter, smoothing_filter
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.log import Instantaneous, Log
 from loopcheck.robots.mechanism import Mechanism

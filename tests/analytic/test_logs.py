@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy.interpolate import make_lsq_spline
 
-from loopcheck.analytic.logs.closed_log import closed_log
-from loopcheck.analytic.logs.filters import Filter, interpolating_filter, smoothing_filter, step_filter
-from loopcheck.analytic.logs.noise import noise, resolution, rounding, stuck_codes
-from loopcheck.analytic.logs.rates import wrong_rates
+from loopcheck.analytic.logs.closing.closed_log import closed_log
 from loopcheck.analytic.logs.residual import Residual, acting_after, half_step_lag, residual_efforts
+from loopcheck.analytic.logs.signals.filters import Filter, interpolating_filter, smoothing_filter, step_filter
+from loopcheck.analytic.logs.signals.noise import noise, resolution, rounding, stuck_codes
+from loopcheck.analytic.logs.signals.rates import wrong_rates
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import HarnessError, SingularityError
 from loopcheck.robots.log import EffortTime, Held, Instantaneous, Log

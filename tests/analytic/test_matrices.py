@@ -17,7 +17,7 @@ from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison.targets import case_of
+from loopcheck.validation.common.targets import case_of
 from tests.conftest import MODELS, CaseMaker
 
 EVERY = 20

@@ -13,9 +13,9 @@ from loopcheck.analytic.kinematics.offsets import pin_offsets, without_offsets
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.arrays import Array
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 from tests.conftest import CaseMaker

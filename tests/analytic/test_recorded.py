@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from loopcheck.analytic.kinematics.continuation import close
-from loopcheck.analytic.logs.closed_log import closed_log
+from loopcheck.analytic.logs.closing.closed_log import closed_log
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.analytic.motion.recorded import read_recording
 from loopcheck.robots.errors import HarnessError, MechanismError, SingularityError
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.log import Log
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.motion import Drive
 from loopcheck.robots.robot import MotionSpec, load
-from loopcheck.validation.comparison.targets import case_of
+from loopcheck.validation.common.targets import case_of
 from tests.conftest import MODELS
 
 

@@ -18,20 +18,22 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.errors import NotFoundError
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, Robot, load, make_case
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.compare import summarize
-from loopcheck.validation.comparison.evaluate import Outcome, evaluate
-from loopcheck.validation.studies.check.collect import _effort_rows
-from loopcheck.validation.studies.check.record import robot_record
+from loopcheck.validation.check.collect import _effort_rows
+from loopcheck.validation.check.efforts.compare import summarize
+from loopcheck.validation.check.efforts.evaluate import evaluate
+from loopcheck.validation.check.efforts.outcome import Modelled, Ran, Redundant
+from loopcheck.validation.check.record import robot_record
+from loopcheck.validation.common import sources
 from tests.analytic.test_closed_chains import states
 from tests.closed_chains import Shape, closed_chain
 from tests.conftest import CaseMaker
 from tests.errors import relative_error
+from tests.outcomes import ran
 
 
 @pytest.fixture(scope="module")
@@ -64,24 +66,21 @@ def test_internal_efforts_do_no_work(case: Case, motion: Motion) -> None:
 
 def test_a_robot_without_redundancy_is_compared_as_it_is(prr: Case, prr_motion: Motion) -> None:
     assert moving_part(prr.mechanism, prr_motion) is None
-    assert evaluate(prr, prr_motion, "mujoco/kkt").projected is None
+    assert not isinstance(evaluate(prr, prr_motion, "mujoco/kkt"), Redundant)
 
 
 @pytest.fixture(scope="module")
-def forward(case: Case, motion: Motion) -> Outcome:
-    return evaluate(case, motion, "mujoco/forward")
+def forward(case: Case, motion: Motion) -> Ran:
+    return ran(evaluate(case, motion, "mujoco/forward"))
 
 
-def test_an_internal_effort_does_not_count_and_is_shown(case: Case, motion: Motion, forward: Outcome) -> None:
+def test_an_internal_effort_does_not_count_and_is_shown(case: Case, motion: Motion, forward: Ran) -> None:
     reference = evaluate(case, motion, sources.REFERENCE)
-    assert reference.history is not None
     outcome = evaluate(case, motion, "mujoco/kkt")
-    assert outcome.projected is not None
+    assert isinstance(outcome, Redundant)
     summary = summarize([reference, outcome])
     assert (summary.loc[summary["source"] == "mujoco/kkt", "verdict"] == "agree").all()
     assert summary["note"].str.contains("internal part is up to").any()
-    assert forward.history is not None
-    assert forward.compared is not None
     drawn = [row["effort"] for row in _effort_rows(forward)]  # what is drawn is what is judged
     np.testing.assert_array_equal(drawn, forward.compared.effort.T.ravel())
     assert np.abs(forward.compared.effort - forward.history.effort).max() > 0.1
@@ -92,20 +91,19 @@ def test_an_internal_effort_does_not_count_and_is_shown(case: Case, motion: Moti
 
 def test_analytic_sources_are_held_to_the_least_norm(case: Case, motion: Motion) -> None:
     """An internal effort in an analytic source is a disagreement: it must compute the least norm itself."""
-    reference = evaluate(case, motion, sources.REFERENCE)
-    assert evaluate(case, motion, "analytic/lagrange").projected is None
+    reference = ran(evaluate(case, motion, sources.REFERENCE))
+    assert not isinstance(evaluate(case, motion, "analytic/lagrange"), Redundant)
     Pi = moving_part(case.mechanism, motion)
     assert Pi is not None
-    assert reference.history is not None
     internal = np.linalg.svd(Pi)[2][:, 3]
     history: EffortHistory = replace(
         reference.history, source="analytic/lagrange", effort=reference.history.effort + internal
     )
-    summary = summarize([reference, Outcome(case=case, source="analytic/lagrange", history=history)])
+    summary = summarize([reference, Modelled(case=case, source="analytic/lagrange", history=history)])
     assert (summary.loc[summary["source"] == "analytic/lagrange", "verdict"] == "disagree").any()
 
 
-def test_forward_leaves_one_motor_off(case: Case, motion: Motion, forward: Outcome) -> None:
+def test_forward_leaves_one_motor_off(case: Case, motion: Motion, forward: Ran) -> None:
     """Four drives on three degrees of freedom contradict each other; moving efforts do not depend on the choice."""
     history = forward.history
     assert history is not None

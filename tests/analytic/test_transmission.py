@@ -37,9 +37,9 @@ from loopcheck.analytic.transmission.twin import Twin, make_twin, sound_poses, w
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.catalogue import CATALOGUE
 from loopcheck.robots.errors import MechanismError, NotFoundError
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, MotionSpec, Robot, load, make_case
 

@@ -14,10 +14,10 @@ from loopcheck.analytic.transmission.recognition import crank_rod_of
 from loopcheck.analytic.transmission.twin import make_twin
 from loopcheck.robots.catalogue import transmission_names
 from loopcheck.robots.errors import MechanismError, NotFoundError
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.transmission import FOLDER, Transmission, load_transmission, mjcf_of
-from loopcheck.validation.studies.serial.transmission_rows import transmission_rows
+from loopcheck.validation.serial.rows.transmission_rows import transmission_rows
 from tests.cpu_time import extended_but
 
 DENSE = {1: 20001, 2: 201, 3: 31}

@@ -15,9 +15,9 @@ from loopcheck.analytic.batch.expressions import Graph, Op, sign, value_of
 from loopcheck.analytic.batch.gradient import SLOPES
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
 
 mujoco = pytest.importorskip("mujoco")
 

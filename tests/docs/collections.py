@@ -10,7 +10,7 @@ import pandas as pd
 
 from docs.site.entries import MODELS, SPECS
 from docs.site.notes import NOTES, apart
-from loopcheck.validation.comparison.results import TABLES
+from loopcheck.validation.common.results import TABLES
 from loopcheck.validation.execution.tables import to_csv
 
 HOSTILE = "<script>document.title = 'taken'</script>\n~~~\n# {raw} `html` **x** {{ 1 + 1 }}"

@@ -21,8 +21,8 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.catalogue import CATALOGUE, names
 from loopcheck.robots.errors import OutputError
 from loopcheck.robots.robot import load
-from loopcheck.validation.comparison.targets import cases_of
-from loopcheck.validation.comparison.verdicts import SEVERITY, summary_verdicts
+from loopcheck.validation.common.targets import cases_of
+from loopcheck.validation.common.verdicts import SEVERITY, summary_verdicts
 from loopcheck.validation.report.geometry import point_rows, pose_rows
 from loopcheck.validation.report.schematic import linkage_figure
 from tests.conftest import MODELS

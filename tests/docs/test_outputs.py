@@ -8,7 +8,7 @@ import pytest
 
 from docs import conversion_page, limits
 from docs.outputs import DOCUMENTS, KEPT, README, marked, output_block, written
-from loopcheck.validation.comparison.verdicts import SEVERITY
+from loopcheck.validation.common.verdicts import SEVERITY
 
 COMMANDS = {command.name: command for command in marked()}
 
@@ -56,10 +56,11 @@ def test_the_table_of_a_check_has_the_figures_of_its_tables(configuration: str) 
             assert float(cell.split()[-1]) == pytest.approx(of_source["relative_error"].max(), rel=0.06)
 
 
-def test_the_readme_of_the_judge_has_every_limit() -> None:
-    section = limits.SECTION.search(limits.README.read_text(encoding="utf-8"))
-    assert section is not None
-    assert section[0] == limits.table()
+def test_the_reference_has_every_rule_and_every_limit() -> None:
+    text = limits.PAGE.read_text(encoding="utf-8")
+    assert limits.page() == text
+    assert limits.rules() in text
+    assert limits.table() in text
 
 
 def test_the_page_of_conversions_is_of_its_tables() -> None:

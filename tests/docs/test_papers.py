@@ -21,7 +21,7 @@ from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.analytic.papers import wang2019, zubizarreta2010
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison.targets import case_of
+from loopcheck.validation.common.targets import case_of
 
 STORED = json.loads(VALUES.read_text(encoding="utf-8"))
 TIMES = {"position_ratio", "model_ratio", "sample_ms", "extended_ms", "recursion_time", "checked_time", "dense_time"}

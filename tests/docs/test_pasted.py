@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from loopcheck.validation.converting import convert
+from loopcheck.validation.convert.converting import convert
 from loopcheck.validation.execution.invocation import UV_RUN
 from tests.test_documents import ANSWERS, fill, want_accepted
 

@@ -13,8 +13,8 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation, EffortHistory
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.tolerances import Tolerance, registered
+from loopcheck.validation.common import sources
+from loopcheck.validation.common.tolerances import Tolerance, registered
 from tests.errors import relative_error
 
 # Full tensors, frames turned every way, two joints on one body away from its origin, a loop in space.

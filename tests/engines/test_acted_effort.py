@@ -14,7 +14,7 @@ from loopcheck.engines.mujoco.acted_effort import integration_state
 from loopcheck.engines.mujoco.model import inertia_matrix, transmission
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import EngineError, ShapeError
-from loopcheck.robots.model_file import captured_warnings
+from loopcheck.robots.formats.model_file import captured_warnings
 
 mujoco = pytest.importorskip("mujoco")
 

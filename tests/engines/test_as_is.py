@@ -22,13 +22,13 @@ from loopcheck.engines.mujoco.model import DISCRETE
 from loopcheck.engines.mujoco.stepper import MujocoStepper
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import EngineError, NotRepresentableError
+from loopcheck.robots.formats.mjcf import compile_model, read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.log import UNMODELLED
-from loopcheck.robots.mjcf import compile_model, read_mechanism
-from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.motion import Drive, Motion
 from loopcheck.robots.robot import Case, load, representative_case
-from loopcheck.validation.comparison.audit import audit, expected_terms
-from loopcheck.validation.comparison.targets import cases_of
+from loopcheck.validation.check.audit.audit import audit, expected_terms
+from loopcheck.validation.common.targets import cases_of
 from tests.conftest import MODELS, CaseMaker
 
 mujoco = pytest.importorskip("mujoco")

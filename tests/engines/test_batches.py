@@ -10,7 +10,7 @@ import pytest
 from loopcheck import engines
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.engines.tuning import choices
+from loopcheck.engines.declarations import choices
 from loopcheck.robots.mechanism import Wrench
 from loopcheck.robots.robot import Case, load, representative_case
 from tests.cpu_time import extended_but

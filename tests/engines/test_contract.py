@@ -19,15 +19,15 @@ from loopcheck import engines
 from loopcheck.analytic.motion.batched_assembly import assemble_batch
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.contract import Audit, Batch, FileInertia, Gradients, Refinements, Simulation
-from loopcheck.engines.tuning import Tuning
+from loopcheck.engines.declarations import Tuning
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory, Source
 from loopcheck.robots.errors import EngineError, NotFoundError, NotRepresentableError
 from loopcheck.robots.mechanism import Wrench
 from loopcheck.robots.motion import Drive, Motion
 from loopcheck.robots.robot import Case, MotionSpec
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.tolerances import registered
+from loopcheck.validation.common import sources
+from loopcheck.validation.common.tolerances import registered
 from tests.conftest import ZOO, CaseMaker, want_engine
 from tests.cpu_time import extended_but
 from tests.engines.mechanisms import OWN, PARALLEL_CRANKS, TWO_CRANKS, Moving, Own, reference, want_right

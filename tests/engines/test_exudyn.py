@@ -18,7 +18,7 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.efforts import Deviation, EffortHistory, Rung
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, make_case
-from loopcheck.validation.comparison.tolerances import registered
+from loopcheck.validation.common.tolerances import registered
 from tests.engines.mechanisms import TO_WORLD, Own, reference, want_agreement
 from tests.errors import relative_error
 from tests.faults.adapters import set_to

@@ -9,7 +9,7 @@ import pytest
 
 from loopcheck import engines
 from loopcheck.robots.errors import EngineError
-from loopcheck.robots.mjcf import describe
+from loopcheck.robots.formats.mjcf import describe
 from loopcheck.robots.second_reading.differences import Comparison, compare_inertia, second_reading
 from tests.conftest import MODELS, want_engine
 from tests.robots.test_second_reading import FILES, of, seed

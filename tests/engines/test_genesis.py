@@ -13,9 +13,9 @@ from loopcheck.robots.efforts import EffortHistory, run_of
 from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.mechanism import Wrench
 from loopcheck.robots.robot import Case, load, representative_case
-from loopcheck.validation.comparison.as_is import Settled, settled
-from loopcheck.validation.comparison.audit import audit, expected_terms
-from loopcheck.validation.studies.tune.budget import budget
+from loopcheck.validation.check.audit.audit import audit, expected_terms
+from loopcheck.validation.check.efforts.as_is import Settled, settled
+from loopcheck.validation.tune.budget import budget
 from tests.conftest import MODELS, CaseMaker
 from tests.faults.adapters import applied_twice, misread_history, one_step_late, reading_as_effort
 

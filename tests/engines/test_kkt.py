@@ -14,7 +14,7 @@ from loopcheck.engines.projection import independent_drives, loop_motions, loop_
 from loopcheck.robots.efforts import Source
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, make_case
-from loopcheck.validation.comparison import sources
+from loopcheck.validation.common import sources
 from tests.conftest import MODELS, CaseMaker
 from tests.engines.mechanisms import PLAIN_FOUR_BAR, ROUND_OFF, Moving, Own, error_over_own_peaks
 from tests.engines.refusals import REFUSALS

@@ -25,9 +25,9 @@ from loopcheck.robots.efforts import Source
 from loopcheck.robots.mechanism import Closing
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load
-from loopcheck.validation.comparison.audit import audit, expected_terms
-from loopcheck.validation.comparison.compare import relative_error
-from loopcheck.validation.comparison.known_issues import Issue, known_issues
+from loopcheck.validation.check.audit.audit import audit, expected_terms
+from loopcheck.validation.check.efforts.compare import relative_error
+from loopcheck.validation.common.known_issues import Issue, known_issues
 from tests.conftest import CaseMaker, want_engine
 from tests.engines.mechanisms import OPEN_FOUR_BAR, SPATIAL
 from tests.faults.adapters import mujoco_without_velocity_term, set_to
@@ -225,7 +225,7 @@ def _reading_off(prr: Case, motion: Motion) -> float:
     mujoco = pytest.importorskip("mujoco")
     from loopcheck.engines.mujoco import as_is
     from loopcheck.engines.mujoco.stepper import MujocoStepper
-    from loopcheck.robots.mjcf import compile_model
+    from loopcheck.robots.formats.mjcf import compile_model
 
     def servos(spec: Any) -> None:
         for motor in spec.actuators:

@@ -18,9 +18,9 @@ from loopcheck.robots.efforts import Deviation, EffortHistory
 from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, make_case, representative_case
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.audit import audit, blocking_reasons, expected_terms
-from loopcheck.validation.comparison.tolerances import registered
+from loopcheck.validation.check.audit.audit import audit, blocking_reasons, expected_terms
+from loopcheck.validation.common import sources
+from loopcheck.validation.common.tolerances import registered
 from tests.conftest import MODELS, CaseMaker
 from tests.engines import test_contract
 from tests.engines.mechanisms import ROUND_OFF, error_over_own_peaks
@@ -299,9 +299,9 @@ def test_options_that_mjx_would_drop_in_silence_are_refused(option: str, says: s
 
 def test_what_is_tuned_has_no_implicit_step_and_the_choices_no_code_of_their_own() -> None:
     """Elements that MJX lacks, and elements that would need another compilation."""
+    from loopcheck.engines.declarations import choices
     from loopcheck.engines.mjx import tuning
     from loopcheck.engines.mujoco import tuning as of_mujoco
-    from loopcheck.engines.tuning import choices
 
     mechanism = four_bar()[0].mechanism
     assert {family.fixed.get("integrator", "Euler") for family in tuning.families(mechanism)} == {"Euler", "RK4"}

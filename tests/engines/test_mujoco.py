@@ -22,7 +22,7 @@ from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import Coordinate
 from loopcheck.robots.motion import Drive, Motion
 from loopcheck.robots.robot import Case, load
-from loopcheck.validation.comparison.tolerances import registered
+from loopcheck.validation.common.tolerances import registered
 from tests.conftest import MODELS, CaseMaker
 from tests.engines.mechanisms import PLAIN_FOUR_BAR, Own
 from tests.errors import relative_error

@@ -13,9 +13,9 @@ from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, representative_case
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.as_is import settled
-from loopcheck.validation.comparison.audit import audit, blocking_reasons, expected_terms
+from loopcheck.validation.check.audit.audit import audit, blocking_reasons, expected_terms
+from loopcheck.validation.check.efforts.as_is import settled
+from loopcheck.validation.common import sources
 from tests.conftest import CaseMaker
 
 pytest.importorskip("mujoco_warp")

@@ -15,12 +15,13 @@ from loopcheck.robots.errors import EngineError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 from loopcheck.robots.size import size_in_motion
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.compare import summarize
-from loopcheck.validation.comparison.evaluate import evaluate
-from loopcheck.validation.comparison.tolerances import registered
-from loopcheck.validation.studies.check.plan import _evaluation
-from loopcheck.validation.studies.check.record import Request
+from loopcheck.validation.check.efforts.compare import summarize
+from loopcheck.validation.check.efforts.evaluate import evaluate
+from loopcheck.validation.check.plan import _evaluation
+from loopcheck.validation.check.record import Request
+from loopcheck.validation.common import sources
+from loopcheck.validation.common.tolerances import registered
+from tests.outcomes import ran
 
 LIMITS = Limits(relative_error=6e-5, closure_drift=1e-3, tracking_error=1e-2)
 LOOSE, TIGHT = (Limits(relative_error=x, closure_drift=inf, tracking_error=inf) for x in (inf, 1e-30))
@@ -155,11 +156,9 @@ def test_a_limit_of_the_user_decides_about_steps() -> None:
 def test_the_verdict_is_the_same_with_fewer_steps(prr: Case, prr_motion: Motion) -> None:
     motion = prr_motion.assemble(prr_motion.t[:6])
     reference = evaluate(prr, motion, sources.REFERENCE)
-    every, fewer = (evaluate(prr, motion, NAME, limits) for limits in (None, registered()[NAME].limits))
-    assert every.history is not None
-    assert fewer.history is not None
+    every, fewer = (ran(evaluate(prr, motion, NAME, limits)) for limits in (None, registered()[NAME].limits))
     assert len(fewer.history.ladder) < len(every.history.ladder)
     verdicts = [summarize([reference, outcome])["verdict"].tolist() for outcome in (every, fewer)]
     assert verdicts == [["reference"] * 3 + ["agree"] * 3] * 2
-    faulty = replace(fewer, projected=replace(fewer.history, effort=1.01 * fewer.history.effort))
+    faulty = replace(fewer, history=replace(fewer.history, effort=1.01 * fewer.history.effort))
     assert summarize([reference, faulty])["verdict"].tolist() == ["reference"] * 3 + ["disagree"] * 3

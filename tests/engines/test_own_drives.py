@@ -15,7 +15,7 @@ from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison.as_is import settled
+from loopcheck.validation.check.efforts.as_is import settled
 from tests.conftest import CaseMaker
 
 INERTIA, LENGTH, STEP = 0.4, 0.3, 2e-3

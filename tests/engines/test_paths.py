@@ -12,8 +12,8 @@ from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.engines.mujoco.loops import forward_with_turning_drives, turns_drives
 from loopcheck.engines.mujoco.model import build, constraint_jacobian
 from loopcheck.robots.errors import NotRepresentableError
-from loopcheck.validation.comparison.audit import audit, expected_terms
-from loopcheck.validation.comparison.verdicts import FILE
+from loopcheck.validation.check.audit.audit import audit, expected_terms
+from loopcheck.validation.common.verdicts import FILE
 from loopcheck.validation.gate.gate import gate
 from tests.analytic.test_paths import ANKLE, FINGERS
 from tests.conftest import Prescribed

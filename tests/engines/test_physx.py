@@ -16,13 +16,13 @@ from loopcheck.engines.physx._support import branches, want_carried
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.errors import NotRepresentableError
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.robot import Case, load, representative_case
-from loopcheck.validation.comparison.as_is import Settled, settled
-from loopcheck.validation.comparison.audit import audit, expected_terms
-from loopcheck.validation.studies.tune.budget import budget
+from loopcheck.validation.check.audit.audit import audit, expected_terms
+from loopcheck.validation.check.efforts.as_is import Settled, settled
+from loopcheck.validation.tune.budget import budget
 from tests.conftest import AMPLITUDES, MODELS, CaseMaker
 from tests.engines.mechanisms import OWN, TUMBLING, Own
 from tests.faults.adapters import applied_twice, misread_history, one_step_late, physx_friction, reading_as_effort

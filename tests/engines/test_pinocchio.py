@@ -15,7 +15,7 @@ from loopcheck.robots.errors import EngineError, NotRepresentableError
 from loopcheck.robots.mechanism import ConnectClosure
 from loopcheck.robots.motion import Drive, Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison.tolerances import registered
+from loopcheck.validation.common.tolerances import registered
 from tests.conftest import MODELS
 from tests.engines.mechanisms import OWN, Own, reference, want_agreement
 from tests.errors import relative_error

@@ -26,7 +26,7 @@ from loopcheck.robots.errors import EngineError, NotRepresentableError
 from loopcheck.robots.mechanism import ConnectClosure
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, Robot, load, make_case, representative_case
-from loopcheck.validation.comparison.tolerances import registered
+from loopcheck.validation.common.tolerances import registered
 from tests.conftest import MODELS, CaseMaker
 from tests.cpu_time import extended_but
 from tests.engines.mechanisms import PLAIN_FOUR_BAR, SPATIAL, TO_WORLD, Own, reference, want_agreement, want_right

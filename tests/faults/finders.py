@@ -9,21 +9,22 @@ from typing import Any
 import numpy as np
 
 from loopcheck.analytic.dynamics.noc import Noc
-from loopcheck.analytic.logs.closed_log import closed_log
+from loopcheck.analytic.logs.closing.closed_log import closed_log
 from loopcheck.analytic.logs.residual import residual_efforts
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.efforts import EffortHistory, run_of
+from loopcheck.robots.formats.mjcf import with_overrides
 from loopcheck.robots.log import Held, Log
-from loopcheck.robots.mjcf import with_overrides
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, Robot, load, make_case, representative_case
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.as_is import Settled, settled
-from loopcheck.validation.comparison.audit import ExpectedTerms, audit, blocking_reasons, doubts, expected_terms
-from loopcheck.validation.comparison.compare import summarize
-from loopcheck.validation.comparison.evaluate import Outcome, evaluate, outcome_of
-from loopcheck.validation.comparison.readings import in_words, reading_of
-from loopcheck.validation.comparison.verdicts import FILE, SEVERITY
+from loopcheck.validation.check.audit.audit import ExpectedTerms, audit, blocking_reasons, doubts, expected_terms
+from loopcheck.validation.check.efforts.as_is import Settled, settled
+from loopcheck.validation.check.efforts.compare import summarize
+from loopcheck.validation.check.efforts.evaluate import evaluate, outcome_of
+from loopcheck.validation.check.efforts.outcome import Outcome
+from loopcheck.validation.common import sources
+from loopcheck.validation.common.readings import in_words, reading_of
+from loopcheck.validation.common.verdicts import FILE, SEVERITY
 from tests.conftest import MODELS
 from tests.faults.adapters import MISREADINGS, OMITTED, misread_history
 from tests.faults.edits import EDITS, closure_bias

@@ -20,8 +20,8 @@ from loopcheck.analytic.kinematics.redundancy import undriven_dofs
 from loopcheck.engines.projection import LoopMotions
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory, Source
+from loopcheck.robots.formats.mjcf import with_overrides
 from loopcheck.robots.mechanism import Body, Joint, Mechanism
-from loopcheck.robots.mjcf import with_overrides
 from loopcheck.robots.motion import Motion, altered
 from loopcheck.robots.robot import Case
 from loopcheck.validation.studies.sweep.parameters import inertial

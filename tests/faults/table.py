@@ -5,10 +5,10 @@ from typing import NamedTuple, get_args
 
 from loopcheck import engines
 from loopcheck.analytic.papers import Paper
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.independence import FROM_FILES, Shared, shares
-from loopcheck.validation.comparison.tolerances import registered
-from loopcheck.validation.comparison.verdicts import FILE
+from loopcheck.validation.check.independence import FROM_FILES, Shared, shares
+from loopcheck.validation.common import sources
+from loopcheck.validation.common.tolerances import registered
+from loopcheck.validation.common.verdicts import FILE
 from tests.faults.adapters import OMITTED
 from tests.faults.edits import EDITS
 from tests.faults.seeds import WRONG

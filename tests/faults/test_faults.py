@@ -11,10 +11,11 @@ from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.compare import relative_error
-from loopcheck.validation.comparison.independence import FROM_FILES, IN_WORDS, Shared, shares
-from loopcheck.validation.comparison.verdicts import FILE
+from loopcheck.validation.check.efforts.compare import relative_error
+from loopcheck.validation.check.efforts.outcome import Reference
+from loopcheck.validation.check.independence import FROM_FILES, IN_WORDS, Shared, shares
+from loopcheck.validation.common import sources
+from loopcheck.validation.common.verdicts import FILE
 from tests.conftest import want_engine
 from tests.errors import relative_error as relative_to_peaks
 from tests.faults.adapters import OMITTED
@@ -95,8 +96,7 @@ def test_the_error_of_a_source_is_the_effect_of_the_fault_on_the_reference(
     if not route.startswith("analytic/"):
         want_engine(route.split("/")[0], request.config)
     reference = ready("3prr").reference
-    assert reference.history is not None
-    assert reference.scale is not None
+    assert isinstance(reference, Reference)
     of_route, of_reference = (outcome_with_fault(fault, name, "3prr").compared for name in (route, sources.REFERENCE))
     assert of_route is not None
     assert of_reference is not None

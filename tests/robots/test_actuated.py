@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
 
 MODEL = """<mujoco><worldbody>
   <body><joint name="hip" axis="0 1 0"/><geom size=".1"/>

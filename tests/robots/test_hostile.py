@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from loopcheck.robots.errors import MechanismError
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
-from loopcheck.robots.probe import want_readable
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
+from loopcheck.robots.formats.probe import want_readable
 from loopcheck.validation.execution.forkserver import worker_context
-from loopcheck.validation.studies.preload import PRELOAD
+from loopcheck.validation.frame.preload import PRELOAD
 from tests.conftest import MODELS, since_mujoco
 from tests.house import ROOT
 
@@ -141,7 +141,9 @@ def test_hostile_text_is_one_line(tmp_path: Path, text: str | bytes, message: st
 def test_what_would_bring_the_process_down_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
 ) -> None:
-    monkeypatch.setattr("loopcheck.robots.probe.SECONDS", 5.0 if "size or" in message or "SIG" in message else 1.5)
+    monkeypatch.setattr(
+        "loopcheck.robots.formats.probe.SECONDS", 5.0 if "size or" in message or "SIG" in message else 1.5
+    )
     os.mkfifo(tmp_path / "pipe")
     path = tmp_path / "model.xml"
     path.write_text(text, encoding="utf-8")
@@ -165,7 +167,7 @@ def test_a_crash_of_a_copy_of_this_process_is_one_line(tmp_path: Path) -> None:
         "import multiprocessing, sys\n"
         "from pathlib import Path\n"
         "from loopcheck.robots.errors import MechanismError\n"
-        "from loopcheck.robots.probe import want_readable\n"
+        "from loopcheck.robots.formats.probe import want_readable\n"
         "print('before')\n"
         "try:\n"
         "    want_readable(Path(sys.argv[1]), context=multiprocessing.get_context('fork'))\n"
@@ -187,7 +189,7 @@ def test_limits_of_the_user_stay(tmp_path: Path) -> None:
     program = (
         "import resource, sys\n"
         "from pathlib import Path\n"
-        "from loopcheck.robots.probe import want_readable\n"
+        "from loopcheck.robots.formats.probe import want_readable\n"
         "from loopcheck.robots.processes import within_cpu_time\n"
         "resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))\n"
         "resource.setrlimit(resource.RLIMIT_CPU, (100, 100))\n"
@@ -207,9 +209,9 @@ def test_a_reader_that_hangs_ends_with_a_killed_parent(tmp_path: Path, start: st
     program = (
         "import multiprocessing, threading, time\n"
         "from pathlib import Path\n"
-        "from loopcheck.robots.probe import want_readable\n"
+        "from loopcheck.robots.formats.probe import want_readable\n"
         "from loopcheck.validation.execution.forkserver import worker_context\n"
-        "from loopcheck.validation.studies.preload import PRELOAD\n"
+        "from loopcheck.validation.frame.preload import PRELOAD\n"
         "def report():\n"
         "    while not multiprocessing.active_children(): time.sleep(0.05)\n"
         "    time.sleep(3)  # it has begun to read\n"

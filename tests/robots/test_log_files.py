@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.log import Held, Instantaneous, Log
-from loopcheck.robots.log_description import in_text, in_words
-from loopcheck.robots.log_files import log_of_frame, read_log, write_log
+from loopcheck.robots.logs.log_description import in_text, in_words
+from loopcheck.robots.logs.log_files import log_of_frame, read_log, write_log
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
 from tests.conftest import MODELS
 
 SLIDER = """<mujoco><worldbody><body name="crank"><joint name="hip" axis="0 0 1"/><geom size="1" mass="1"/>

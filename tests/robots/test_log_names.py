@@ -10,11 +10,11 @@ import pytest
 
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.log import Log
-from loopcheck.robots.log_files import log_of_frame, read_log
+from loopcheck.robots.logs.log_files import log_of_frame, read_log
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
 
 MODEL = """<mujoco><worldbody><body name="crank"><joint name="hip" axis="0 0 1"/><geom size="1" mass="1"/>
 <body name="rod"><joint name="rail" type="slide" axis="1 0 0"/><geom size="1" mass="1"/>

@@ -10,12 +10,12 @@ import pytest
 from scipy.io import savemat
 
 from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.log import Held, Instantaneous
-from loopcheck.robots.log_description import in_text
-from loopcheck.robots.log_files import read_log
+from loopcheck.robots.logs.log_description import in_text
+from loopcheck.robots.logs.log_files import read_log
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
 from tests.bags import write_bag
 
 GEARED = """<mujoco><worldbody><body name="crank"><joint name="hip" axis="0 0 1"/><geom size="1" mass="1"/>

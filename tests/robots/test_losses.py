@@ -10,14 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mujoco.introspect import structs  # noqa: TID251
 
-from loopcheck.robots import losses
 from loopcheck.robots.errors import MechanismError, NotFoundError
-from loopcheck.robots.losses import KINDS, Loss, grouped, lost_values, table_of, unread, want_losses
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
-from loopcheck.robots.sdf import losses_of_sdf
-from loopcheck.robots.urdf import losses_of_urdf
-from loopcheck.robots.usd import losses_of_usd
+from loopcheck.robots.formats import losses
+from loopcheck.robots.formats.losses import KINDS, Loss, grouped, lost_values, table_of, unread, want_losses
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
+from loopcheck.robots.formats.sdf import losses_of_sdf
+from loopcheck.robots.formats.urdf import losses_of_urdf
+from loopcheck.robots.formats.usd import losses_of_usd
 
 URDF = """<robot name="arm">
 <link name="base"/>

@@ -9,9 +9,9 @@ import pytest
 
 from loopcheck.analytic.kinematics.closures import closure_jacobian_at, null_space
 from loopcheck.robots.errors import MechanismError, NotFoundError
+from loopcheck.robots.formats.mjcf import read_mechanism, with_overrides
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.mechanism import Wrench
-from loopcheck.robots.mjcf import read_mechanism, with_overrides
-from loopcheck.robots.model_file import ModelFile
 
 BODY = '<body name="arm"><joint name="j"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/></body>'
 MODEL = f"<mujoco><worldbody>{BODY}</worldbody></mujoco>"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from loopcheck.robots.errors import MechanismError
-from loopcheck.robots.mjcf_patch import Patch, patched
-from loopcheck.robots.model_file import ModelFile
+from loopcheck.robots.formats.mjcf_patch import Patch, patched
+from loopcheck.robots.formats.model_file import ModelFile
 
 mujoco = pytest.importorskip("mujoco")
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.formats.mjcf import describe, read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.mechanism import WORLD, CoordinateClosure, Mechanism, PathClosure
-from loopcheck.robots.mjcf import describe, read_mechanism
-from loopcheck.robots.model_file import ModelFile
 
 ARM = """<mujoco><compiler angle="radian"/><worldbody>
   <geom name="pulley" type="cylinder" size=".01 .01" pos=".5 0 .2"/>

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from loopcheck.robots import mjcf, spec_elements
 from loopcheck.robots.catalogue import names
+from loopcheck.robots.formats import mjcf, spec_elements
+from loopcheck.robots.formats.model_file import ModelFile
+from loopcheck.robots.formats.mujoco_compat import ABSENT, CompatibleModel
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.model_file import ModelFile
-from loopcheck.robots.mujoco_compat import ABSENT, CompatibleModel
 from loopcheck.robots.robot import load
 
 PLAIN = [name for name in names() if name != "n_four_bar_40"]

@@ -9,10 +9,10 @@ import pytest
 from loopcheck.analytic.kinematics.inertia import inertia_matrix
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.mjcf_patch import Patch, patched
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.mjcf_patch import Patch, patched
-from loopcheck.robots.model_file import ModelFile
 from tests.four_bar_efforts import four_bar_error
 from tests.planar_four_bar import CRANK
 from tests.sdf_models import DRIVE, JOINTS, LINKS, LOOP, hinge, sdf, write_sdf

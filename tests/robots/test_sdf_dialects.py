@@ -9,10 +9,10 @@ import pytest
 from loopcheck.analytic.kinematics.inertia import inertia_matrix
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.robots.errors import MechanismError
-from loopcheck.robots.losses import unread
+from loopcheck.robots.formats.losses import unread
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.mechanism import ConnectClosure, Mechanism
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
 
 ROD = (
     "<inertial><pose>{0} 0 0 0 0 0</pose><mass>{1}</mass>"

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from loopcheck.robots import mjcf
 from loopcheck.robots.catalogue import CATALOGUE
+from loopcheck.robots.formats import mjcf
+from loopcheck.robots.formats.mjcf import describe
 from loopcheck.robots.mechanism import ConnectClosure, CoordinateClosure, WeldClosure
-from loopcheck.robots.mjcf import describe
 from loopcheck.robots.second_reading import differences
 from loopcheck.robots.second_reading.differences import Comparison, _sum, compare_with_file, second_reading
 from loopcheck.robots.second_reading.tables import Link

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.motion import Drive, Motion
 from loopcheck.robots.robot import load
 from loopcheck.robots.size import size, size_in_motion, unit_rates

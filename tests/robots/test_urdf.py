@@ -10,12 +10,12 @@ from loopcheck.analytic.kinematics.closures import closure_jacobian_at, null_spa
 from loopcheck.analytic.kinematics.inertia import inertia_matrix
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.mjcf_patch import Patch, patched
+from loopcheck.robots.formats.model_file import ModelFile, files_of
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.mjcf_patch import Patch, patched
-from loopcheck.robots.model_file import ModelFile, files_of
 from loopcheck.robots.robot import load_folder
-from loopcheck.validation.new_robot import add_robot
+from loopcheck.validation.new.new_robot import add_robot
 from tests.four_bar_efforts import four_bar_error
 from tests.urdf_models import (
     DIALECTS,

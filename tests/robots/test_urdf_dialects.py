@@ -10,10 +10,10 @@ from loopcheck.analytic.dynamics.noc import needed_efforts
 from loopcheck.analytic.kinematics.inertia import inertia_matrix
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.robots.errors import HarnessError
-from loopcheck.robots.losses import unread
+from loopcheck.robots.formats.losses import unread
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.mechanism import ConnectClosure, Mechanism
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
 
 MASS, ABOUT, ALONG, CENTER = 2.0, 0.02, 0.001, 0.1
 """Mass [kg], moments [kg m²] and mass centre [m] of each bar, along X."""

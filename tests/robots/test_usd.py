@@ -10,12 +10,12 @@ import pytest
 from loopcheck.analytic.kinematics.inertia import inertia_matrix
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.robots.errors import HarnessError
-from loopcheck.robots.linkage_from_mechanism import linkage_of
+from loopcheck.robots.formats.linkage_from_mechanism import linkage_of
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.mjcf_patch import Patch, patched
+from loopcheck.robots.formats.model_file import ModelFile, files_of
+from loopcheck.robots.formats.usd_writer import usd_text
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.mjcf_patch import Patch, patched
-from loopcheck.robots.model_file import ModelFile, files_of
-from loopcheck.robots.usd_writer import usd_text
 from tests.four_bar_efforts import four_bar_error
 from tests.planar_four_bar import GROUND, ROCKER
 from tests.usd_models import (

@@ -12,18 +12,18 @@ import pytest
 from pebble import ThreadPool
 
 from loopcheck.robots.processes import main_left_out
+from loopcheck.validation.check.stages import OF_PAGE
+from loopcheck.validation.check.study import Check
 from loopcheck.validation.cli import main
-from loopcheck.validation.comparison.results import TABLES, Results
-from loopcheck.validation.comparison.verdicts import exit_verdicts
+from loopcheck.validation.common.results import TABLES, Results
+from loopcheck.validation.common.verdicts import exit_verdicts
 from loopcheck.validation.execution import progress, workers
 from loopcheck.validation.execution.errors import internal_errors
 from loopcheck.validation.execution.forkserver import worker_context
 from loopcheck.validation.execution.workers import ALONE, Workers, nothing, worker_pool
+from loopcheck.validation.frame import study
+from loopcheck.validation.frame.preload import PRELOAD
 from loopcheck.validation.report import pages
-from loopcheck.validation.studies import study
-from loopcheck.validation.studies.check.stages import OF_PAGE
-from loopcheck.validation.studies.check.study import Check
-from loopcheck.validation.studies.preload import PRELOAD
 
 Command: TypeAlias = Callable[..., tuple[int, str, str]]
 """Takes command-line arguments; returns exit status, stdout and stderr."""

@@ -15,8 +15,8 @@ from typing import Any
 import mujoco  # noqa: TID251
 import numpy as np
 
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.size import size
 from loopcheck.validation.gate.gate import gate, model_path
 

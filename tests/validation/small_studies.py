@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from loopcheck.engines.ladder import Ladder, ladders
+from loopcheck.engines.declarations import Ladder, ladders
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 
@@ -45,7 +45,7 @@ def run(arguments: Sequence[str]) -> None:
 @contextmanager
 def small(command: str = "") -> Iterator[pytest.MonkeyPatch]:
     """Studies have few and short tasks meanwhile, and no page is written except that of `check`."""
-    import loopcheck.engines.ladder
+    import loopcheck.engines.declarations
     from loopcheck.validation.report import pages
     from loopcheck.validation.studies.control import study as ctc
     from loopcheck.validation.studies.control.runs import ControlSettings
@@ -59,15 +59,16 @@ def small(command: str = "") -> Iterator[pytest.MonkeyPatch]:
     from loopcheck.validation.studies.refinement import tuned
     from loopcheck.validation.studies.speed import study as bench
     from loopcheck.validation.studies.throughput import study as worlds
-    from loopcheck.validation.studies.tune import bandwidths, tuning_runs
-    from loopcheck.validation.studies.tune import study as tune
+    from loopcheck.validation.tune import bandwidths
+    from loopcheck.validation.tune import study as tune
+    from loopcheck.validation.tune.runs import tuning_runs
 
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(Path(__file__).parents[2])  # where workers find this file
         if command != "check":
             patch.setattr(pages, "write_pages", lambda *_, **__: None)
             patch.setattr(pages, "completed", lambda sections, _: sections)
-        patch.setattr(loopcheck.engines.ladder, "ladders", _short)
+        patch.setattr(loopcheck.engines.declarations, "ladders", _short)
         patch.setattr(tuned, "TARGETS", (0.1,))
         patch.setattr(tuned, "tunable", lambda: ("mujoco",))  # MJX compiles each setting
         patch.setattr(
@@ -89,7 +90,7 @@ def small(command: str = "") -> Iterator[pytest.MonkeyPatch]:
 
 def budget_rows(case: Case, source: str) -> list[dict[str, Any]]:
     """A budget that takes no time to compute."""
-    from loopcheck.validation.studies.tune.budget import missing
+    from loopcheck.validation.tune.budget import missing
 
     return [{**row, "part": "all", "rms": 1.0, "scale": 2.0, "note": ""} for row in missing(case, source, "")]
 

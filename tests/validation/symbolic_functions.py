@@ -14,7 +14,7 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.motion import Drive
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison.targets import case_of
+from loopcheck.validation.common.targets import case_of
 from tests.conftest import MODELS
 
 H = 1e-4

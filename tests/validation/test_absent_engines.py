@@ -4,11 +4,11 @@ import pytest
 
 from loopcheck import engines
 from loopcheck.robots.robot import load
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.targets import cases_of
+from loopcheck.validation.check.study import run
+from loopcheck.validation.check.terminal import summary
+from loopcheck.validation.common import sources
+from loopcheck.validation.common.targets import cases_of
 from loopcheck.validation.execution.workers import Workers
-from loopcheck.validation.studies.check.study import run
-from loopcheck.validation.studies.check.terminal import summary
 from tests.validation.conftest import exit_status
 
 ALONE = Workers(jobs=1)

@@ -13,12 +13,12 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import ToleranceError
 from loopcheck.robots.log import Instantaneous, Log
 from loopcheck.robots.robot import Case, load, make_case
-from loopcheck.validation.comparison import accuracy
-from loopcheck.validation.comparison.accuracy import Requirement, requirement
-from loopcheck.validation.comparison.logs import LogOptions, judge_log, verdicts
-from loopcheck.validation.comparison.targets import case_of
-from loopcheck.validation.comparison.verdicts import NO_LOAD, verdict_of
-from loopcheck.validation.studies.tune.purposes import OWN, Purpose, purpose_of
+from loopcheck.validation.common import accuracy
+from loopcheck.validation.common.accuracy import Requirement, requirement
+from loopcheck.validation.common.targets import case_of
+from loopcheck.validation.common.verdicts import NO_LOAD, verdict_of
+from loopcheck.validation.judge.logs import LogOptions, judge_log, verdicts
+from loopcheck.validation.tune.runs.purposes import OWN, Purpose, purpose_of
 from tests.logs import PARALLELOGRAM
 
 MODELS = Path(__file__).parents[1] / "models"

@@ -1,7 +1,7 @@
 """Unmodified simulations: their error in the settled window equals that of a user's own loop."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,8 +12,8 @@ import pytest
 
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.dynamics.powers import effort_scale
-from loopcheck.analytic.logs.closed_log import closed_log
-from loopcheck.analytic.logs.filters import step_filter
+from loopcheck.analytic.logs.closing.closed_log import closed_log
+from loopcheck.analytic.logs.signals.filters import step_filter
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.analytic.motion.random_motion import random_motion
 from loopcheck.engines.as_is import Runs, history
@@ -23,13 +23,14 @@ from loopcheck.engines.mujoco.stepper import MujocoStepper
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import AsIs
 from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.formats.mjcf import compile_model
 from loopcheck.robots.log import UNMODELLED, Log
-from loopcheck.robots.log_files import read_log
-from loopcheck.robots.mjcf import compile_model
+from loopcheck.robots.logs.log_files import read_log
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, make_case, representative_case
-from loopcheck.validation.comparison import as_is as judging
-from loopcheck.validation.comparison.as_is import (
+from loopcheck.validation.check import plan, study
+from loopcheck.validation.check.efforts import as_is as judging
+from loopcheck.validation.check.efforts.as_is import (
     Series,
     not_followed,
     residual_series,
@@ -37,17 +38,19 @@ from loopcheck.validation.comparison.as_is import (
     start_window,
     step_residuals,
 )
-from loopcheck.validation.comparison.compare import Evidence, summarize
-from loopcheck.validation.comparison.evaluate import Outcome, evaluate, random_case
-from loopcheck.validation.comparison.logs import judge_log, verdicts
-from loopcheck.validation.comparison.readings import differences
-from loopcheck.validation.comparison.targets import case_of
-from loopcheck.validation.comparison.tolerances import with_own_limits
+from loopcheck.validation.check.efforts.compare import summarize
+from loopcheck.validation.check.efforts.evaluate import evaluate, random_case
+from loopcheck.validation.check.efforts.outcome import Outcome
+from loopcheck.validation.check.efforts.rules import Evidence
+from loopcheck.validation.check.study import Check
+from loopcheck.validation.common.readings import differences
+from loopcheck.validation.common.targets import case_of
+from loopcheck.validation.common.tolerances import with_own_limits
 from loopcheck.validation.execution.workers import ALONE
-from loopcheck.validation.studies.check import plan, study
-from loopcheck.validation.studies.check.study import Check
-from loopcheck.validation.studies.study import run_study
+from loopcheck.validation.frame.study import run_study
+from loopcheck.validation.judge.logs import judge_log, verdicts
 from tests.conftest import MODELS, CaseMaker
+from tests.outcomes import unmodified
 from tests.plain_loop import plain_loop
 from tests.validation.conftest import in_this_process
 
@@ -302,8 +305,7 @@ def test_steps_that_pybullet_does_not_solve_are_no_transient() -> None:
     pytest.importorskip("pybullet")
     own = make_case(load("3prr"), variant="default", mode="minus", configuration="horizontal")
     motion, case = random_motion(own.mechanism, prescribe(own), seed=14), random_case(own)
-    outcome = evaluate(case, motion, "pybullet/as_is")
-    assert outcome.settled is not None
+    outcome = unmodified(evaluate(case, motion, "pybullet/as_is"))
     steps = outcome.settled.window * 240
     assert 5 < steps < 20
     assert "transient not separable" in outcome.settled.note
@@ -374,15 +376,15 @@ def test_a_few_samples_see_a_start_as_long_as_all_do(monkeypatch: pytest.MonkeyP
 
 def test_a_run_is_judged_by_what_is_left_if_an_accuracy_is_asked_for(four_bar: tuple[Case, Motion]) -> None:
     case, motion = four_bar
-    outcomes = [evaluate(case, motion, source) for source in ("analytic/noc", "mujoco/as_is")]
+    reference, run = evaluate(case, motion, "analytic/noc"), unmodified(evaluate(case, motion, "mujoco/as_is"))
+    outcomes = [reference, run]
 
-    def row(outcomes: list[Outcome], limit: float | None) -> Any:
+    def row(outcomes: Sequence[Outcome], limit: float | None) -> Any:
         limits = {} if limit is None else {"mujoco/as_is": limit}
         table = summarize(outcomes, Evidence(tolerances=with_own_limits(limits)))
         return table[table["source"] == "mujoco/as_is"].iloc[0]
 
-    left = outcomes[1].settled
-    assert left is not None
+    left = run.settled
     peak = np.abs(Noc().compute_efforts(case, motion).effort).max()
     error, floor = left.largest[0] / peak, left.floor_of_largest[0] / peak
     assert row(outcomes, None)["max_error"] == left.largest[0]
@@ -394,10 +396,10 @@ def test_a_run_is_judged_by_what_is_left_if_an_accuracy_is_asked_for(four_bar: t
         "disagree",
     ]
     assert row(outcomes, error - floor)["verdict"] == "not comparable"  # within the noise floor of the limit
-    lost = replace(outcomes[1], settled=replace(left, reason="not followed"))
+    lost = replace(run, settled=replace(left, reason="not followed"))
     assert row([outcomes[0], lost], 2 * error)["verdict"] == "not comparable"
     assert np.isnan(row([outcomes[0], lost], None)["max_error"])
-    lasting = [outcomes[0], replace(outcomes[1], settled=replace(left, reason="not settled", bounds=True))]
+    lasting = [outcomes[0], replace(run, settled=replace(left, reason="not settled", bounds=True))]
     read = [row(lasting, limit) for limit in (None, 2 * error, error / 2)]
     assert [one["verdict"] for one in read] == ["informational", "agree", "not comparable"]
     assert [one["max_error"] == left.largest[0] for one in read] == [False, True, False]
@@ -562,13 +564,11 @@ def test_pybullet_is_stepped_as_it_comes(model_case: CaseMaker) -> None:
     """A spatial loop with a ball joint and a log in the coordinates of the model."""
     pytest.importorskip("pybullet")
     case = model_case(MODELS / "ball_and_universal.xml", configuration="vertical", amplitude=0.1)
-    outcome = evaluate(case, prescribe(case), "pybullet/as_is")
-    assert outcome.history is not None
+    outcome = unmodified(evaluate(case, prescribe(case), "pybullet/as_is"))
     assert outcome.history.as_is is not None
     log = outcome.history.as_is.log
     assert log.dt == pytest.approx(1 / 240)
     assert "ball" in log.kinds
-    assert outcome.settled is not None
     assert np.isfinite(outcome.settled.rms).all()
 
 
@@ -578,7 +578,7 @@ def test_many_steps_are_judged_in_parts_as_at_once(
     case, motion = four_bar
     log = run(case, motion).log
     series = residual_series(case.mechanism, log, log.q[0])
-    monkeypatch.setattr("loopcheck.validation.comparison.as_is.AT_ONCE", 37)
+    monkeypatch.setattr("loopcheck.validation.check.efforts.as_is.AT_ONCE", 37)
     parts = step_residuals(case.mechanism, log, log.q[0])
     np.testing.assert_allclose(series.relative(parts), series.relative(series.residual), atol=1e-12)
 
@@ -586,11 +586,9 @@ def test_many_steps_are_judged_in_parts_as_at_once(
 @pytest.mark.extended("test_a_loop_of_the_users_own_shows_the_same")
 def test_the_error_of_redundant_drives_is_stated_for_each_choice_of_held_drives() -> None:
     case = case_of("2pur2rpu")
-    outcome = evaluate(case, prescribe(case), "mujoco/as_is")
+    outcome = unmodified(evaluate(case, prescribe(case), "mujoco/as_is"))
     history, both = outcome.history, outcome.settled
-    assert history is not None
     assert history.as_is is not None
-    assert both is not None
     others = history.as_is.others
     assert set(others) == {"q1, q3, q4"}
     assert history.as_is.drives == ("q2", "q3", "q4")
@@ -605,6 +603,6 @@ def test_the_error_of_redundant_drives_is_stated_for_each_choice_of_held_drives(
     assert "held by" not in alone.note
     with pytest.MonkeyPatch.context() as patch:  # a transient to the end: a reason, not an error of our own
         patch.setattr(
-            "loopcheck.validation.comparison.as_is.start_window", lambda *_, **__: (np.inf, np.ones(4, dtype=bool))
+            "loopcheck.validation.check.efforts.as_is.start_window", lambda *_, **__: (np.inf, np.ones(4, dtype=bool))
         )
         assert "not settled" in settled(case.mechanism, history.as_is, most=100).reason

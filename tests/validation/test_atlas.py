@@ -9,17 +9,17 @@ import pandas as pd
 import pytest
 
 from loopcheck.robots.errors import MechanismError
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.robot import load, representative_case
-from loopcheck.validation.comparison.targets import case_of
+from loopcheck.validation.common.targets import case_of
 from loopcheck.validation.execution.workers import ALONE
-from loopcheck.validation.studies.atlas.manifest import AtlasModel, Entry, Repository, entries
+from loopcheck.validation.frame.study import run_study
+from loopcheck.validation.public_models.manifest import AtlasModel, Entry, Repository, entries
 from loopcheck.validation.studies.atlas.model_pages import Page, let_one_stand_for_copies
 from loopcheck.validation.studies.atlas.reading import ReadModel, read_model
 from loopcheck.validation.studies.atlas.study import Atlas, sources_of
 from loopcheck.validation.studies.atlas.tuning import tuned_cost
-from loopcheck.validation.studies.study import run_study
 from tests.validation.atlas_repository import TEXTS, make_repository, write_manifest
 from tests.validation.conftest import Command
 
@@ -113,7 +113,7 @@ def test_none_stops_another_copies_count_once_and_two_runs_are_equal(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     prepared: list[object] = []  # what draws the page of a run, which the models of an atlas do not get
-    monkeypatch.setattr("loopcheck.validation.studies.check.stages._prepare_page", lambda: prepared.append(1))
+    monkeypatch.setattr("loopcheck.validation.check.stages._prepare_page", lambda: prepared.append(1))
     commit = make_repository(tmp_path / "remotes")
     manifest = write_manifest(tmp_path / "models", commit, MODELS)
     options = ["--models", manifest, "--remote", f"file://{tmp_path}/remotes", "--engine", "mujoco", "--no-tuning"]

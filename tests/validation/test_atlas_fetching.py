@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError
-from loopcheck.validation.studies.atlas import fetching
-from loopcheck.validation.studies.atlas.fetching import FetchError, fetched
-from loopcheck.validation.studies.atlas.manifest import MANIFEST, Entry, entries, is_inside
+from loopcheck.validation.public_models import fetching
+from loopcheck.validation.public_models.fetching import FetchError, fetched
+from loopcheck.validation.public_models.manifest import MANIFEST, Entry, entries, is_inside
 from tests.validation.atlas_repository import NAME, SHELL, TEXTS, make_repository, write_manifest
 from tests.validation.conftest import Command
 

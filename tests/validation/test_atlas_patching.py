@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from loopcheck.robots.errors import HarnessError
-from loopcheck.robots.mjcf import compile_model
-from loopcheck.robots.model_file import ModelFile
-from loopcheck.validation.studies.atlas.fetching import FetchError, fetched
-from loopcheck.validation.studies.atlas.manifest import AtlasModel, Entry, Repository
-from loopcheck.validation.studies.atlas.patching import Rule, patched_text
+from loopcheck.robots.formats.mjcf import compile_model
+from loopcheck.robots.formats.model_file import ModelFile
+from loopcheck.validation.public_models.fetching import FetchError, fetched
+from loopcheck.validation.public_models.manifest import AtlasModel, Entry, Repository
+from loopcheck.validation.public_models.patching import Rule, patched_text
 from loopcheck.validation.studies.atlas.reading import read_model
 from tests.validation.atlas_repository import NAME
 

@@ -10,14 +10,14 @@ from loopcheck import engines
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, make_case
-from loopcheck.validation.comparison.audit import audit, blocking_reasons, expected_terms
-from loopcheck.validation.comparison.evaluate import evaluate
-from loopcheck.validation.comparison.results import Results
-from loopcheck.validation.comparison.targets import cases_of
-from loopcheck.validation.comparison.tolerances import registered
-from loopcheck.validation.studies.check.collect import collect
-from loopcheck.validation.studies.check.record import Request, RunOutput
-from loopcheck.validation.studies.check.sections.audit import first_divergence
+from loopcheck.validation.check.audit.audit import audit, blocking_reasons, expected_terms
+from loopcheck.validation.check.collect import collect
+from loopcheck.validation.check.efforts.evaluate import evaluate
+from loopcheck.validation.check.record import Request, RunOutput
+from loopcheck.validation.check.sections.audit import first_divergence
+from loopcheck.validation.common.results import Results
+from loopcheck.validation.common.targets import cases_of
+from loopcheck.validation.common.tolerances import registered
 from tests.conftest import MODELS, ZOO, CaseMaker
 from tests.engines.mechanisms import OPEN_FOUR_BAR
 from tests.engines.refusals import REFUSALS

@@ -15,7 +15,7 @@ from loopcheck.robots.inventory import Inventory, Matrices
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison.audit import (
+from loopcheck.validation.check.audit.audit import (
     ExpectedTerms,
     audit,
     blocking_reasons,
@@ -23,9 +23,9 @@ from loopcheck.validation.comparison.audit import (
     effort_rows,
     expected_terms,
 )
-from loopcheck.validation.comparison.results import table
-from loopcheck.validation.comparison.tolerances import audits, registered
-from loopcheck.validation.comparison.verdicts import FILE, Key
+from loopcheck.validation.common.results import table
+from loopcheck.validation.common.tolerances import audits, registered
+from loopcheck.validation.common.verdicts import FILE, Key
 
 KEY: Mapping[str, str] = {"robot": "3prr", "variant": "default", "mode": "plus", "configuration": "vertical"}
 NUMBERS = ("wanted", "found", "error", "tolerance")
@@ -356,7 +356,7 @@ def test_efforts_of_a_route_are_its_worst() -> None:
 
 
 def test_a_route_without_any_limit_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loopcheck.validation.comparison.audit.registered", dict)
+    monkeypatch.setattr("loopcheck.validation.check.audit.audit.registered", dict)
     (row,) = rows_of_efforts(judged("mujoco/inverse", "q1", 0.1, "not comparable"))
     assert row["tolerance"] is None
     assert row["tier"] == "instantaneous"

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from loopcheck.validation.comparison.results import Results, table
+from loopcheck.validation.check import baseline
+from loopcheck.validation.common.results import Results, table
 from loopcheck.validation.execution.baseline import SCHEMA, BaselineError, read_baseline
-from loopcheck.validation.studies.check import baseline
-from loopcheck.validation.studies.study import exit_status
+from loopcheck.validation.frame.study import exit_status
 from tests.conftest import MODELS
 from tests.json_outputs import valid_output
 from tests.validation.conftest import Command

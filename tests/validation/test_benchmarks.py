@@ -11,10 +11,10 @@ from loopcheck.analytic.dynamics.forward import accelerations_by_multipliers, ac
 from loopcheck.analytic.dynamics.lagrange import lagrange_model
 from loopcheck.analytic.kinematics.closures import closure_jacobian_at, closure_residual
 from loopcheck.analytic.kinematics.tree import poses
-from loopcheck.robots.benchmark import benchmark_names, load_benchmark
 from loopcheck.robots.catalogue import CATALOGUE
 from loopcheck.robots.errors import MechanismError, NotFoundError, SingularityError
 from loopcheck.validation.execution.journal import JOURNAL
+from loopcheck.validation.studies.free_motion.benchmark import benchmark_names, load_benchmark
 from loopcheck.validation.studies.free_motion.measure import ANALYTIC, Start, energy_drift, start_of
 from tests.validation.conftest import Command
 
@@ -153,7 +153,7 @@ def test_what_is_no_benchmark_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_pa
     (tmp_path / "andrews").mkdir()
     text = (CATALOGUE / "andrews" / "benchmark.toml").read_text(encoding="utf-8")
     (tmp_path / "andrews" / "benchmark.toml").write_text(text.replace("span", "spam"), encoding="utf-8")
-    monkeypatch.setattr("loopcheck.robots.benchmark.CATALOGUE", tmp_path)
+    monkeypatch.setattr("loopcheck.validation.studies.free_motion.benchmark.CATALOGUE", tmp_path)
     with pytest.raises(MechanismError, match=r"benchmark.toml: (span: required key is missing|spam)"):
         load_benchmark("andrews")
 

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from loopcheck.validation.comparison.results import Results
-from loopcheck.validation.comparison.targets import cases_of
+from loopcheck.validation.check.study import run
+from loopcheck.validation.common.results import Results
+from loopcheck.validation.common.targets import cases_of
 from loopcheck.validation.execution.workers import Workers
-from loopcheck.validation.studies.check.study import run
 from tests.conftest import MODELS
 from tests.cpu_time import extended_but
 from tests.validation.conftest import write_report

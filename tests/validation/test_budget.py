@@ -10,14 +10,14 @@ import pytest
 
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines import mujoco
+from loopcheck.engines.declarations import LEFT_OUT, Tuning, Value, log_without
 from loopcheck.engines.mujoco import tuning as tuning_of_mujoco
-from loopcheck.engines.tuning import LEFT_OUT, Tuning, Value, log_without
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.log import UNMODELLED, Log
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, representative_case
 from loopcheck.validation.execution.journal import Task
-from loopcheck.validation.studies.tune.budget import (
+from loopcheck.validation.tune.budget import (
     BELOW,
     BOTH,
     FLOOR,
@@ -32,7 +32,7 @@ from loopcheck.validation.studies.tune.budget import (
     parts,
     share,
 )
-from loopcheck.validation.studies.tune.study import BUDGET, Tune
+from loopcheck.validation.tune.study import BUDGET, Tune
 from tests.conftest import CaseMaker
 from tests.validation.conftest import Command
 
@@ -114,9 +114,9 @@ def test_the_last_digits_of_single_precision_are_a_part(monkeypatch: pytest.Monk
         exact = log_without(tuning, case, motion, removed, source="mujoco/as_is")
         return replace(exact, effort=exact.effort + rng.normal(0, sigma, exact.effort.shape))
 
-    monkeypatch.setattr("loopcheck.validation.studies.tune.budget.SHAKEN", 3)
+    monkeypatch.setattr("loopcheck.validation.tune.budget.SHAKEN", 3)
     set_finer(monkeypatch, 2)
-    monkeypatch.setattr("loopcheck.validation.studies.tune.budget.log_without", noisy)
+    monkeypatch.setattr("loopcheck.validation.tune.budget.log_without", noisy)
     monkeypatch.setattr(mujoco, "ENGINE", replace(mujoco.ENGINE, single_precision=True))
     rows = Tune.tables[BUDGET].frame(budget(representative_case(load("four_bar")), "mujoco/as_is")).set_index("part")
     rms, shares = (rows[name].astype(float).to_dict() for name in ("rms", "share"))

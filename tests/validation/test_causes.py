@@ -82,7 +82,7 @@ def test_the_path_of_the_drive_is_followed_once_for_all_times_and_efforts(
         paths.append(assemble(*arguments, **options))
         return paths[-1]
 
-    monkeypatch.setattr("loopcheck.analytic.logs.closed_log.assemble", counted)
+    monkeypatch.setattr("loopcheck.analytic.logs.closing.closed_log.assemble", counted)
     assert 'the log agrees with units = { time = "ms" }' in note(replace(of_drive(right), t=1e3 * right.t))
     assert len(paths) == 1
 
@@ -266,14 +266,14 @@ def test_the_search_ends_in_the_middle_of_a_trial_when_its_time_is_over(
     right: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A trial without an end is cut off, and the verdict stays."""
-    monkeypatch.setattr("loopcheck.validation.comparison.causes.MOST_CPU", 0.1)
+    monkeypatch.setattr("loopcheck.validation.judge.causes.MOST_CPU", 0.1)
 
     def endless(*_: object, **__: object) -> None:
         while True:
             pass
 
     wrong = replace(right, effort=-right.effort)
-    monkeypatch.setattr("loopcheck.validation.comparison.causes.judge_log", endless)
+    monkeypatch.setattr("loopcheck.validation.judge.causes.judge_log", endless)
     begin = time.process_time()
     said = note(wrong)
     assert time.process_time() - begin < 5

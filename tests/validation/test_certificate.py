@@ -16,9 +16,9 @@ from rich.console import Console
 from loopcheck.robots.catalogue import CATALOGUE
 from loopcheck.robots.errors import OutputError
 from loopcheck.validation.execution.workers import ALONE, worker_pool
-from loopcheck.validation.studies.tune import certificate as tune_certificate
-from loopcheck.validation.studies.tune import study as tune_study
-from loopcheck.validation.studies.tune.certificate import (
+from loopcheck.validation.tune import certificate as tune_certificate
+from loopcheck.validation.tune import study as tune_study
+from loopcheck.validation.tune.certificate import (
     SCHEMA,
     Certificate,
     Claim,
@@ -29,9 +29,9 @@ from loopcheck.validation.studies.tune.certificate import (
     read_certificate,
     settings_in,
 )
-from loopcheck.validation.studies.tune.judged_run import JudgedRun
-from loopcheck.validation.studies.tune.purposes import OWN
-from loopcheck.validation.studies.tune.verify import VerifiedCertificate, _sections, _summary
+from loopcheck.validation.tune.runs.judged_run import JudgedRun
+from loopcheck.validation.tune.runs.purposes import OWN
+from loopcheck.validation.tune.verify import VerifiedCertificate, _sections, _summary
 from tests.validation.conftest import Command
 from tests.validation.test_stale_results import motion_file
 

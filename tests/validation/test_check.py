@@ -15,9 +15,9 @@ from loopcheck.analytic.motion.prescribe import depends_on_gravity, prescribe
 from loopcheck.robots.catalogue import CATALOGUE
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, make_case
-from loopcheck.validation.comparison import evaluate
-from loopcheck.validation.comparison.results import read
-from loopcheck.validation.comparison.targets import cases_of
+from loopcheck.validation.check.efforts import evaluate
+from loopcheck.validation.common.results import read
+from loopcheck.validation.common.targets import cases_of
 from loopcheck.validation.execution.folders import IMPORT_FOLDER
 from tests.conftest import MODELS, ZOO
 from tests.cpu_time import extended_but
@@ -54,8 +54,8 @@ def test_a_file_is_checked_with_a_motion_of_its_own(
 
 SCRIPT = """
 from pathlib import Path
-from loopcheck.validation.comparison.targets import cases_of
-from loopcheck.validation.studies.check.study import run
+from loopcheck.validation.common.targets import cases_of
+from loopcheck.validation.check.study import run
 from loopcheck.validation.execution.workers import ALONE
 results = run(cases_of([Path(MODEL)]), source_names=("analytic/lagrange",), dt=0.2, workers=ALONE)
 print(sorted(set(results.summary["verdict"])))

@@ -12,10 +12,10 @@ import pytest
 
 from loopcheck.robots.catalogue import CATALOGUE
 from loopcheck.validation.cli import QUESTIONS, Main, Studies
-from loopcheck.validation.comparison.results import TABLES, read
-from loopcheck.validation.comparison.tolerances import registered
+from loopcheck.validation.common.results import TABLES, read
+from loopcheck.validation.common.tolerances import registered
 from loopcheck.validation.execution.journal import JOURNAL
-from loopcheck.validation.studies.study import MEASURED, exit_status
+from loopcheck.validation.frame.study import MEASURED, exit_status
 from tests.conftest import MODELS
 from tests.validation.conftest import Command
 

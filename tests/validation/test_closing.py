@@ -7,20 +7,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from loopcheck.validation.comparison.results import Results, table
-from loopcheck.validation.comparison.verdicts import CaseVerdict
-from loopcheck.validation.report.blocks import Cell
-from loopcheck.validation.report.terminal import verdict_cell
-from loopcheck.validation.studies.check import views
-from loopcheck.validation.studies.check.closing import (
+from loopcheck.validation.check import views
+from loopcheck.validation.check.closing import (
     closing_lines,
     in_plain_words,
     unsupported_in_words,
     wholly_unsupported,
 )
-from loopcheck.validation.studies.check.terminal import summary
-from loopcheck.validation.studies.check.views import case_name, gravity_in_words
-from loopcheck.validation.studies.judge.terminal import closing_lines as lines_of_logs
+from loopcheck.validation.check.terminal import summary
+from loopcheck.validation.check.views import case_name, gravity_in_words
+from loopcheck.validation.common.results import Results, table
+from loopcheck.validation.common.verdicts import CaseVerdict
+from loopcheck.validation.judge.terminal import closing_lines as lines_of_logs
+from loopcheck.validation.report.blocks import Cell
+from loopcheck.validation.report.terminal import verdict_cell
 from tests.validation.test_report import CASE, REFERENCE, Row, audit_row, only, summary_row
 
 OWN = {"command": ["loopcheck", "check", "models/bar.xml"]}

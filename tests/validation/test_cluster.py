@@ -9,7 +9,7 @@ from loopcheck.robots.errors import HarnessError
 from loopcheck.validation.execution.cluster import computed
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.workers import WorkerFailure
-from loopcheck.validation.studies.atlas.fetching import want_remote
+from loopcheck.validation.public_models.fetching import want_remote
 
 
 def test_a_task_that_takes_too_long_is_stopped_and_the_next_is_computed() -> None:

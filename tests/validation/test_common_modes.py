@@ -8,16 +8,16 @@ import pytest
 from loopcheck import engines
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison.audit import audit, blocking_reasons, doubts, expected_terms
-from loopcheck.validation.comparison.evaluate import evaluate
-from loopcheck.validation.comparison.independence import IN_WORDS
-from loopcheck.validation.comparison.results import Results
-from loopcheck.validation.comparison.tolerances import registered
-from loopcheck.validation.comparison.verdicts import FILE, case_verdicts
+from loopcheck.validation.check.audit.audit import audit, blocking_reasons, doubts, expected_terms
+from loopcheck.validation.check.collect import collect
+from loopcheck.validation.check.efforts.evaluate import evaluate
+from loopcheck.validation.check.independence import IN_WORDS
+from loopcheck.validation.check.record import Request, RunOutput
+from loopcheck.validation.check.sections.verdicts import verdicts
+from loopcheck.validation.common.results import Results
+from loopcheck.validation.common.tolerances import registered
+from loopcheck.validation.common.verdicts import FILE, case_verdicts
 from loopcheck.validation.report.blocks import Section, Table
-from loopcheck.validation.studies.check.collect import collect
-from loopcheck.validation.studies.check.record import Request, RunOutput
-from loopcheck.validation.studies.check.sections.verdicts import verdicts
 from tests.faults.seeds import SHARED
 from tests.faults.table import IN_FILES
 from tests.validation.conftest import exit_status

@@ -1,8 +1,8 @@
 """Verdicts: the limits of each, to the last digit, and every figure of a row."""
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import fields, replace
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -11,20 +11,21 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation, EffortHistory, Rung
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison import compare, sources
-from loopcheck.validation.comparison.accuracy import Requirement
-from loopcheck.validation.comparison.compare import (
-    Evidence,
+from loopcheck.validation.check.efforts import compare
+from loopcheck.validation.check.efforts.compare import (
     ladder_rows,
     relative_error,
     summarize,
     summarize_resolved,
     unexplained,
 )
-from loopcheck.validation.comparison.evaluate import Outcome
-from loopcheck.validation.comparison.resolution import Resolution
-from loopcheck.validation.comparison.targets import cases_of
-from loopcheck.validation.comparison.tolerances import Tolerance, registered
+from loopcheck.validation.check.efforts.outcome import Failed, Modelled, Outcome, Ran, Redundant, Reference
+from loopcheck.validation.check.efforts.resolution import Resolution
+from loopcheck.validation.check.efforts.rules import Evidence
+from loopcheck.validation.common import sources
+from loopcheck.validation.common.accuracy import Requirement
+from loopcheck.validation.common.targets import cases_of
+from loopcheck.validation.common.tolerances import Tolerance, registered
 from loopcheck.validation.execution.errors import internal_errors
 from tests.conftest import MODELS
 
@@ -56,10 +57,13 @@ def off_by(*errors: float) -> Array:
     return EXPECTED + np.array(errors)
 
 
+R = TypeVar("R", bound=Ran)
+
+
 @pytest.fixture
-def reference(prr: Case) -> Outcome:
+def reference(prr: Case) -> Reference:
     found = history(sources.REFERENCE, EXPECTED)
-    return Outcome(
+    return Reference(
         case=prr,
         source=sources.REFERENCE,
         history=found,
@@ -70,21 +74,33 @@ def reference(prr: Case) -> Outcome:
 
 
 @pytest.fixture
-def candidate(prr: Case) -> Outcome:
+def candidate(prr: Case) -> Ran:
     """A simulation with an error of half its limit at the second actuator."""
     effort = off_by(0.0, LIMIT * 8, 0.0)
     found = history(ROUTE, effort, closure_drift=Deviation(length=1e-6), tracking_error=Deviation(length=1e-7))
-    return Outcome(case=prr, source=ROUTE, history=found, wall_time=2.5, note="said so")
+    return Ran(case=prr, source=ROUTE, history=found, wall_time=2.5, note="said so")
 
 
-def changed(outcome: Outcome, **values: Any) -> Outcome:
+def changed(outcome: Reference, **values: Any) -> Reference:
     """The same with other values of the outcome."""
     return replace(outcome, **values)
 
 
-def with_history(outcome: Outcome, **values: Any) -> Outcome:
+def split(outcome: Ran, projected: EffortHistory) -> Redundant:
+    """The same, of which a part is compared."""
+    known = {field.name: getattr(outcome, field.name) for field in fields(outcome)}
+    return Redundant(**known, projected=projected)
+
+
+def failed(outcome: Ran, verdict: str, **values: Any) -> Failed:
+    """A source that did not run."""
+    return Failed(
+        **{"case": outcome.case, "source": outcome.source, "verdict": verdict, "note": outcome.note, **values}
+    )
+
+
+def with_history(outcome: R, **values: Any) -> R:
     """The same with other values of its history."""
-    assert outcome.history is not None
     return replace(outcome, history=replace(outcome.history, **values))
 
 
@@ -98,7 +114,7 @@ def verdicts(reference: Outcome, candidate: Outcome, evidence: Evidence = EVIDEN
     return [row["verdict"] for row in rows_of(reference, candidate, evidence)]
 
 
-def test_a_row_has_every_figure(reference: Outcome, candidate: Outcome) -> None:
+def test_a_row_has_every_figure(reference: Reference, candidate: Ran) -> None:
     """An oscillating error: its largest is at a single sample, its mean over all."""
     swing = np.array([[0.0, 3.0, 0.0], [0.0, -4.0, 0.0], [0.0, 0.0, 0.0]]) * LIMIT
     swinging = with_history(candidate, effort=EXPECTED + swing)
@@ -130,7 +146,7 @@ def test_a_row_has_every_figure(reference: Outcome, candidate: Outcome) -> None:
     assert (third["peak"], third["case_peak"], third["scale"]) == (0.5, 6.0, 2.0)
 
 
-def test_the_reference_is_its_own_row(reference: Outcome, candidate: Outcome) -> None:
+def test_the_reference_is_its_own_row(reference: Reference, candidate: Ran) -> None:
     summary = summarize([reference, candidate], EVIDENCE)
     row = summary.iloc[0].to_dict()
     assert (row["source"], row["verdict"]) == (sources.REFERENCE, "reference")
@@ -139,13 +155,13 @@ def test_the_reference_is_its_own_row(reference: Outcome, candidate: Outcome) ->
     assert (row["peak"], row["case_peak"], row["scale"]) == (4.0, 6.0, 8.0)
 
 
-def test_tolerances_are_the_registered_ones_by_default(reference: Outcome, candidate: Outcome) -> None:
+def test_tolerances_are_the_registered_ones_by_default(reference: Reference, candidate: Ran) -> None:
     summary = summarize([reference, candidate])
     assert summary["tolerance"].iloc[-1] == registered()[ROUTE].relative_error
     assert summary["verdict"].tolist() == [*3 * ["reference"], "agree", "disagree", "agree"]
 
 
-def test_a_single_sample_and_a_small_scale_compare(reference: Outcome, candidate: Outcome) -> None:
+def test_a_single_sample_and_a_small_scale_compare(reference: Reference, candidate: Ran) -> None:
     one: dict[str, Any] = {"t": T[:1], "effort": EXPECTED[:1]}
     assert verdicts(with_history(reference, **one), with_history(candidate, **one)) == 3 * ["agree"]
     small = rows_of(replace(reference, required=required(SCALE / 64)), candidate)
@@ -158,7 +174,7 @@ def test_units_do_not_share_a_peak() -> None:
     names = tuple(actuator.name for actuator in case.mechanism.actuators)
     effort = np.array([[4e3, 1e-3], [-5e3, -2e-3]])
     found = EffortHistory(source=sources.REFERENCE, actuators=names, t=T[:2], effort=effort)
-    outcome = Outcome(
+    outcome = Reference(
         case=case,
         source=sources.REFERENCE,
         history=found,
@@ -171,7 +187,7 @@ def test_units_do_not_share_a_peak() -> None:
     assert summary["unit"].tolist() == ["N", "N m"]
 
 
-def test_a_verdict_flips_at_the_limit(reference: Outcome, candidate: Outcome) -> None:
+def test_a_verdict_flips_at_the_limit(reference: Reference, candidate: Ran) -> None:
     """To the last digit: an error as large as the limit agrees, the next larger number does not."""
     for error, verdict in ((LIMIT, "agree"), (np.nextafter(LIMIT, 1), "disagree")):
         effort = EXPECTED * [1, 1, 0] + [0, 0, SCALE[2] * error]
@@ -181,21 +197,18 @@ def test_a_verdict_flips_at_the_limit(reference: Outcome, candidate: Outcome) ->
 
 
 @pytest.mark.parametrize("source", [name for name, limit in registered().items() if limit.relative_error])
-def test_a_verdict_flips_at_the_registered_limit(source: str, reference: Outcome, candidate: Outcome) -> None:
+def test_a_verdict_flips_at_the_registered_limit(source: str, reference: Reference, candidate: Ran) -> None:
     limit = registered()[source].relative_error or 0.0
     for factor, verdict in ((0.99, "agree"), (1.01, "disagree")):
         effort = off_by(0, 0, factor * limit * SCALE[2])
-        found = replace(
-            candidate,
-            source=source,
-            history=history(source, effort, **KEPT),
+        found = Modelled(
+            case=candidate.case, source=source, history=history(source, effort, **KEPT), power_imbalance=0.0
         )
-        found = replace(found, power_imbalance=0.0)
         assert verdicts(reference, found, Evidence()) == ["agree", "agree", verdict]
 
 
 @pytest.mark.parametrize("name", ["closure_drift", "tracking_error"])
-def test_a_verdict_flips_at_each_other_limit(name: str, reference: Outcome, candidate: Outcome) -> None:
+def test_a_verdict_flips_at_each_other_limit(name: str, reference: Reference, candidate: Ran) -> None:
     """Lengths count by the size of the robot, angles do not."""
     limit: float = getattr(LIMITS, name)
     words = name.replace("_", " ")
@@ -215,7 +228,7 @@ def test_a_verdict_flips_at_each_other_limit(name: str, reference: Outcome, cand
 
 
 @pytest.mark.parametrize("name", ["power_imbalance", "term_sum"])
-def test_a_reference_in_doubt_lets_nothing_agree(name: str, reference: Outcome, candidate: Outcome) -> None:
+def test_a_reference_in_doubt_lets_nothing_agree(name: str, reference: Reference, candidate: Ran) -> None:
     limit: float = getattr(TRUST, name)
     right = changed(reference, **{name: limit})
     assert verdicts(right, candidate) == 3 * ["agree"]
@@ -228,34 +241,31 @@ def test_a_reference_in_doubt_lets_nothing_agree(name: str, reference: Outcome, 
         assert summary["note"].iloc[-1] == f"the reference cannot be trusted: {doubt}; said so"
 
 
-def test_a_reference_at_rest_has_no_balance(reference: Outcome, candidate: Outcome) -> None:
+def test_a_reference_at_rest_has_no_balance(reference: Reference, candidate: Ran) -> None:
     still = replace(reference, power_imbalance=None, at_rest=True)
     summary = summarize([still, candidate], EVIDENCE)
     assert summary["verdict"].tolist() == [*3 * ["reference"], *3 * ["agree"]]
     assert summary["note"].tolist() == [*3 * ["at rest: no power balance"], *3 * ["said so"]]
 
 
-def test_without_a_reference_nothing_compares(reference: Outcome, candidate: Outcome) -> None:
-    none = replace(reference, history=None, failure="not run", note="why", power_imbalance=None)
+def test_without_a_reference_nothing_compares(reference: Reference, candidate: Ran) -> None:
+    none = failed(reference, "not run", note="why")
     summary = summarize([none, candidate], EVIDENCE)
     assert summary["verdict"].tolist() == [*3 * ["not run"], *3 * ["not comparable"]]
     assert summary["note"].iloc[0] == "why"
     assert summary["note"].iloc[-1] == "the reference cannot be trusted: it did not run; said so"
     numbers = ["peak", "case_peak", "scale", "max_error", "rms_error", "relative_error", "peak_error"]
     assert summary[numbers].isna().all(axis=None)
-    unscaled = rows_of(replace(reference, required=None), candidate)[1]
-    assert np.isnan([unscaled[name] for name in numbers]).all()
-    assert unscaled["verdict"] == "not comparable"
 
 
 @pytest.mark.parametrize("failure", ["not run", "not comparable"])
-def test_what_did_not_run_says_why(failure: str, reference: Outcome, candidate: Outcome) -> None:
-    row = rows_of(reference, replace(candidate, history=None, failure=failure, wall_time=None))[0]
+def test_what_did_not_run_says_why(failure: str, reference: Reference, candidate: Ran) -> None:
+    row = rows_of(reference, failed(candidate, failure))[0]
     assert (row["verdict"], row["note"], row["peak"], row["tolerance"]) == (failure, "said so", 4.0, LIMIT)
     assert np.isnan([row[name] for name in ("max_error", "closure_drift", "tracking_error", "wall_time")]).all()
 
 
-def test_a_route_without_a_limit_is_not_judged(reference: Outcome, candidate: Outcome) -> None:
+def test_a_route_without_a_limit_is_not_judged(reference: Reference, candidate: Ran) -> None:
     (row, *_) = rows_of(reference, candidate, replace(EVIDENCE, tolerances={sources.REFERENCE: TRUST}))
     assert (row["verdict"], row["note"]) == (
         "not comparable",
@@ -267,7 +277,7 @@ def test_a_route_without_a_limit_is_not_judged(reference: Outcome, candidate: Ou
     assert np.isnan(row["tolerance"])
 
 
-def test_an_engine_that_lost_something_is_not_compared(reference: Outcome, candidate: Outcome) -> None:
+def test_an_engine_that_lost_something_is_not_compared(reference: Reference, candidate: Ran) -> None:
     key = candidate.case.key
     blocking_reasons = replace(EVIDENCE, blocking_reasons={(key, "mujoco"): "it lost a mass"})
     (row, *_) = rows_of(reference, candidate, blocking_reasons)
@@ -288,7 +298,7 @@ def test_an_engine_that_lost_something_is_not_compared(reference: Outcome, candi
     ],
     ids=["shorter", "later", "slower", "another actuator"],
 )
-def test_what_has_no_partner_is_not_compared(change: Mapping[str, Any], reference: Outcome, candidate: Outcome) -> None:
+def test_what_has_no_partner_is_not_compared(change: Mapping[str, Any], reference: Reference, candidate: Ran) -> None:
     row = rows_of(reference, with_history(candidate, **change))[1]
     assert row["verdict"] == "not comparable"
     assert row["note"].startswith("no finite effort of this actuator on the time grid of the reference")
@@ -296,29 +306,29 @@ def test_what_has_no_partner_is_not_compared(change: Mapping[str, Any], referenc
     assert row["peak"] == 6.0
 
 
-def test_a_grid_that_is_off_by_round_off_compares(reference: Outcome, candidate: Outcome) -> None:
+def test_a_grid_that_is_off_by_round_off_compares(reference: Reference, candidate: Ran) -> None:
     found = with_history(candidate, t=T + 0.9e-9)
     assert verdicts(reference, found) == 3 * ["agree"]
 
 
-def test_actuators_are_found_by_name(reference: Outcome, candidate: Outcome) -> None:
+def test_actuators_are_found_by_name(reference: Reference, candidate: Ran) -> None:
     swapped = with_history(candidate, actuators=("q3", "q2", "q1"), effort=EXPECTED[:, ::-1])
     assert verdicts(reference, swapped) == 3 * ["agree"]
 
 
-def test_an_empty_grid_compares_nothing(reference: Outcome, candidate: Outcome) -> None:
+def test_an_empty_grid_compares_nothing(reference: Reference, candidate: Ran) -> None:
     nothing: dict[str, Any] = {"t": T[:0], "effort": EXPECTED[:0]}
     empty, found = (with_history(each, **nothing) for each in (reference, candidate))
     row = rows_of(empty, found)[0]
     assert (row["verdict"], row["peak"], row["case_peak"]) == ("not comparable", 0, 0)
 
 
-def test_the_part_that_moves_the_robot_is_compared(reference: Outcome, candidate: Outcome) -> None:
-    split = replace(with_history(candidate, effort=5 * EXPECTED), projected=candidate.history)
-    assert verdicts(reference, split) == 3 * ["agree"]
+def test_the_part_that_moves_the_robot_is_compared(reference: Reference, candidate: Ran) -> None:
+    shared = split(with_history(candidate, effort=5 * EXPECTED), candidate.history)
+    assert verdicts(reference, shared) == 3 * ["agree"]
 
 
-def test_where_nothing_acts_nothing_is_judged(reference: Outcome, candidate: Outcome) -> None:
+def test_where_nothing_acts_nothing_is_judged(reference: Reference, candidate: Ran) -> None:
     """Nor is there a verdict on the effort of an actuator there."""
     unmoved = replace(reference, required=required(SCALE * [1, 1, 0]))
     rows = rows_of(unmoved, candidate)
@@ -337,7 +347,7 @@ def test_where_nothing_acts_nothing_is_judged(reference: Outcome, candidate: Out
     ],
 )
 def test_an_error_below_three_resolutions_is_no_verdict(
-    resolution: float | None, verdict: str, said: str, reference: Outcome, candidate: Outcome
+    resolution: float | None, verdict: str, said: str, reference: Reference, candidate: Ran
 ) -> None:
     found = replace(with_history(candidate, effort=off_by(0, 0, 0.75)), note="")
     measured = Resolution(effort={} if resolution is None else {"q3": resolution})
@@ -348,7 +358,7 @@ def test_an_error_below_three_resolutions_is_no_verdict(
     assert rows[0]["note"] == ""
 
 
-def test_only_efforts_beyond_their_limit_want_an_explanation(reference: Outcome, candidate: Outcome) -> None:
+def test_only_efforts_beyond_their_limit_want_an_explanation(reference: Reference, candidate: Ran) -> None:
     """Once for all actuators of a source; not for open loops with agreeing efforts, even to the last digit."""
     found = with_history(candidate, effort=off_by(0, 1, 1))
     blocking_reasons = replace(EVIDENCE, blocking_reasons={(candidate.case.key, "mujoco"): "it lost a mass"})
@@ -381,7 +391,7 @@ def test_only_efforts_beyond_their_limit_want_an_explanation(reference: Outcome,
     ],
 )
 def test_a_power_balance_is_judged_by_its_limit_and_by_what_is_resolved(
-    resolved: float | None, verdict: str, note: str, reference: Outcome, candidate: Outcome
+    resolved: float | None, verdict: str, note: str, reference: Reference, candidate: Ran
 ) -> None:
     """Near a singular pose two units in the last place unbalance the reference: then it cannot judge a source."""
     evidence, unbalanced = EVIDENCE, replace(reference, power_imbalance=3e-13)
@@ -400,7 +410,7 @@ def test_a_power_balance_is_judged_by_its_limit_and_by_what_is_resolved(
 
 
 def test_what_is_resolved_is_asked_of_those_alone_whose_effort_is_beyond(
-    reference: Outcome, candidate: Outcome, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch
+    reference: Reference, candidate: Ran, prr_motion: Motion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And of the compared part; earlier results still hold."""
     asked: list[Any] = []
@@ -412,10 +422,9 @@ def test_what_is_resolved_is_asked_of_those_alone_whose_effort_is_beyond(
     monkeypatch.setattr(compare, "measure_resolution", measured)
     assert summarize_resolved([reference, candidate], prr_motion, EVIDENCE)["verdict"].tolist()[3:] == 3 * ["agree"]
     assert asked == []
-    beyond = replace(with_history(candidate, effort=5 * EXPECTED), projected=history(ROUTE, off_by(0, 1, 1)))
-    assert beyond.projected is not None
+    beyond = split(with_history(candidate, effort=5 * EXPECTED), history(ROUTE, off_by(0, 1, 1)))
     beyond = replace(beyond, projected=replace(beyond.projected, closure_drift=Deviation(), tracking_error=Deviation()))
-    gone = replace(candidate, source="mujoco/default", history=None, failure="not run")
+    gone = failed(candidate, "not run", source="mujoco/default")
     tolerances = {**EVIDENCE.tolerances, "pinocchio/forward": LIMITS, "mujoco/default": LIMITS}
     blocking_reasons = {(candidate.case.key, "pinocchio"): "it lost a mass"}
     evidence = Evidence(tolerances=tolerances, blocking_reasons=blocking_reasons)
@@ -437,7 +446,7 @@ def test_what_is_resolved_is_asked_of_those_alone_whose_effort_is_beyond(
     assert by_default["verdict"].tolist()[3:] == ["agree", "not comparable", "disagree"]
 
 
-def test_a_limit_that_leaves_much_of_an_effort_open_says_so(reference: Outcome, candidate: Outcome) -> None:
+def test_a_limit_that_leaves_much_of_an_effort_open_says_so(reference: Reference, candidate: Ran) -> None:
     """From one hundredth of the peak on; and the effort relative to its cancelling terms."""
     cancelling = replace(reference, required=required(np.array([4.0, 6.0, 0.5]) / LIMIT * [0.01, 0.95, 1e9]))
     quiet = replace(candidate, note="")
@@ -477,7 +486,7 @@ def rungs(order: int, ratio: float) -> tuple[Rung, ...]:
 
 
 @pytest.mark.parametrize(("order", "ratio"), [(1, 2.0), (2, 2.0), (4, 2.0), (2, 10.0), (1, 3.0)])
-def test_a_power_of_the_step_has_its_order(order: int, ratio: float, candidate: Outcome) -> None:
+def test_a_power_of_the_step_has_its_order(order: int, ratio: float, candidate: Ran) -> None:
     """Changes between steps of (rᵖ − 1) times the finer error, and orders from the third step on."""
     ladder = rungs(order, ratio)
     found = with_history(candidate, ladder=ladder)
@@ -498,7 +507,7 @@ def test_a_power_of_the_step_has_its_order(order: int, ratio: float, candidate: 
     assert (last["robot"], last["source"], last["configuration"]) == ("3prr", ROUTE, "vertical")
 
 
-def test_steps_that_change_nothing_tell_no_order(candidate: Outcome) -> None:
+def test_steps_that_change_nothing_tell_no_order(candidate: Ran) -> None:
     coarse, fine, *_ = rungs(2, 2.0)
     found = with_history(candidate, ladder=(coarse, fine, replace(fine, dt=0.001)))
     rows = ladder_rows(found, history(sources.REFERENCE, EXPECTED), SCALE)
@@ -506,8 +515,8 @@ def test_steps_that_change_nothing_tell_no_order(candidate: Outcome) -> None:
     assert np.isnan(rows[2]["order"])
 
 
-def test_the_steps_compared_are_those_of_what_is_compared(candidate: Outcome) -> None:
-    found = replace(candidate, projected=with_history(candidate, ladder=rungs(1, 2.0)[:2]).history)
+def test_the_steps_compared_are_those_of_what_is_compared(candidate: Ran) -> None:
+    found = split(candidate, with_history(candidate, ladder=rungs(1, 2.0)[:2]).history)
     assert len(ladder_rows(found, history(sources.REFERENCE, EXPECTED), SCALE)) == 2
-    nothing = replace(candidate, history=None, failure="not run")
+    nothing = failed(candidate, "not run")
     assert ladder_rows(nothing, history(sources.REFERENCE, EXPECTED), SCALE) == []

@@ -17,10 +17,17 @@ from loopcheck.analytic.kinematics.closing import with_closing
 from loopcheck.analytic.kinematics.inertia import inertia_matrix
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.random_states import RandomStates, random_states
-from loopcheck.robots.carried import SDF, URDF, USD, Features, carried_by
 from loopcheck.robots.catalogue import LOOP_DIALECTS
 from loopcheck.robots.errors import HarnessError, MechanismError
-from loopcheck.robots.linkage_from_mechanism import closed_exactly, linkage_of
+from loopcheck.robots.formats.carried import SDF, URDF, USD, Features, carried_by
+from loopcheck.robots.formats.linkage_from_mechanism import closed_exactly, linkage_of
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.mjcf_writer import mjcf_text
+from loopcheck.robots.formats.model_file import ModelFile
+from loopcheck.robots.formats.rigid_frames import angles_of, of_angles, of_axis
+from loopcheck.robots.formats.sdf_writer import sdf_text
+from loopcheck.robots.formats.urdf_writer import urdf_texts
+from loopcheck.robots.formats.usd_writer import usd_text, write_without_doubles
 from loopcheck.robots.mechanism import (
     ConnectClosure,
     Coordinate,
@@ -29,17 +36,10 @@ from loopcheck.robots.mechanism import (
     Mechanism,
     WeldClosure,
 )
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.mjcf_writer import mjcf_text
-from loopcheck.robots.model_file import ModelFile
-from loopcheck.robots.rigid_frames import angles_of, of_angles, of_axis
 from loopcheck.robots.robot import modes
-from loopcheck.robots.sdf_writer import sdf_text
-from loopcheck.robots.urdf_writer import urdf_texts
-from loopcheck.robots.usd_writer import usd_text, write_without_doubles
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.conversion import LIMIT, Proof, Row, proof
-from loopcheck.validation.converting import (
+from loopcheck.validation.common import sources
+from loopcheck.validation.convert.conversion import LIMIT, Proof, Row, proof
+from loopcheck.validation.convert.converting import (
     ENGINE,
     FLOATS,
     FORMATS,

@@ -16,10 +16,11 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.analytic.papers import zubizarreta2010 as paper
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import NotFoundError
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.robot import Case, load, make_case
 from loopcheck.validation.execution.workers import Workers
+from loopcheck.validation.frame.study import exit_status, run_study, write_conclusion
 from loopcheck.validation.studies.control import study
 from loopcheck.validation.studies.control.controllers import Controller, Gains, Reference, angle_between
 from loopcheck.validation.studies.control.engine_plant import engine_plant
@@ -36,7 +37,6 @@ from loopcheck.validation.studies.control.plant import ExactPlant
 from loopcheck.validation.studies.control.runs import CONTROLLERS, REGULAR, ControlSettings, RunGroup, run_batch
 from loopcheck.validation.studies.control.simulate import DIVERGED, Circle, ControlledRuns, references, simulate
 from loopcheck.validation.studies.control.study import Control
-from loopcheck.validation.studies.study import exit_status, run_study, write_conclusion
 from tests.validation.conftest import Command, in_this_process
 
 G = 9.81

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from loopcheck.robots.errors import INTERNAL, HarnessError
 from loopcheck.robots.robot import load
-from loopcheck.validation.comparison.results import Results
-from loopcheck.validation.comparison.targets import cases_of
+from loopcheck.validation.check.study import run
+from loopcheck.validation.common.results import Results
+from loopcheck.validation.common.targets import cases_of
 from loopcheck.validation.execution.workers import ALONE
-from loopcheck.validation.studies.check.study import run
-from loopcheck.validation.studies.judge.library import judge
-from loopcheck.validation.studies.tune.study import Tune
+from loopcheck.validation.judge.library import judge
+from loopcheck.validation.tune.study import Tune
 from tests.validation.conftest import Command, exit_status, in_this_process
 from tests.validation.degenerate import linkage, mechanisms
 

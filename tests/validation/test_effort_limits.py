@@ -8,8 +8,8 @@ import pytest
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.mechanism import EffortLimit
-from loopcheck.validation.comparison.results import read
-from loopcheck.validation.comparison.targets import cases_of
+from loopcheck.validation.common.results import read
+from loopcheck.validation.common.targets import cases_of
 from tests.conftest import MODELS
 from tests.validation.conftest import Command
 from tests.validation.test_stale_results import motion_file

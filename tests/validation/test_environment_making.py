@@ -101,10 +101,10 @@ def test_only_what_comes_as_source_alone_is_built(
 def test_workers_need_no_package_that_is_left_out() -> None:
     modules = [
         "loopcheck.validation.execution.remote_worker",
-        "loopcheck.validation.comparison.evaluate",
-        "loopcheck.validation.comparison.audit",
-        "loopcheck.validation.comparison.resolution",
-        "loopcheck.validation.studies.tune.budget",
+        "loopcheck.validation.check.efforts.evaluate",
+        "loopcheck.validation.check.audit.audit",
+        "loopcheck.validation.check.efforts.resolution",
+        "loopcheck.validation.tune.budget",
         "loopcheck.validation.studies.control.runs",
         "loopcheck.validation.studies.free_motion.measure",
         "loopcheck.validation.studies.throughput.precisions",

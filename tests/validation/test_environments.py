@@ -22,12 +22,13 @@ import numpy as np
 import pytest
 
 from loopcheck import engines
-from loopcheck.engines.ladder import outlines, sourced
+from loopcheck.engines.declarations import outlines, sourced
 from loopcheck.robots.errors import EngineNotInstalledError, NotFoundError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.evaluate import evaluate
+from loopcheck.validation.check.efforts.evaluate import evaluate
+from loopcheck.validation.check.study import Check
+from loopcheck.validation.common import sources
 from loopcheck.validation.execution import remote_calls
 from loopcheck.validation.execution.environments import (
     PLACE,
@@ -43,10 +44,9 @@ from loopcheck.validation.execution.journal import Task, keys
 from loopcheck.validation.execution.remote_calls import LostCallError, call, end
 from loopcheck.validation.execution.remote_worker import dumps
 from loopcheck.validation.execution.workers import TaskLog, WorkerFailure, Workers, worker_pool
-from loopcheck.validation.studies import study as study_module
-from loopcheck.validation.studies.check.study import Check
+from loopcheck.validation.frame import study as study_module
 from loopcheck.validation.studies.sweep.cases import COMPUTED, Variation, compute_cases
-from loopcheck.validation.studies.tune.engine import AskedTuning, tuning_of
+from loopcheck.validation.tune.engine import AskedTuning, tuning_of
 from tests.house import ROOT
 from tests.validation.other_python import make_environment
 

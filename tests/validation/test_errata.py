@@ -10,9 +10,9 @@ from loopcheck.robots.robot import load
 from loopcheck.validation.execution.journal import JOURNAL
 from loopcheck.validation.execution.tables import read_tables
 from loopcheck.validation.execution.workers import ALONE, worker_pool
+from loopcheck.validation.frame.study import computed
 from loopcheck.validation.studies.errata.costs import cases_of
 from loopcheck.validation.studies.errata.study import Errata
-from loopcheck.validation.studies.study import computed
 from tests.validation.conftest import Command, in_this_process
 
 ROBOT = "3prr"

@@ -7,10 +7,11 @@ import pytest
 
 from loopcheck.analytic.motion.assembly import finely_sampled
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.validation.comparison.evaluate import START, evaluate
-from loopcheck.validation.comparison.targets import cases_of
+from loopcheck.validation.check.efforts.evaluate import START, evaluate
+from loopcheck.validation.common.targets import cases_of
 from tests.analytic.test_undriven import SPRUNG
 from tests.conftest import MODELS, CaseMaker
+from tests.outcomes import ran
 
 
 @pytest.mark.parametrize(
@@ -25,8 +26,7 @@ def test_where_nothing_drives_a_simulation_says_whose_state_it_starts_from(
     model: str, source: str, is_said: bool
 ) -> None:
     case = cases_of([MODELS / f"{model}.xml"])[0]
-    outcome = evaluate(case, prescribe(case, dt=0.1), source)
-    assert outcome.history is not None
+    outcome = ran(evaluate(case, prescribe(case, dt=0.1), source))
     assert (START in outcome.history.settings.values()) == (START in outcome.note) == is_said
 
 
@@ -39,9 +39,8 @@ def test_a_controller_follows_a_motion_beside_a_spring_that_swings_faster_than_i
     motion = prescribe(case)
     lags = []
     for finely in (finely_sampled, lambda _, motion: motion):
-        monkeypatch.setattr("loopcheck.validation.comparison.evaluate.finely_sampled", finely)
-        history = evaluate(case, motion, "mujoco/as_is").history
-        assert history is not None
+        monkeypatch.setattr("loopcheck.validation.check.efforts.evaluate.finely_sampled", finely)
+        history = ran(evaluate(case, motion, "mujoco/as_is")).history
         assert history.as_is is not None
         np.testing.assert_array_equal(history.t, motion.t)
         assert len(history.effort) == len(motion.t)

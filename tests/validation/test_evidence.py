@@ -7,14 +7,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from loopcheck.validation.comparison.known_issues import REPRODUCED_BY
+from loopcheck.validation.common.known_issues import REPRODUCED_BY
 from loopcheck.validation.execution import code_state
 from loopcheck.validation.execution.code_state import behaviour, code_digest, commit
 from loopcheck.validation.execution.folders import ROOT
 from loopcheck.validation.execution.journal import code_files
+from loopcheck.validation.frame.study import StudyResult, exit_status
 from loopcheck.validation.studies.evidence.age import LIMIT, age_of
 from loopcheck.validation.studies.evidence.study import BEHIND_ROWS, Evidence, reproduced
-from loopcheck.validation.studies.study import StudyResult, exit_status
 
 PLAIN = b"x = 1\n\ndef f(a):\n    return a + 1\n"
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
@@ -38,7 +38,7 @@ def test_only_behaviour_counts_as_a_change(source: bytes, same: bool) -> None:
 
 def test_the_digest_depends_on_the_code_of_rows_and_on_no_page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     files = {path.relative_to(ROOT).as_posix() for module in BEHIND_ROWS for path in code_files(module)}
-    assert {"validation/comparison/compare.py", "validation/comparison/tolerances.toml"} <= files
+    assert {"validation/check/efforts/compare.py", "validation/common/tolerances.toml"} <= files
     assert not any(file.startswith("validation/report/") for file in files)
     file = tmp_path / "module.py"
     monkeypatch.setattr(code_state, "ROOT", tmp_path)

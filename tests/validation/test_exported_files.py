@@ -1,5 +1,6 @@
 """Verdicts on files with few digits: sources agree as far as the digits go, and seeded faults stay visible."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -9,18 +10,21 @@ import pytest
 
 from loopcheck.analytic.dynamics.couples import offset_couples
 from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.as_is import settled
-from loopcheck.validation.comparison.audit import audit, expected_terms
-from loopcheck.validation.comparison.compare import Evidence, summarize
-from loopcheck.validation.comparison.evaluate import STIFF_ON_GAPS, Outcome, outcome_of
-from loopcheck.validation.comparison.targets import cases_of
+from loopcheck.validation.check.audit.audit import audit, expected_terms
+from loopcheck.validation.check.efforts.as_is import settled
+from loopcheck.validation.check.efforts.compare import summarize
+from loopcheck.validation.check.efforts.evaluate import outcome_of
+from loopcheck.validation.check.efforts.outcome import STIFF_ON_GAPS, Failed, Outcome, Ran, Reference
+from loopcheck.validation.check.efforts.rules import Evidence
+from loopcheck.validation.common import sources
+from loopcheck.validation.common.targets import cases_of
 from tests.conftest import CaseMaker
 from tests.exported_legs import Leg
+from tests.outcomes import ran
 
 ROUTES = ("analytic/noc", "analytic/lagrange", "mujoco/kkt", "pinocchio/kkt", "pybullet/kkt")
 
@@ -32,7 +36,7 @@ def moved(leg: Leg, folder: Path, model_case: CaseMaker) -> tuple[Case, Motion]:
     return case, prescribe(case)
 
 
-def outcomes(case: Case, motion: Motion, simulated: Mechanism | None = None) -> list[Outcome]:
+def outcomes(case: Case, motion: Motion, simulated: Mechanism | None = None) -> list[Ran | Failed]:
     """By source; engines have the mechanism of the case, or another."""
     other = case if simulated is None else replace(case, mechanism=simulated)
     found = []
@@ -42,7 +46,7 @@ def outcomes(case: Case, motion: Motion, simulated: Mechanism | None = None) -> 
     return found
 
 
-def verdicts(found: list[Outcome], evidence: Evidence | None = None) -> dict[str, str]:
+def verdicts(found: Sequence[Outcome], evidence: Evidence | None = None) -> dict[str, str]:
     rows = summarize(found, evidence)
     return dict(zip(rows["source"], rows["verdict"], strict=True))
 
@@ -93,8 +97,9 @@ def test_an_error_between_the_tolerance_and_three_times_the_resolution_agrees(
 ) -> None:
     """Of a route with rows of its own; another route has the rows of the reference, and no such excuse."""
     reference, *_, candidate = outcomes(*moved(Leg(seed=1), tmp_path, model_case))
+    assert isinstance(reference, Reference)
     assert reference.unresolved is not None
-    assert candidate.history is not None
+    candidate = ran(candidate)
     effort = candidate.history.effort.copy()
     effort[3] += part * reference.unresolved
     for own_rows, expected in ((True, verdict), (False, "disagree")):
@@ -110,9 +115,9 @@ def test_simulations_that_make_contradictions_rigid_are_no_disagreement(
     requested: tuple[str, ...], verdict: str, tmp_path: Path, model_case: CaseMaker
 ) -> None:
     reference, _, candidate, *_ = outcomes(*moved(Leg(seed=1), tmp_path, model_case))
-    assert candidate.history is not None
+    candidate = ran(candidate)
     chattering = replace(candidate.history, source="mujoco/forward", effort=2 * candidate.history.effort)
-    wrong = Outcome(case=candidate.case, source="mujoco/forward", history=chattering)
+    wrong = Ran(case=candidate.case, source="mujoco/forward", history=chattering)
     evidence = Evidence(requested=[frozenset({name}) for name in requested])
     rows = summarize([reference, wrong], evidence).query("source == 'mujoco/forward'")
     assert set(rows["verdict"]) == {verdict}

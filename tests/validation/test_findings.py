@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopcheck.validation.comparison.results import VERDICTS, Results, table
-from loopcheck.validation.comparison.verdicts import (
+from loopcheck.validation.common.results import VERDICTS, Results, table
+from loopcheck.validation.common.verdicts import (
     JUDGED,
     MEANING,
     SEVERITY,

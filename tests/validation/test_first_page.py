@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.evaluate import evaluate
+from loopcheck.validation.check import plan
+from loopcheck.validation.check.efforts.evaluate import evaluate
+from loopcheck.validation.check.study import Check
+from loopcheck.validation.common import sources
 from loopcheck.validation.execution.files import RECORD
 from loopcheck.validation.execution.tables import write_tables
 from loopcheck.validation.execution.workers import ALONE, worker_pool
-from loopcheck.validation.studies import study
-from loopcheck.validation.studies.check import plan
-from loopcheck.validation.studies.check.study import Check
-from loopcheck.validation.studies.study import Computed, rebuild, run_study
+from loopcheck.validation.frame import study
+from loopcheck.validation.frame.study import Computed, rebuild, run_study
 from tests.conftest import MODELS, CaseMaker
 from tests.validation.conftest import in_this_process
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from loopcheck.robots.log_files import write_log
-from loopcheck.validation.comparison.targets import case_of
+from loopcheck.robots.logs.log_files import write_log
+from loopcheck.validation.common.targets import case_of
 from tests.cpu_time import extended_but
 from tests.logs import exact_log
 from tests.sdf_models import write_sdf

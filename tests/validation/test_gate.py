@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from loopcheck.robots.mjcf import describe
+from loopcheck.robots.formats.mjcf import describe
 from loopcheck.validation.cli import cli, main
+from loopcheck.validation.gate.checks.softness import closure_forces, opening
 from loopcheck.validation.gate.closed_poses import closed_poses
 from loopcheck.validation.gate.findings import RULES
 from loopcheck.validation.gate.gate import gate
-from loopcheck.validation.gate.softness import closure_forces, opening
 from tests.conftest import MODELS
 from tests.json_outputs import valid_output
 from tests.validation.gate_faults import FAULTS, models, trials

@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from loopcheck.robots.mjcf import compile_model, describe, read_mechanism
-from loopcheck.robots.model_file import ModelFile
+from loopcheck.robots.formats.mjcf import compile_model, describe, read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.validation.cli import cli
-from loopcheck.validation.gate import closed_poses, parameter_checks
+from loopcheck.validation.gate import closed_poses
 from loopcheck.validation.gate.baseline import new_findings, store
+from loopcheck.validation.gate.checks import parameter_checks
+from loopcheck.validation.gate.checks.softness import opening
+from loopcheck.validation.gate.checks.trusses import has_definite, held_dofs, trusses
 from loopcheck.validation.gate.findings import RULES, Finding
 from loopcheck.validation.gate.formats import GateResult, as_markdown, as_text
 from loopcheck.validation.gate.gate import gate
-from loopcheck.validation.gate.softness import opening
-from loopcheck.validation.gate.trusses import has_definite, held_dofs, trusses
 
 ARM = """<mujoco>
   <compiler angle="radian"/>

@@ -12,16 +12,16 @@ import pytest
 from loopcheck.analytic.dynamics.forward import accelerations_by_multipliers
 from loopcheck.analytic.dynamics.lagrange import lagrange_model
 from loopcheck.analytic.kinematics.tree import retract
-from loopcheck.engines.gradients import ACCELERATION, FORCE, Differentiated
+from loopcheck.engines.declarations import ACCELERATION, FORCE, Differentiated
 from loopcheck.engines.mujoco import gradients as mujoco
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import NotFoundError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.robot import Case, load, representative_case
+from loopcheck.validation.frame.study import run_study
 from loopcheck.validation.studies.gradients.measure import LIMIT, fault_of, judged
 from loopcheck.validation.studies.gradients.reference import Sample, sample_at, sample_of
 from loopcheck.validation.studies.gradients.study import GradientsStudy, summary
-from loopcheck.validation.studies.study import run_study
 from tests.conftest import MODELS, CaseMaker
 from tests.cpu_time import extended_but
 

@@ -7,7 +7,7 @@ import click
 import pytest
 
 from loopcheck.validation.cli import cli
-from loopcheck.validation.studies.options import Accuracy
+from loopcheck.validation.frame.options import Accuracy
 from tests.validation.test_terminal import Ended, on_terminal
 
 COLUMNS = 80

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from loopcheck import engines
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.independence import OURS, Basis, bases, lineage
-from loopcheck.validation.comparison.results import Results, table
-from loopcheck.validation.studies.check.sections.answer import answer
-from loopcheck.validation.studies.check.sections.verdicts import verdicts
+from loopcheck.validation.check.independence import OURS, Basis, bases, lineage
+from loopcheck.validation.check.sections.answer import answer
+from loopcheck.validation.check.sections.verdicts import verdicts
+from loopcheck.validation.common import sources
+from loopcheck.validation.common.results import Results, table
 from tests.validation.test_report import EMPTY, summary_row
 
 LINEAGES = {

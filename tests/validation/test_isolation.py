@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from loopcheck.validation.comparison.results import read
+from loopcheck.validation.common.results import read
 from loopcheck.validation.execution.files import LOCK, locked
 from loopcheck.validation.studies.sweep.cases import Variation, compute_cases, drawn, nominal
 from loopcheck.validation.studies.sweep.dataset import PARTS

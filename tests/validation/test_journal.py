@@ -11,21 +11,21 @@ from typing import Any
 import pytest
 
 from loopcheck.robots.errors import HarnessError, OutputError
-from loopcheck.validation.comparison.known_issues import LEDGER
-from loopcheck.validation.comparison.targets import cases_of
-from loopcheck.validation.comparison.tolerances import REGISTER
+from loopcheck.validation.check.study import Check
+from loopcheck.validation.common.known_issues import LEDGER
+from loopcheck.validation.common.targets import cases_of
+from loopcheck.validation.common.tolerances import REGISTER
 from loopcheck.validation.execution import journal as journals
 from loopcheck.validation.execution.files import locked
 from loopcheck.validation.execution.journal import JOURNAL, RESULT, Task, journal_in, keys
 from loopcheck.validation.execution.workers import WorkerFailure, Workers, worker_pool
-from loopcheck.validation.studies.check.study import Check
-from loopcheck.validation.studies.study import run_study
+from loopcheck.validation.frame.study import run_study
 from tests.conftest import MODELS
 from tests.validation.conftest import in_this_process
 
 COMPUTING = (
-    "loopcheck.validation.comparison.evaluate",
-    "loopcheck.validation.comparison.audit",
+    "loopcheck.validation.check.efforts.evaluate",
+    "loopcheck.validation.check.audit.audit",
     "loopcheck.validation.studies.errata.costs",
     "loopcheck.validation.studies.free_motion.measure",
     "loopcheck.validation.studies.refinement.levels",
@@ -38,7 +38,7 @@ SHOWING = {
     "loopcheck.validation.report.blocks",
     "loopcheck.validation.report.pages",
     "loopcheck.validation.report.terminal",
-    "loopcheck.validation.studies.study",
+    "loopcheck.validation.frame.study",
 }
 
 
@@ -59,14 +59,16 @@ def test_how_results_are_shown_does_not_matter_to_them(module: str) -> None:
 
 
 def test_what_a_module_imports_matters_directly_or_not() -> None:
-    assert "loopcheck.validation.comparison.compare" in journals._imported("loopcheck.validation.studies.sweep.cases")
-    assert "loopcheck.validation.comparison.tolerances" in journals._imported(
+    assert "loopcheck.validation.check.efforts.compare" in journals._imported(
+        "loopcheck.validation.studies.sweep.cases"
+    )
+    assert "loopcheck.validation.common.tolerances" in journals._imported(
         "loopcheck.validation.studies.sweep.cases"
     )  # by way of compare
 
 
 def test_limits_and_known_issues_matter_to_results() -> None:
-    assert {REGISTER, LEDGER} <= journals.code_files("loopcheck.validation.comparison.compare")
+    assert {REGISTER, LEDGER} <= journals.code_files("loopcheck.validation.check.efforts.compare")
 
 
 def test_other_packages_matter_to_results_and_our_own_metadata_do_not(

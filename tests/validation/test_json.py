@@ -16,9 +16,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from docs.json_schemas import schemas
-from loopcheck.validation.comparison.results import TABLES, Results, table
-from loopcheck.validation.studies.check.study import Check
-from loopcheck.validation.studies.study import Conclusion, StudyResult
+from loopcheck.validation.check.study import Check
+from loopcheck.validation.common.results import TABLES, Results, table
+from loopcheck.validation.frame.study import Conclusion, StudyResult
 from tests.json_outputs import SCHEMAS, valid_result, validator
 from tests.validation.test_report import EMPTY, REFERENCE, summary_row
 

@@ -16,11 +16,12 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import HarnessError, NotFoundError
 from loopcheck.robots.log import Held, Instantaneous, Log
-from loopcheck.robots.log_files import read_log, write_log
+from loopcheck.robots.logs.log_files import read_log, write_log
 from loopcheck.robots.robot import Case, load, make_case
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.causes import with_causes
-from loopcheck.validation.comparison.logs import (
+from loopcheck.validation.common import sources
+from loopcheck.validation.common.targets import case_of
+from loopcheck.validation.judge.causes import with_causes
+from loopcheck.validation.judge.logs import (
     JudgedLog,
     LogOptions,
     fit_rows,
@@ -29,8 +30,7 @@ from loopcheck.validation.comparison.logs import (
     summary_rows,
     verdicts,
 )
-from loopcheck.validation.comparison.targets import case_of
-from loopcheck.validation.studies.judge.study import (
+from loopcheck.validation.judge.study import (
     compared,
     judge_file,
     judge_of_files,
@@ -328,7 +328,7 @@ def test_bad_input_is_refused(tmp_path: Path, exact: Log) -> None:
 def test_tables_of_long_logs_are_thinned_and_all_of_it_judged(
     case: Case, exact: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("loopcheck.validation.studies.judge.study.MOST_ROWS", 12)
+    monkeypatch.setattr("loopcheck.validation.judge.study.MOST_ROWS", 12)
     found = compared(judge_log(case, exact))
     results = results_of_logs([found], LogOptions())
     assert results.efforts.groupby("source").size().max() <= 12

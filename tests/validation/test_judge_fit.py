@@ -10,8 +10,8 @@ from loopcheck.analytic.logs.parameters import Estimate
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.log import Instantaneous, Log
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison.logs import judge_log, verdicts
-from loopcheck.validation.comparison.targets import case_of
+from loopcheck.validation.common.targets import case_of
+from loopcheck.validation.judge.logs import judge_log, verdicts
 
 ARM, TOOL, LENGTH, G, GEAR = 0.4, 0.7, 0.5, 9.81, 3.0
 T = np.linspace(0, 2, 201)

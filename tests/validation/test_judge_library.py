@@ -16,9 +16,9 @@ import loopcheck
 from loopcheck import acted_effort, engines, judge
 from loopcheck.engines.mujoco.acted_effort import integration_state
 from loopcheck.robots.errors import HarnessError
-from loopcheck.validation.comparison.limits import INTERNAL_LOAD
-from loopcheck.validation.studies.judge import library
-from loopcheck.validation.studies.judge.library import Judgement
+from loopcheck.validation.common.limits import INTERNAL_LOAD
+from loopcheck.validation.judge import library
+from loopcheck.validation.judge.library import Judgement
 from tests import planar_four_bar
 from tests.cpu_time import extended_but
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from loopcheck.robots.errors import OutputError
-from loopcheck.validation.comparison.results import Results, read, table
+from loopcheck.validation.check.junit import write_junit
+from loopcheck.validation.common.results import Results, read, table
 from loopcheck.validation.report.blocks import plain
-from loopcheck.validation.studies.check.junit import write_junit
 from tests.conftest import MODELS
 from tests.validation.conftest import Command, exit_status
 from tests.validation.test_report import EMPTY, REFERENCE, summary_row

@@ -11,15 +11,16 @@ import pandas as pd
 import pytest
 
 from loopcheck import engines
-from loopcheck.engines import ladder as declared
+from loopcheck.engines import declarations as declared
+from loopcheck.engines.declarations import STEP, Ladder, ladders
 from loopcheck.engines.extrapolation import value_at_zero
-from loopcheck.engines.ladder import STEP, Ladder, ladders
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, representative_case
-from loopcheck.validation.comparison.targets import cases_of
-from loopcheck.validation.comparison.tolerances import registered
+from loopcheck.validation.common.targets import cases_of
+from loopcheck.validation.common.tolerances import registered
 from loopcheck.validation.execution.tables import read_tables
 from loopcheck.validation.execution.workers import Workers, worker_pool
+from loopcheck.validation.frame.study import run_study
 from loopcheck.validation.studies.refinement import study, tuned
 from loopcheck.validation.studies.refinement.advice import ANY, PLAIN, advice, answer, own_settings
 from loopcheck.validation.studies.refinement.analysis import (
@@ -34,10 +35,9 @@ from loopcheck.validation.studies.refinement.analysis import (
 )
 from loopcheck.validation.studies.refinement.levels import LEVELS, PreparedCase, prepared_case, simulate_levels
 from loopcheck.validation.studies.refinement.study import TABLE, Refinement
-from loopcheck.validation.studies.study import run_study
-from loopcheck.validation.studies.tune.engine import tuning_of
-from loopcheck.validation.studies.tune.judged_run import Extent, judge_settings
-from loopcheck.validation.studies.tune.purposes import given_purposes
+from loopcheck.validation.tune.engine import tuning_of
+from loopcheck.validation.tune.runs.judged_run import Extent, judge_settings
+from loopcheck.validation.tune.runs.purposes import given_purposes
 from tests.cpu_time import extended_but
 from tests.validation.conftest import Command, in_this_process
 

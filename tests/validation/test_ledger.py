@@ -8,8 +8,8 @@ from pydantic import ValidationError
 
 from loopcheck import engines
 from loopcheck.robots.catalogue import names
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.known_issues import REPRODUCED_BY, Issue, concerning, known_issues
+from loopcheck.validation.common import sources
+from loopcheck.validation.common.known_issues import REPRODUCED_BY, Issue, concerning, known_issues
 from tests.validation.conftest import Command
 
 

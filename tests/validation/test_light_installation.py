@@ -8,14 +8,14 @@ import pandas as pd
 import pytest
 
 from loopcheck.robots.errors import MechanismError, OutputError
-from loopcheck.robots.log_files import read_log
+from loopcheck.robots.logs.log_files import read_log
 from loopcheck.robots.robot import load, make_case
-from loopcheck.validation.comparison.results import TABLES, read, write
+from loopcheck.validation.check.study import run
+from loopcheck.validation.common.results import TABLES, read, write
 from loopcheck.validation.execution import tables
 from loopcheck.validation.execution.workers import Workers
+from loopcheck.validation.frame.study import run_study
 from loopcheck.validation.report.charts import plotly_script
-from loopcheck.validation.studies.check.study import run
-from loopcheck.validation.studies.study import run_study
 from loopcheck.validation.studies.sweep.cases import Variation
 from loopcheck.validation.studies.sweep.dataset import PARTS
 from loopcheck.validation.studies.sweep.study import Sweep
@@ -28,8 +28,8 @@ sys.modules.update(dict.fromkeys({EXTRAS!r}))  # no import finds them
 from pathlib import Path
 from loopcheck.robots.robot import load, make_case
 from loopcheck.validation.execution.workers import Workers
-from loopcheck.validation.comparison.results import read, write
-from loopcheck.validation.studies.check.study import run
+from loopcheck.validation.common.results import read, write
+from loopcheck.validation.check.study import run
 from tests.validation.conftest import write_report
 if __name__ == "__main__":
     made, full = map(Path, sys.argv[1:])

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from loopcheck.robots.arrays import Array
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.log import EffortTime, Held, Instantaneous, Log
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.robot import Case, load, make_case
-from loopcheck.validation.comparison.logs import judge_log, verdicts
-from loopcheck.validation.comparison.remedies import Remedy, acted_over_steps
-from loopcheck.validation.comparison.targets import case_of
-from loopcheck.validation.studies.tune.study import reported_forces
+from loopcheck.validation.common.targets import case_of
+from loopcheck.validation.judge.logs import judge_log, verdicts
+from loopcheck.validation.judge.remedies import Remedy, acted_over_steps
+from loopcheck.validation.tune.study import reported_forces
 from tests import planar_four_bar
 
 ACCURACY = 0.02

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from loopcheck.robots.log_files import read_log
-from loopcheck.validation.comparison.logs import judge_log, verdicts
-from loopcheck.validation.comparison.targets import case_of
-from loopcheck.validation.comparison.verdicts import SEVERITY
+from loopcheck.robots.logs.log_files import read_log
+from loopcheck.validation.common.targets import case_of
+from loopcheck.validation.common.verdicts import SEVERITY
+from loopcheck.validation.judge.logs import judge_log, verdicts
 from tests.people import FAULTS, written
 
 ACCURACIES = (0.01, 0.05)

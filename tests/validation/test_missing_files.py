@@ -8,13 +8,13 @@ import pytest
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.mujoco.routes.kkt import KKT
 from loopcheck.robots.errors import MechanismError
-from loopcheck.robots.mjcf import compile_model, read_mechanism
-from loopcheck.robots.model_file import ModelFile
-from loopcheck.validation.comparison.targets import cases_of
+from loopcheck.robots.formats.mjcf import compile_model, read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
+from loopcheck.validation.check.sections.robots import robots
+from loopcheck.validation.check.study import run
+from loopcheck.validation.common.targets import cases_of
 from loopcheck.validation.execution.workers import Workers
 from loopcheck.validation.report.blocks import Section
-from loopcheck.validation.studies.check.sections.robots import robots
-from loopcheck.validation.studies.check.study import run
 from tests.conftest import CaseMaker
 
 FILES = """

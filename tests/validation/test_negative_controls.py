@@ -10,10 +10,12 @@ from loopcheck.robots.efforts import Deviation, EffortHistory
 from loopcheck.robots.errors import EngineError, ShapeError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.compare import summarize
-from loopcheck.validation.comparison.evaluate import Outcome, evaluate
+from loopcheck.validation.check.efforts.compare import summarize
+from loopcheck.validation.check.efforts.evaluate import evaluate
+from loopcheck.validation.check.efforts.outcome import Ran, Reference
+from loopcheck.validation.common import sources
 from loopcheck.validation.execution.errors import internal_errors
+from tests.outcomes import ran
 
 
 def test_not_a_number_is_no_effort(prr: Case, prr_motion: Motion) -> None:
@@ -36,31 +38,30 @@ def test_not_a_number_is_no_effort(prr: Case, prr_motion: Motion) -> None:
 def test_what_cannot_be_compared_never_agrees(
     change: dict[str, object], verdict: str, prr: Case, prr_motion: Motion
 ) -> None:
-    reference = evaluate(prr, prr_motion, sources.REFERENCE)
-    assert reference.history is not None
+    reference = ran(evaluate(prr, prr_motion, sources.REFERENCE))
     right = replace(
         reference.history,
         source="mujoco/forward",
         closure_drift=Deviation(1e-9, 1e-9),
         tracking_error=Deviation(1e-9, 1e-9),
     )
-    outcome = Outcome(case=prr, source="mujoco/forward", history=replace(right, **change))  # type: ignore[arg-type]
+    outcome = Ran(case=prr, source="mujoco/forward", history=replace(right, **change))  # type: ignore[arg-type]
     rows = _rows_of(summarize([reference, outcome]), "mujoco/forward")
     assert verdict in set(rows["verdict"])
     assert verdict == "agree" or "agree" not in set(rows.loc[rows["actuator"] == "q3", "verdict"])
 
 
 def test_a_source_without_a_tolerance_is_not_judged(prr: Case, prr_motion: Motion) -> None:
-    reference = evaluate(prr, prr_motion, sources.REFERENCE)
-    outcome = Outcome(case=prr, source="other/kkt", history=reference.history)
+    reference = ran(evaluate(prr, prr_motion, sources.REFERENCE))
+    outcome = Ran(case=prr, source="other/kkt", history=reference.history)
     assert set(_rows_of(summarize([reference, outcome]), "other/kkt")["verdict"]) == {"not comparable"}
 
 
 def test_a_reference_out_of_balance_is_not_trusted(prr: Case, prr_motion: Motion) -> None:
     reference = evaluate(prr, prr_motion, sources.REFERENCE)
-    assert reference.history is not None
+    assert isinstance(reference, Reference)
     wrong = replace(reference, power_imbalance=1e-3)
-    outcome = Outcome(case=prr, source="mujoco/kkt", history=reference.history)
+    outcome = Ran(case=prr, source="mujoco/kkt", history=reference.history)
     summary = summarize([wrong, outcome])
     assert set(_rows_of(summary, sources.REFERENCE)["verdict"]) == {"not comparable"}
     assert internal_errors(summary["note"])

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from loopcheck.robots.catalogue import CATALOGUE
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.robot import load
-from loopcheck.validation.comparison.targets import cases_of
+from loopcheck.validation.check.study import run
+from loopcheck.validation.common.targets import cases_of
 from loopcheck.validation.execution.workers import Workers
-from loopcheck.validation.studies.check.study import run
 from tests.conftest import MODELS
 from tests.validation.conftest import Command, exit_status
 

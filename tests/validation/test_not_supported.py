@@ -8,11 +8,13 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.errors import NotFoundError, NotRepresentableError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.compare import Evidence, summarize
-from loopcheck.validation.comparison.evaluate import Outcome, attempt, evaluate
-from loopcheck.validation.comparison.targets import case_of
-from loopcheck.validation.comparison.verdicts import NOT_SUPPORTED
+from loopcheck.validation.check.efforts.compare import summarize
+from loopcheck.validation.check.efforts.evaluate import attempt, evaluate
+from loopcheck.validation.check.efforts.outcome import Outcome
+from loopcheck.validation.check.efforts.rules import Evidence
+from loopcheck.validation.common import sources
+from loopcheck.validation.common.targets import case_of
+from loopcheck.validation.common.verdicts import NOT_SUPPORTED
 from tests.conftest import MODELS
 from tests.validation.conftest import Command
 
@@ -49,7 +51,7 @@ def _unsupported(case: Case, source: str) -> Outcome:
 def test_a_named_source_counts(
     case: Case, motion: Motion, requested: Sequence[Sequence[str]] | None, kkt: str, forward: str
 ) -> None:
-    outcomes = [evaluate(case, motion, name) for name in ("analytic/noc", "analytic/lagrange")]
+    outcomes: list[Outcome] = [evaluate(case, motion, name) for name in ("analytic/noc", "analytic/lagrange")]
     outcomes += [_unsupported(case, name) for name in (KKT, FORWARD)]
     groups = None if requested is None else tuple(map(frozenset, requested))
     rows = summarize(outcomes, Evidence(requested=groups)).set_index("source")

@@ -15,15 +15,16 @@ from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.compare import summarize
-from loopcheck.validation.comparison.evaluate import Outcome, evaluate
-from loopcheck.validation.comparison.targets import cases_of
-from loopcheck.validation.comparison.tolerances import registered
+from loopcheck.validation.check.efforts.compare import summarize
+from loopcheck.validation.check.efforts.evaluate import evaluate
+from loopcheck.validation.check.efforts.outcome import Modelled, Outcome, Ran, Reference
+from loopcheck.validation.common import sources
+from loopcheck.validation.common.targets import cases_of
+from loopcheck.validation.common.tolerances import registered
 from loopcheck.validation.execution.errors import internal_errors
 from tests.conftest import MODELS
 from tests.cpu_time import extended_but
@@ -42,9 +43,11 @@ def case_of(model: str) -> tuple[Case, Motion]:
 
 
 @cache
-def reference(model: str) -> Outcome:
+def reference(model: str) -> Reference:
     """Result of the reference for a model."""
-    return evaluate(*case_of(model), sources.REFERENCE)
+    outcome = evaluate(*case_of(model), sources.REFERENCE)
+    assert isinstance(outcome, Reference)
+    return outcome
 
 
 @cache
@@ -58,11 +61,10 @@ def at_rest(model: str) -> tuple[Motion, Outcome]:
 def rows_of(source: str, effort: Array, model: str) -> pd.DataFrame:
     """The verdicts on some efforts, as results of a source that follows the motion."""
     expected = reference(model)
-    assert expected.history is not None
     history = replace(
         expected.history, source=source, effort=effort, closure_drift=Deviation(), tracking_error=Deviation()
     )
-    outcome = Outcome(case=expected.case, source=source, history=history, power_imbalance=0.0)
+    outcome = Modelled(case=expected.case, source=source, history=history, power_imbalance=0.0)
     summary = summarize([expected, outcome])
     return summary[summary["source"] == source]
 
@@ -71,7 +73,6 @@ def rows_of(source: str, effort: Array, model: str) -> pd.DataFrame:
 @pytest.mark.parametrize("factor", [-1.0, 1.01], ids=["wrong sign", "1 % wrong"])
 def test_a_wrong_finger_beside_a_lift_disagrees(source: str, factor: float) -> None:
     expected = reference("lift_and_finger").history
-    assert expected is not None
     effort = expected.effort.copy()
     effort[:, FINGER] *= factor
     assert list(rows_of(source, effort, "lift_and_finger")["verdict"]) == ["agree", "disagree"]
@@ -92,7 +93,6 @@ def test_every_route_gets_the_finger_beside_the_lift_right(source: str) -> None:
 
 def test_a_peak_is_that_of_its_actuator() -> None:
     expected = reference("lift_and_finger").history
-    assert expected is not None
     rows = rows_of("mujoco/kkt", expected.effort, "lift_and_finger").set_index("actuator")
     assert rows.loc["lift", "unit"] == "N"
     assert rows.loc["finger", "unit"] == "N m"
@@ -113,7 +113,6 @@ def test_a_peak_is_that_of_its_actuator() -> None:
 def test_terms_sum_to_the_effort_and_a_wrong_one_is_noticed(model: str) -> None:
     """The signed terms of the scale are a second derivation of each effort, however small beside the others."""
     outcome = reference(model)
-    assert outcome.history is not None
     assert outcome.term_sum is not None
     assert outcome.term_sum < 1e-11
     small = int(np.argmin(np.abs(outcome.history.effort).max(0)))
@@ -126,9 +125,8 @@ def test_terms_sum_to_the_effort_and_a_wrong_one_is_noticed(model: str) -> None:
 
 def test_a_reference_that_is_not_the_sum_of_its_terms_is_in_doubt() -> None:
     expected = reference("lift_and_finger")
-    assert expected.history is not None
     summary = summarize(
-        [replace(expected, term_sum=1e-10), Outcome(case=expected.case, source="mujoco/kkt", history=expected.history)]
+        [replace(expected, term_sum=1e-10), Ran(case=expected.case, source="mujoco/kkt", history=expected.history)]
     )
     verdicts = summary.groupby("source")["verdict"].first()
     assert verdicts[sources.REFERENCE] == "not comparable"

@@ -17,15 +17,15 @@ import pytest
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
+from loopcheck.validation.check.views import worst_of_configurations
 from loopcheck.validation.cli import main
-from loopcheck.validation.comparison.verdicts import CaseVerdict
+from loopcheck.validation.common.verdicts import CaseVerdict
 from loopcheck.validation.execution.invocation import called
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.report import charts, schematic
 from loopcheck.validation.report.blocks import OnRequest, Section
 from loopcheck.validation.report.geometry import point_rows
 from loopcheck.validation.report.pages import selected
-from loopcheck.validation.studies.check.views import worst_of_configurations
 from tests.conftest import MODELS, CaseMaker
 from tests.validation.conftest import in_this_process
 

@@ -10,12 +10,13 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.errors import MechanismError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, make_case
-from loopcheck.validation.comparison.audit import expected_terms
-from loopcheck.validation.comparison.evaluate import Outcome, evaluate, random_motion_or_error
-from loopcheck.validation.comparison.tolerances import registered
+from loopcheck.validation.check.audit.audit import expected_terms
+from loopcheck.validation.check.efforts.evaluate import evaluate, random_motion_or_error
+from loopcheck.validation.check.efforts.outcome import Failed, Ran
+from loopcheck.validation.check.plan import RUNNING, Plan
+from loopcheck.validation.check.record import Request
+from loopcheck.validation.common.tolerances import registered
 from loopcheck.validation.execution.journal import Task
-from loopcheck.validation.studies.check.plan import RUNNING, Plan
-from loopcheck.validation.studies.check.record import Request
 
 NAMES = ("analytic/lagrange", "mujoco/kkt", "mujoco/as_is")
 
@@ -103,7 +104,11 @@ def test_what_runs_is_not_run_with_that_reason(two: Any) -> None:
     for _ in plan.results(Pool(lost), lambda: None):  # type: ignore[arg-type]
         if plan.is_exact:
             break
-    running = {outcome.source: (outcome.failure, outcome.note) for outcome in plan.output().outcomes}
+    running = {
+        outcome.source: (outcome.verdict, outcome.note)
+        for outcome in plan.output().outcomes
+        if isinstance(outcome, Failed)
+    }
     assert running["mujoco/as_is"] == ("not run", RUNNING)
     assert running["mujoco/kkt"] == ("not run", "died")
 
@@ -116,7 +121,7 @@ def test_the_first_verdict_waits_for_the_file_and_is_an_agreement(two: Any, fact
     def result(task: Task) -> Any:
         said.append(plan.first_verdict(Request(dt=None, tolerances=registered())))
         outcome = task.function(*task.args)
-        if isinstance(outcome, Outcome) and outcome.source != "analytic/noc" and outcome.history:
+        if isinstance(outcome, Ran) and outcome.source != "analytic/noc":
             history = replace(outcome.history, effort=factor * outcome.history.effort)
             return replace(outcome, history=history)
         return outcome

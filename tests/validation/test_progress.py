@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from rich.console import Console, RenderableType
 
-from loopcheck.validation.comparison.targets import cases_of
+from loopcheck.validation.check.study import Check
+from loopcheck.validation.common.targets import cases_of
 from loopcheck.validation.execution import workers
 from loopcheck.validation.execution.progress import Lines
-from loopcheck.validation.studies.check.study import Check
-from loopcheck.validation.studies.study import run_study
+from loopcheck.validation.frame.study import run_study
 from tests.conftest import MODELS
 from tests.validation.conftest import Command
 

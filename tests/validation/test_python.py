@@ -15,7 +15,7 @@ import pytest
 import loopcheck
 from loopcheck import CheckResult, check, gate
 from loopcheck.robots.errors import HarnessError
-from loopcheck.validation.converting import convert
+from loopcheck.validation.convert.converting import convert
 from tests.conftest import MODELS
 from tests.lanes import HOUSE
 

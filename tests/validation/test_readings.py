@@ -6,19 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from loopcheck.analytic.logs.closed_log import closed_log
+from loopcheck.analytic.logs.closing.closed_log import closed_log
 from loopcheck.analytic.logs.residual import Residual, residual_efforts
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.as_is import log_of
 from loopcheck.engines.mujoco import as_is
 from loopcheck.engines.mujoco.stepper import MujocoStepper
+from loopcheck.robots.formats.mjcf import compile_model
 from loopcheck.robots.log import Held, Log
-from loopcheck.robots.mjcf import compile_model
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison.causes import with_causes
-from loopcheck.validation.comparison.limits import DISTINCT_READING
-from loopcheck.validation.comparison.logs import LogOptions, judge_log, verdicts
-from loopcheck.validation.comparison.readings import (
+from loopcheck.validation.common.limits import DISTINCT_READING
+from loopcheck.validation.common.readings import (
     EFFORT,
     GEARED,
     LATE,
@@ -28,6 +26,8 @@ from loopcheck.validation.comparison.readings import (
     differences,
     reading_of,
 )
+from loopcheck.validation.judge.causes import with_causes
+from loopcheck.validation.judge.logs import LogOptions, judge_log, verdicts
 from tests.conftest import MODELS, CaseMaker
 
 pytest.importorskip("mujoco")

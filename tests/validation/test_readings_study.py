@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from loopcheck.robots.errors import MechanismError, NotFoundError
+from loopcheck.validation.frame.study import run_study
 from loopcheck.validation.studies.readings.slide import DRIVES, EFFORT, INTEGRATORS, LIMIT, OWN, Slide, measured, slides
 from loopcheck.validation.studies.readings.study import Readings, largest, matrix, routes
-from loopcheck.validation.studies.study import run_study
 from tests.conftest import since_mujoco
 
 pytest.importorskip("mujoco")

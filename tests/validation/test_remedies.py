@@ -14,10 +14,10 @@ from loopcheck.analytic.logs.parameters import Estimate
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.log import Instantaneous, Log
 from loopcheck.robots.robot import Case, load, make_case
-from loopcheck.validation.comparison import causes
-from loopcheck.validation.comparison.causes import Trial
-from loopcheck.validation.comparison.logs import LogOptions, judge_log
-from loopcheck.validation.comparison.remedies import Remedy, conversions, removes_most
+from loopcheck.validation.judge import causes
+from loopcheck.validation.judge.causes import Trial
+from loopcheck.validation.judge.logs import LogOptions, judge_log
+from loopcheck.validation.judge.remedies import Remedy, conversions, removes_most
 from tests import planar_four_bar
 
 MODEL = Path(__file__).parents[2] / "robots/four_bar/four_bar.xml"

@@ -15,20 +15,20 @@ import pandas as pd
 import pytest
 
 from loopcheck.robots.errors import OutputError
-from loopcheck.validation.comparison import results as result_tables
-from loopcheck.validation.comparison.results import TABLES, Results, table
-from loopcheck.validation.comparison.targets import cases_of
-from loopcheck.validation.comparison.verdicts import CaseVerdict, case_verdicts, verdict_counts
+from loopcheck.validation.check.closing import closing_lines, in_plain_words
+from loopcheck.validation.check.sections.audit import first_divergence
+from loopcheck.validation.check.sections.cases import _ladder_table, looks_of_sources
+from loopcheck.validation.check.study import run
+from loopcheck.validation.common import results as result_tables
+from loopcheck.validation.common.results import TABLES, Results, table
+from loopcheck.validation.common.targets import cases_of
+from loopcheck.validation.common.verdicts import CaseVerdict, case_verdicts, verdict_counts
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.workers import Workers, worker_pool
+from loopcheck.validation.frame.preload import PRELOAD
 from loopcheck.validation.report import figures, pages, schematic
 from loopcheck.validation.report.blocks import Block, Section
 from loopcheck.validation.report.pages import completed
-from loopcheck.validation.studies.check.closing import closing_lines, in_plain_words
-from loopcheck.validation.studies.check.sections.audit import first_divergence
-from loopcheck.validation.studies.check.sections.cases import _ladder_table, looks_of_sources
-from loopcheck.validation.studies.check.study import run
-from loopcheck.validation.studies.preload import PRELOAD
 from tests.validation.conftest import exit_status, write_report
 
 REFERENCE = "analytic/noc"

@@ -19,16 +19,19 @@ from loopcheck.robots.efforts import Deviation, EffortHistory, Refinable, Source
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, make_case
-from loopcheck.validation.comparison import compare, resolution, sources
-from loopcheck.validation.comparison.compare import judge_effort, summarize_resolved
-from loopcheck.validation.comparison.evaluate import evaluate
-from loopcheck.validation.comparison.noise import FIGURES, FORMULATION, noise_rows
-from loopcheck.validation.comparison.resolution import ULPS, measure_resolution, moved, variants
-from loopcheck.validation.comparison.tolerances import registered
-from loopcheck.validation.studies.check.study import run
+from loopcheck.validation.check.efforts import compare, resolution
+from loopcheck.validation.check.efforts.compare import summarize_resolved
+from loopcheck.validation.check.efforts.evaluate import evaluate
+from loopcheck.validation.check.efforts.noise import FIGURES, FORMULATION, noise_rows
+from loopcheck.validation.check.efforts.resolution import ULPS, measure_resolution, moved, variants
+from loopcheck.validation.check.efforts.rules import Evidence, judge_effort
+from loopcheck.validation.check.study import run
+from loopcheck.validation.common import sources
+from loopcheck.validation.common.tolerances import registered
 from tests.conftest import MODELS, CaseMaker
 from tests.cpu_time import extended_but
 from tests.faults.seeds import WRONG
+from tests.outcomes import ran
 from tests.validation.conftest import in_this_process
 
 SIMULATING = [name for name in engines.names() if name.endswith(("/forward", "/forward_single"))]
@@ -151,8 +154,7 @@ def test_an_exact_route_resolves_round_off(prr: Case, prr_motion: Motion) -> Non
     assert all(1e-16 < change / peak < 1e-13 for change in found.effort.values())
     assert found.note == ""
     assert isnan(found.power_balance)
-    exact = evaluate(prr, prr_motion, sources.REFERENCE)
-    assert exact.history is not None
+    exact = ran(evaluate(prr, prr_motion, sources.REFERENCE))
     assert 0 < measure_resolution(prr, prr_motion, sources.REFERENCE, exact.history).power_balance < 1e-14
 
 
@@ -182,7 +184,7 @@ def test_nothing_is_measured_where_nothing_is_beyond(
     monkeypatch.setattr(compare, "measure_resolution", never)
     case, _ = crank
     with in_this_process() as patch:
-        patch.setattr("loopcheck.validation.studies.check.stages.measure_resolution", never)
+        patch.setattr("loopcheck.validation.check.stages.measure_resolution", never)
         assert run([case], source_names=("mujoco/kkt",)).run["seeds"] == {}
 
 
@@ -262,9 +264,7 @@ def test_open_loops_are_no_matter_of_resolution(crank: tuple[Case, Motion], monk
     monkeypatch.setattr(sources, "load", lambda _: Altered(route, drifting))
     outcome = evaluate(case, motion, "mujoco/forward")
     unresolved = resolution.Resolution(effort={case.mechanism.actuators[0].name: 1e9})
-    rows = compare.summarize(
-        [reference, outcome], compare.Evidence(resolutions={(case.key, "mujoco/forward"): unresolved})
-    )
+    rows = compare.summarize([reference, outcome], Evidence(resolutions={(case.key, "mujoco/forward"): unresolved}))
     row = rows[rows["source"] == "mujoco/forward"].iloc[0]
     assert (row["verdict"], row["note"][:13]) == ("disagree", "closure drift")
 
@@ -364,7 +364,7 @@ def test_a_small_actuator_is_resolved_beside_a_large_one(name: str, configuratio
     ],
 )
 def test_noise_is_registered_from_all_robots(name: str, crank: tuple[Case, Motion]) -> None:
-    """No noise exceeds the registered noise; all robots: `python -m loopcheck.validation.comparison.noise`."""
+    """No noise exceeds the registered noise; all robots: `python -m loopcheck.validation.check.efforts.noise`."""
     case, _ = crank
     if name not in sources.names(case.robot):
         pytest.skip(f"{case.robot.name} has no {name}")
@@ -384,7 +384,7 @@ def test_the_noise_of_a_robot_is_measured_by_its_command(tmp_path: Path) -> None
     command = [
         sys.executable,
         "-m",
-        "loopcheck.validation.comparison.noise",
+        "loopcheck.validation.check.efforts.noise",
         "--robot",
         "four_bar",
         "--source",

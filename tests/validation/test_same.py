@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 import loopcheck
 from loopcheck.robots.errors import NotFoundError
 from loopcheck.validation.cli import cli
-from loopcheck.validation.converting import convert
+from loopcheck.validation.convert.converting import convert
 from loopcheck.validation.same.same import SameResult, same
 from tests.cpu_time import extended_but
 from tests.json_outputs import valid_output

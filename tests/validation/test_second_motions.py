@@ -13,11 +13,11 @@ from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.errors import EngineError, SingularityError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.results import Results
-from loopcheck.validation.comparison.targets import case_of
-from loopcheck.validation.studies.check.study import run
-from loopcheck.validation.studies.check.terminal import summary
+from loopcheck.validation.check.study import run
+from loopcheck.validation.check.terminal import summary
+from loopcheck.validation.common import sources
+from loopcheck.validation.common.results import Results
+from loopcheck.validation.common.targets import case_of
 from tests.validation.conftest import in_this_process
 from tests.validation.test_stale_results import motion_file
 

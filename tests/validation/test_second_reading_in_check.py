@@ -11,11 +11,11 @@ import pytest
 
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.robot import Case, load, make_case
-from loopcheck.validation.comparison.audit import audit, doubts, expected_terms
-from loopcheck.validation.comparison.independence import bases
-from loopcheck.validation.comparison.results import table
-from loopcheck.validation.comparison.targets import cases_of
-from loopcheck.validation.comparison.verdicts import FILE, READING, Key
+from loopcheck.validation.check.audit.audit import audit, doubts, expected_terms
+from loopcheck.validation.check.independence import bases
+from loopcheck.validation.common.results import table
+from loopcheck.validation.common.targets import cases_of
+from loopcheck.validation.common.verdicts import FILE, READING, Key
 from tests.conftest import MODELS, want_engine
 from tests.robots.test_second_reading import of, seed
 from tests.validation.test_independence import CASE, results

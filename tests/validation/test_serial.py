@@ -30,24 +30,24 @@ from loopcheck.analytic.transmission.twin import Workspace, make_twin, sound_pos
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.catalogue import CATALOGUE
 from loopcheck.robots.errors import NotFoundError, ToleranceError
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.robot import Case, MotionSpec, Robot, make_case
-from loopcheck.validation.comparison.closed_twins import possible_twins
-from loopcheck.validation.comparison.results import read as results_in
+from loopcheck.validation.check.closed_twins import possible_twins
+from loopcheck.validation.check.sections.robots import robots
+from loopcheck.validation.common.results import read as results_in
 from loopcheck.validation.execution.workers import Workers
+from loopcheck.validation.frame.study import run_study
 from loopcheck.validation.report import pages
 from loopcheck.validation.report.blocks import Section
-from loopcheck.validation.studies.check.sections.robots import robots
-from loopcheck.validation.studies.serial import study
-from loopcheck.validation.studies.serial.beside import closed_twin
-from loopcheck.validation.studies.serial.comparison import pace_of
-from loopcheck.validation.studies.serial.limit_rows import limit_rows
-from loopcheck.validation.studies.serial.rows import workspace_rows
-from loopcheck.validation.studies.serial.study import Serial
-from loopcheck.validation.studies.serial.writing import Motions, Repairs
-from loopcheck.validation.studies.study import run_study
+from loopcheck.validation.serial import study
+from loopcheck.validation.serial.beside import closed_twin
+from loopcheck.validation.serial.comparison import pace_of
+from loopcheck.validation.serial.rows.limit_rows import limit_rows
+from loopcheck.validation.serial.rows.rows import workspace_rows
+from loopcheck.validation.serial.study import Serial
+from loopcheck.validation.serial.writing import Motions, Repairs
 from tests.analytic.test_transmission import crank_angle
 from tests.json_outputs import valid_result
 from tests.validation.conftest import Command, in_this_process

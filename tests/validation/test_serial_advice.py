@@ -29,7 +29,7 @@ from loopcheck.robots.transmission import FOLDER
 from loopcheck.validation.cli import main
 from loopcheck.validation.execution import progress
 from loopcheck.validation.report import pages
-from loopcheck.validation.studies.serial import study
+from loopcheck.validation.serial import study
 from tests.validation.conftest import in_this_process
 from tests.validation.test_serial import no_functions
 

@@ -7,7 +7,7 @@ import pytest
 
 from loopcheck.analytic.transmission.twin import make_twin, sound_poses, workspace
 from loopcheck.robots.errors import MechanismError, NotFoundError
-from loopcheck.validation.studies.serial.making import write_stand_in
+from loopcheck.validation.serial.making import write_stand_in
 from tests.analytic.test_transmission import crank_angle
 from tests.validation.conftest import Command
 from tests.validation.test_serial import ANKLE, KNEE, case_of, compared, read, rows_of

@@ -26,9 +26,9 @@ from loopcheck.analytic.transmission.recognition import crank_rod_of
 from loopcheck.analytic.transmission.twin import Twin
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import OutputError
-from loopcheck.validation.studies.serial import writing
-from loopcheck.validation.studies.serial.transmission_rows import _constants, proven, rounded_down
-from loopcheck.validation.studies.serial.writing import Motions, Repair, Repairs
+from loopcheck.validation.serial import writing
+from loopcheck.validation.serial.rows.transmission_rows import _constants, proven, rounded_down
+from loopcheck.validation.serial.writing import Motions, Repair, Repairs
 from tests.analytic.test_transmission import LEGS, twin_of
 
 Written: TypeAlias = tuple[Repairs, tuple[Repair, Repair, Repair]]

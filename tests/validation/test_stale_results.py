@@ -15,29 +15,29 @@ import pytest
 
 from loopcheck.robots.catalogue import CATALOGUE
 from loopcheck.robots.errors import HarnessError, MechanismError
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile, files_of
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile, files_of
 from loopcheck.robots.robot import Case, load, representative_case
-from loopcheck.validation.comparison import targets
-from loopcheck.validation.comparison.evaluate import prescribe_or_error
-from loopcheck.validation.comparison.logs import LogOptions
-from loopcheck.validation.comparison.targets import case_of
+from loopcheck.validation.check.efforts.evaluate import prescribe_or_error
+from loopcheck.validation.common import targets
+from loopcheck.validation.common.targets import case_of
 from loopcheck.validation.execution.journal import Task, digest_of, journal_in, keys
 from loopcheck.validation.execution.progress import NoDisplay
 from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool, Workers, worker_pool
+from loopcheck.validation.frame.study import Study
+from loopcheck.validation.judge.logs import LogOptions
+from loopcheck.validation.judge.study import judge_of_files
+from loopcheck.validation.serial.study import Serial
 from loopcheck.validation.studies.atlas.tuning import tuned_cost
-from loopcheck.validation.studies.judge.study import judge_of_files
-from loopcheck.validation.studies.serial.study import Serial
-from loopcheck.validation.studies.study import Study
 from loopcheck.validation.studies.sweep.cases import Variation, nominal
 from loopcheck.validation.studies.sweep.study import Sweep
 from loopcheck.validation.studies.throughput.measure import agreement, rates
 from loopcheck.validation.studies.throughput.precisions import precisions
 from loopcheck.validation.studies.throughput.study import Throughput
-from loopcheck.validation.studies.tune.engine import AskedTuning
-from loopcheck.validation.studies.tune.purposes import given_purposes
-from loopcheck.validation.studies.tune.tuning_runs import TuningRuns
+from loopcheck.validation.tune.engine import AskedTuning
+from loopcheck.validation.tune.runs.purposes import given_purposes
+from loopcheck.validation.tune.runs.tuning_runs import TuningRuns
 from tests.validation.conftest import in_this_process
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loopcheck.robots.catalogue import CATALOGUE
-from loopcheck.validation.studies.options import Execution
+from loopcheck.validation.frame.options import Execution
 from tests.conftest import MODELS
 from tests.validation.conftest import Command
 

@@ -9,16 +9,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from loopcheck.validation.comparison import verdicts
-from loopcheck.validation.comparison.verdicts import verdict_of_figure, within
+from loopcheck.validation.check import library
+from loopcheck.validation.common import verdicts
+from loopcheck.validation.common.verdicts import verdict_of_figure, within
 from loopcheck.validation.execution.errors import internal_error, internal_errors
-from loopcheck.validation.studies.check import library
+from loopcheck.validation.frame.study import Study, StudyResult, exit_status
 from loopcheck.validation.studies.errata.costs import CORRECTED
 from loopcheck.validation.studies.errata.study import Errata
 from loopcheck.validation.studies.free_motion.study import FreeMotion
-from loopcheck.validation.studies.study import Study, StudyResult, exit_status
 from loopcheck.validation.studies.sweep.statistics import Tally
-from loopcheck.validation.studies.tune.study import BUDGET, Tune
+from loopcheck.validation.tune.study import BUDGET, Tune
 from tests.conftest import MODELS
 from tests.validation.conftest import Command, in_this_process
 
@@ -137,7 +137,7 @@ def test_a_figure_that_is_not_finite_never_passes(figure: float, tmp_path: Path)
 
 def test_no_study_compares_for_agreement_without_the_rule_for_figures_that_are_not_finite() -> None:
     """`inf <= inf` is true: verdicts follow from `within`, or from a comparison after the finite case is decided."""
-    for path in sorted((Path(verdicts.__file__).parents[1] / "studies").rglob("*.py")):
+    for path in sorted(Path(verdicts.__file__).parents[1].rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.IfExp) and getattr(node.body, "value", "") in ("agree", verdicts.MEASURED):
                 comparisons = [part for part in ast.walk(node.test) if isinstance(part, ast.Compare)]

@@ -19,10 +19,8 @@ from loopcheck.validation.execution.files import LOCK, locked
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool, Workers, worker_pool
-from loopcheck.validation.report import pages
-from loopcheck.validation.report.blocks import Section
-from loopcheck.validation.studies import study
-from loopcheck.validation.studies.study import (
+from loopcheck.validation.frame import study
+from loopcheck.validation.frame.study import (
     Computed,
     Conclusion,
     Study,
@@ -32,6 +30,8 @@ from loopcheck.validation.studies.study import (
     rebuild,
     run_study,
 )
+from loopcheck.validation.report import pages
+from loopcheck.validation.report.blocks import Section
 from tests.validation.conftest import in_this_process
 
 CLEAN: Mapping[str, Sequence[str]] = {"not_run": [], "internal_errors": []}

@@ -18,15 +18,15 @@ from loopcheck.analytic.kinematics.tree import poses
 from loopcheck.analytic.motion.assembly import assemble
 from loopcheck.robots.catalogue import names
 from loopcheck.robots.errors import HarnessError, LoopClosureError, MechanismError
+from loopcheck.robots.formats.mjcf import with_overrides
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import with_overrides
 from loopcheck.robots.robot import Case, load, make_case
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.logs import judge_log
+from loopcheck.validation.common import sources
 from loopcheck.validation.execution import cluster as dask
 from loopcheck.validation.execution.workers import ALL_CORES, worker_pool
-from loopcheck.validation.studies.preload import PRELOAD
-from loopcheck.validation.studies.study import computed, run_study
+from loopcheck.validation.frame.preload import PRELOAD
+from loopcheck.validation.frame.study import computed, run_study
+from loopcheck.validation.judge.logs import judge_log
 from loopcheck.validation.studies.sweep import study
 from loopcheck.validation.studies.sweep.cases import (
     COMPUTED,

@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopcheck.validation import studies
+from loopcheck import validation
 from loopcheck.validation.execution.tables import read_csv, to_csv
 
-STUDIES = sorted(path.parent.name for path in Path(studies.__file__).parent.glob("*/study.py"))
+ROOM = Path(validation.__file__).parent
+STUDIES = sorted(
+    ".".join(path.relative_to(ROOM).parent.parts) for path in ROOM.rglob("study.py") if path.parent.name != "frame"
+)
 FORMULAS = ("=1+1", "+1", "@SUM(A1)", "-1+cmd|' /C calc'!A0", "\t=1", "=", "'=1", "''-a")
 HARMLESS = ("", "-", "3prr", "'quoted'", "a=b", "1e-3", "don't", "'")
 
@@ -58,7 +61,7 @@ def test_every_table_is_written_by_it() -> None:
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_number_has_a_unit(name: str) -> None:
     """It stands in the record of every study, beside the table."""
-    study = import_module(f"loopcheck.validation.studies.{name}.study").STUDY
+    study = import_module(f"loopcheck.validation.{name}.study").STUDY
     for spec in study.tables.values():
         numbers = {name for name, column in spec.columns.items() if column.kind in (float, int)}
         assert numbers <= set(spec.units)

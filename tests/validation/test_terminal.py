@@ -28,7 +28,7 @@ PAGELESS = (
 )
 """The command line without drawing the page, of which the terminal shows the path alone."""
 FAULTY = (
-    "from loopcheck.validation import cli; from loopcheck.validation.studies import study; "
+    "from loopcheck.validation import cli; from loopcheck.validation.frame import study; "
     "study._record = None; cli.main()"
 )
 """The command line with a fault that a study meets while its bars are shown."""

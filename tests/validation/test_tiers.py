@@ -12,9 +12,9 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.inventory import Inventory, Matrices
 from loopcheck.robots.mechanism import Mechanism, Wrench
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison.audit import ExpectedTerms, expected_terms
-from loopcheck.validation.comparison.tiers import QUANTITIES, QuantityCheck, instantaneous, static
-from loopcheck.validation.comparison.tolerances import audits
+from loopcheck.validation.check.audit.audit import ExpectedTerms, expected_terms
+from loopcheck.validation.check.audit.tiers import QUANTITIES, QuantityCheck, instantaneous, static
+from loopcheck.validation.common.tolerances import audits
 from tests.conftest import CaseMaker
 from tests.engines.mechanisms import FIVE_BAR
 

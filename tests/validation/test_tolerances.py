@@ -2,8 +2,8 @@
 
 import pytest
 
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.tolerances import Tolerance, audits, registered
+from loopcheck.validation.common import sources
+from loopcheck.validation.common.tolerances import Tolerance, audits, registered
 
 EXACT, PROJECTED, FOURTH_ORDER, EXTRAPOLATED, UNFINISHED, SINGLE = 1e-11, 1e-7, 1e-6, 5e-6, 5e-5, 1e-4
 CONTRACT = {

@@ -16,29 +16,29 @@ import pandas as pd
 import pytest
 
 from loopcheck.analytic.dynamics.noc import Noc
-from loopcheck.analytic.logs.closed_log import ClosedLog
-from loopcheck.analytic.logs.closed_motion import States
+from loopcheck.analytic.logs.closing.closed_log import ClosedLog
+from loopcheck.analytic.logs.closing.closed_motion import States
 from loopcheck.analytic.logs.evaluation import Slopes, slopes
 from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.declarations import STEPS, Family
 from loopcheck.engines.mujoco import as_is
-from loopcheck.engines.tuning import STEPS, Family
 from loopcheck.robots.errors import OutputError
-from loopcheck.validation.comparison.as_is import Settled, residual_series, settled
-from loopcheck.validation.comparison.targets import case_of
+from loopcheck.validation.check.efforts.as_is import Settled, residual_series, settled
+from loopcheck.validation.common.targets import case_of
 from loopcheck.validation.execution.progress import NoDisplay
 from loopcheck.validation.execution.workers import ALONE, WorkerPool, Workers, worker_pool
+from loopcheck.validation.frame.study import run_study
 from loopcheck.validation.studies.atlas.tuning import Here
-from loopcheck.validation.studies.study import run_study
-from loopcheck.validation.studies.tune import judged_run
-from loopcheck.validation.studies.tune.bandwidths import bandwidths
-from loopcheck.validation.studies.tune.engine import AskedTuning, tuning_of
-from loopcheck.validation.studies.tune.judged_run import JudgedRun
-from loopcheck.validation.studies.tune.obstacle import refined
-from loopcheck.validation.studies.tune.purposes import OWN, RANDOM, Purpose, given_purposes, purpose_of, variations
-from loopcheck.validation.studies.tune.search import Candidate, Reach, Scored, cheapest, choice
-from loopcheck.validation.studies.tune.study import PROOF, Tune, tuned_case
-from loopcheck.validation.studies.tune.tuning_runs import TuningRuns
-from loopcheck.validation.studies.tune.writing import write_tuned
+from loopcheck.validation.tune.bandwidths import bandwidths
+from loopcheck.validation.tune.engine import AskedTuning, tuning_of
+from loopcheck.validation.tune.obstacle import refined
+from loopcheck.validation.tune.runs import judged_run
+from loopcheck.validation.tune.runs.judged_run import JudgedRun
+from loopcheck.validation.tune.runs.purposes import OWN, RANDOM, Purpose, given_purposes, purpose_of, variations
+from loopcheck.validation.tune.runs.tuning_runs import TuningRuns
+from loopcheck.validation.tune.search import Candidate, Reach, Scored, cheapest, choice
+from loopcheck.validation.tune.study import PROOF, Tune, tuned_case
+from loopcheck.validation.tune.writing import write_tuned
 from tests.json_outputs import valid_output, valid_result
 from tests.plain_loop import plain_loop
 from tests.validation.conftest import Command
@@ -557,7 +557,7 @@ def test_no_run_of_a_search_begins_that_would_exceed_its_time(
         error = step if step > 5e-5 else 1e-5
         return [JudgedRun(purpose=one.name, error=error, **figures, **same) for one in purposes]
 
-    monkeypatch.setattr("loopcheck.validation.studies.tune.tuning_runs.judge_settings", judged)
+    monkeypatch.setattr("loopcheck.validation.tune.runs.tuning_runs.judge_settings", judged)
     tried = runs.search([own], target)
     assert (choice(tried, target) is None, runs.is_over, runs.left_out > 0) == (is_over, is_over, is_over)
     assert runs.cpu < limit
@@ -599,7 +599,7 @@ def test_a_run_that_does_not_settle_passes_its_derivatives_on(monkeypatch: pytes
     own = purpose_of(case, "mujoco", OWN)
     assert isinstance(own, Purpose)
     monkeypatch.setattr(
-        "loopcheck.validation.studies.tune.judged_run.settled",
+        "loopcheck.validation.tune.runs.judged_run.settled",
         lambda *arguments, **more: replace(settled(*arguments, **more), reason="not settled", bounds=False),
     )
     given = tuning_of("mujoco").given(case.mechanism)
@@ -690,7 +690,7 @@ def test_a_model_is_compiled_once_for_all_runs_with_its_settings(monkeypatch: py
     given = tuning_of("mujoco").given(case.mechanism)
     own = purpose_of(case, "mujoco", OWN)
     assert isinstance(own, Purpose)
-    monkeypatch.setattr("loopcheck.validation.studies.tune.purposes.prescribe", None)
+    monkeypatch.setattr("loopcheck.validation.tune.runs.purposes.prescribe", None)
     other = purpose_of(case, "mujoco", "random", (own.motion, 0))
     assert isinstance(other, Purpose)
     compiled: list[Any] = []
@@ -707,7 +707,7 @@ def test_a_model_is_compiled_once_for_all_runs_with_its_settings(monkeypatch: py
 
 @pytest.mark.extended("tests/validation/test_certificate.py::test_no_figure_of_a_claim_can_be_falsified")
 def test_a_figure_that_is_wrong_though_well_signed_is_found(tuned: Path, loopcheck: Command, tmp_path: Path) -> None:
-    from loopcheck.validation.studies.tune.certificate import read_certificate
+    from loopcheck.validation.tune.certificate import read_certificate
 
     certificate = read_certificate(tuned / "certificate.json")
     claims = sorted(certificate.claims, key=lambda claim: claim.purpose != OWN)
@@ -754,7 +754,7 @@ def test_a_certificate_states_bandwidths_that_are_computed_again(
     tuned: Path, loopcheck: Command, tmp_path: Path
 ) -> None:
     """A wider range is refused without a claim on its end, and with one, as the run fails there."""
-    from loopcheck.validation.studies.tune.certificate import read_certificate
+    from loopcheck.validation.tune.certificate import read_certificate
 
     certificate = read_certificate(tuned / "certificate.json")
     assert certificate.bandwidths is not None

@@ -8,9 +8,9 @@ from loopcheck import engines
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.compare import summarize
-from loopcheck.validation.comparison.evaluate import outcome_of
+from loopcheck.validation.check.efforts.compare import summarize
+from loopcheck.validation.check.efforts.evaluate import outcome_of
+from loopcheck.validation.common import sources
 from tests.conftest import CaseMaker
 
 

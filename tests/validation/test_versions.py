@@ -16,14 +16,14 @@ from loopcheck.analytic.dynamics.powers import effort_scale
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.robot import Case, make_case
-from loopcheck.validation.comparison import results as result_tables
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.known_issues import known_issues
+from loopcheck.validation.check.study import run
+from loopcheck.validation.common import results as result_tables
+from loopcheck.validation.common import sources
+from loopcheck.validation.common.known_issues import known_issues
 from loopcheck.validation.execution import uv
 from loopcheck.validation.execution.tables import write_tables
 from loopcheck.validation.execution.workers import Workers
-from loopcheck.validation.studies.check.study import run
-from loopcheck.validation.studies.study import StudyResult, exit_status, run_study, write_conclusion
+from loopcheck.validation.frame.study import StudyResult, exit_status, run_study, write_conclusion
 from loopcheck.validation.studies.versions import environments as places
 from loopcheck.validation.studies.versions import study
 from loopcheck.validation.studies.versions.comparison import versions_table

@@ -13,13 +13,13 @@ import pytest
 from matplotlib.axes import Axes
 
 from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.declarations import HARD, choices, finer_step, run_with
 from loopcheck.engines.mujoco import batch as own
 from loopcheck.engines.mujoco import tuning
 from loopcheck.engines.simulation import Readings, State
-from loopcheck.engines.tuning import HARD, choices, finer_step, run_with
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.robot import Case, load, representative_case
 from loopcheck.validation.studies.throughput import measure, pictures
 from loopcheck.validation.studies.throughput.measure import DIFFERENT, SAME, agreement, states, steps_per_second
@@ -221,7 +221,7 @@ def test_bad_input_is_one_line(arguments: tuple[str, str], says: str, loopcheck:
 def test_errors_of_settings_are_those_of_the_file_as_it_is(case: Case) -> None:
     """The file's own settings give the run of `mujoco/as_is`, and a step of half the length half its lateness."""
     from loopcheck import engines
-    from loopcheck.validation.comparison.as_is import settled
+    from loopcheck.validation.check.efforts.as_is import settled
 
     motion, given = prescribe(case), tuning.given(case.mechanism)
     tried = choices(tuning, given)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import click
 
-from loopcheck.validation.studies.options import Command, option
+from loopcheck.validation.frame.options import Command, option
 
 
 @click.group(invoke_without_command=True, short_help="List, add, update and remove engines.")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from loopcheck.validation.studies.options import Command, format_option, targets_argument
+from loopcheck.validation.frame.options import Command, format_option, targets_argument
 
 if TYPE_CHECKING:
     from loopcheck.robots.arrays import JointPositions
@@ -62,8 +62,8 @@ def _robots(targets: tuple[str, ...]) -> Iterator[tuple[str, Mapping[str, Any]]]
     """Name and properties of each robot."""
     from loopcheck.robots.catalogue import names, want_targets
     from loopcheck.robots.robot import configurations, modes
-    from loopcheck.validation.comparison import sources
-    from loopcheck.validation.comparison.targets import robot_of
+    from loopcheck.validation.common import sources
+    from loopcheck.validation.common.targets import robot_of
 
     want_targets(targets)
     for target in targets or names():

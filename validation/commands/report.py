@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from loopcheck.validation.studies.options import Command, all_figures_option
+from loopcheck.validation.frame.options import Command, all_figures_option
 
 
 @click.command(cls=Command, short_help="Write the report of a results folder again.")
@@ -21,8 +21,8 @@ def command(folder: Path, all_figures: bool) -> int:
       loopcheck report results/check --all-figures
     """
     from loopcheck.validation.execution.tables import read_record
+    from loopcheck.validation.frame.study import exit_status, rebuild
     from loopcheck.validation.report.terminal import show
-    from loopcheck.validation.studies.study import exit_status, rebuild
 
     conclusion = rebuild(folder, say=show, all_figures=all_figures)
     return exit_status(conclusion.verdicts, read_record(folder))

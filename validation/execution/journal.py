@@ -30,7 +30,7 @@ import numpy as np
 from joblib.hashing import NumpyHasher
 
 from loopcheck.robots.errors import OutputError
-from loopcheck.robots.model_file import file_hash
+from loopcheck.robots.formats.model_file import file_hash
 from loopcheck.validation.execution.environments import digest_of_packages, environment_of
 from loopcheck.validation.execution.folders import COMPUTING, ROOT, user_folder
 
@@ -284,7 +284,7 @@ def code_files(module: str) -> set[Path]:
     """Files of `validation` that the functions of a module depend on."""
     if not module.startswith("loopcheck.validation."):
         return set()
-    return {*map(_source, _imported(module)), *(ROOT / "validation/comparison").glob("*.toml")}
+    return {*map(_source, _imported(module)), *(ROOT / "validation/common").glob("*.toml")}
 
 
 def _imported(module: str) -> set[str]:

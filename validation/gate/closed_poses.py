@@ -92,7 +92,8 @@ def closed_poses(mechanism: Mechanism) -> ClosedPoses:
         q = np.concatenate([q, polished])
         worst = relative_gaps(mechanism, q).max(axis=1)
     best = q[int(worst.argmin())]
-    residual = dict(zip(_names(mechanism), map(float, relative_gaps(mechanism, best[None])[0]), strict=True))
+    names = [closure.name for closure in mechanism.closures]
+    residual = dict(zip(names, map(float, relative_gaps(mechanism, best[None])[0]), strict=True))
     limit = max(exact, 2 * float(worst.min())) if worst.min() <= allowed(OPEN, mechanism) else 0.0
     return ClosedPoses(q=q[worst <= limit][:STARTS], residual=residual)
 
@@ -155,10 +156,6 @@ def row_factors_of_closures(mechanism: Mechanism, Phi: Array) -> Array:
     for k in range(len(mechanism.closures)):
         longest[:, of_closure == k] = lengths[:, of_closure == k].max(axis=1, initial=0.0, keepdims=True)
     return np.asarray(1 / np.maximum(longest, ZERO * closure_units(mechanism).units))[..., None]
-
-
-def _names(mechanism: Mechanism) -> list[str]:
-    return [closure.name for closure in mechanism.closures]
 
 
 def _starts(mechanism: Mechanism, known: Array, random: np.random.Generator) -> Array:

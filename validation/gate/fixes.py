@@ -11,10 +11,10 @@ from loopcheck.analytic.kinematics.closing import allowed, with_closing
 from loopcheck.analytic.kinematics.offsets import pin_offsets
 from loopcheck.robots.arrays import JointPositions
 from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.formats.mjcf import compile_model, describe
+from loopcheck.robots.formats.mjcf_patch import Patch, ends_of_equality, patched, uses_of_site
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import compile_model, describe
-from loopcheck.robots.mjcf_patch import Patch, ends_of_equality, patched, uses_of_site
-from loopcheck.robots.model_file import ModelFile
 from loopcheck.validation.gate.closed_poses import OPEN, relative_gaps
 from loopcheck.validation.gate.formats import GateResult
 

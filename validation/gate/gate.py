@@ -14,22 +14,22 @@ from loopcheck.analytic.kinematics.continuation import closed_beside
 from loopcheck.analytic.kinematics.offsets import in_words, with_closed_loops
 from loopcheck.robots.catalogue import CATALOGUE, ROBOT_FILE, names, want_targets
 from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError, listed
-from loopcheck.robots.formats import format_of
-from loopcheck.robots.losses import Kind, Loss, with_accepted
+from loopcheck.robots.formats.losses import Kind, Loss, with_accepted
+from loopcheck.robots.formats.mjcf import Description, describe, overlaps_at_loops
+from loopcheck.robots.formats.model_file import xml_files
+from loopcheck.robots.formats.registry import format_of
 from loopcheck.robots.mechanism import WORLD, PinOffset
-from loopcheck.robots.mjcf import Description, describe, overlaps_at_loops
-from loopcheck.robots.model_file import xml_files
 from loopcheck.robots.second_reading.differences import compare_with_file
 from loopcheck.robots.size import size
+from loopcheck.validation.gate.checks.drive_checks import drive_findings
+from loopcheck.validation.gate.checks.fragments import comment_findings, fragment_findings, including
+from loopcheck.validation.gate.checks.mechanism_checks import Poses, mechanism_findings, size_findings
+from loopcheck.validation.gate.checks.parameter_checks import parameter_findings
+from loopcheck.validation.gate.checks.softness import softness_findings
+from loopcheck.validation.gate.checks.unit_checks import BY_UNITS, unit_findings
 from loopcheck.validation.gate.closed_poses import OPEN, closed_near
-from loopcheck.validation.gate.drive_checks import drive_findings
 from loopcheck.validation.gate.findings import Finding, without_ignored
 from loopcheck.validation.gate.formats import GateResult
-from loopcheck.validation.gate.fragments import comment_findings, fragment_findings, including
-from loopcheck.validation.gate.mechanism_checks import Poses, mechanism_findings, size_findings
-from loopcheck.validation.gate.parameter_checks import parameter_findings
-from loopcheck.validation.gate.softness import softness_findings
-from loopcheck.validation.gate.unit_checks import BY_UNITS, unit_findings
 
 CODES: Mapping[Kind, str] = {"mechanism": "LC105", "drive": "LC211", "unknown": "LC212"}
 """Codes of the findings on names that are not read, by kind."""

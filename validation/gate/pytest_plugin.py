@@ -76,8 +76,8 @@ class CheckedItem(pytest.Item):
                 yield f"{found.file}:{found.line}: {found.code} {found.severity}: {found.message}. {found.remedy}"
 
     def _worse(self) -> Iterator[str]:
-        library: Any = import_module("loopcheck.validation.studies.check.library")
-        baseline: Any = import_module("loopcheck.validation.studies.check.baseline")
+        library: Any = import_module("loopcheck.validation.check.library")
+        baseline: Any = import_module("loopcheck.validation.check.baseline")
         before = baseline.stored(self.path)
         found = baseline.compare(library.check(self.path.parent).results, before, str(self.path))
         yield from map(str, found.worse)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from loopcheck.robots.errors import one_line
-from loopcheck.validation.comparison.verdicts import MEANING
+from loopcheck.validation.common.verdicts import MEANING
 from loopcheck.validation.execution.journal import Task
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec
 import numpy as np
 
 from loopcheck.robots.arrays import Array
-from loopcheck.validation.comparison.sources import has_accuracy
-from loopcheck.validation.comparison.verdicts import WORST_FIRST, CaseVerdict, accuracy_divisor, gravest, reference_of
+from loopcheck.validation.common.sources import has_accuracy
+from loopcheck.validation.common.verdicts import WORST_FIRST, CaseVerdict, accuracy_divisor, gravest, reference_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from loopcheck.robots.errors import one_line
-from loopcheck.validation.comparison.verdicts import CaseVerdict, worst
+from loopcheck.validation.common.verdicts import CaseVerdict, worst
 from loopcheck.validation.execution.progress import text_console
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ import numpy as np
 
 from loopcheck.analytic.kinematics.tree import poses
 from loopcheck.robots.arrays import Array
+from loopcheck.robots.formats.mjcf import Description
+from loopcheck.robots.formats.rigid_frames import rigid_frame
 from loopcheck.robots.mechanism import WORLD, Body, Joint, Mechanism
-from loopcheck.robots.mjcf import Description
-from loopcheck.robots.rigid_frames import rigid_frame
 
 BASE, ORIGIN = "base", np.zeros(3)
 

@@ -12,8 +12,8 @@ from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import TURNS
 from loopcheck.robots.arrays import Array, PositionSeries
 from loopcheck.robots.errors import MechanismError
+from loopcheck.robots.formats.rigid_frames import rigid_frame
 from loopcheck.robots.mechanism import Joint, Mechanism
-from loopcheck.robots.rigid_frames import rigid_frame
 from loopcheck.validation.gate.closed_poses import closed_poses, freedom
 from loopcheck.validation.same.links import BASE, Tree
 from loopcheck.validation.same.pairs import Pair, inverse, moved

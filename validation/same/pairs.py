@@ -10,8 +10,8 @@ import numpy as np
 
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import NotFoundError, listed
-from loopcheck.robots.mjcf import Description
-from loopcheck.robots.rigid_frames import of_axis, rigid_frame
+from loopcheck.robots.formats.mjcf import Description
+from loopcheck.robots.formats.rigid_frames import of_axis, rigid_frame
 from loopcheck.validation.same.links import Link, Tree, tree_of, with_hinges
 
 LENGTH, ANGLE, TENSOR = 1e-4, 1e-3, 5e-3

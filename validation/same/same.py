@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from loopcheck.analytic.kinematics.offsets import with_closed_loops
 from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError
-from loopcheck.robots.losses import unread, want_losses
+from loopcheck.robots.formats.losses import unread, want_losses
+from loopcheck.robots.formats.mjcf import describe
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import describe
 from loopcheck.validation.gate.gate import model_path
 from loopcheck.validation.same.fields import DRIVES, FIELDS, FORCES, Difference, differences, of_forces, of_loops
 from loopcheck.validation.same.mechanisms import (

@@ -391,7 +391,9 @@ def _simulate(robot: _Driven, motion: Motion, drive: Drive, dt: float, settings:
     compute = with_term or mujoco.mj_forward
     mujoco.mj_resetData(model, data)
     rest = mechanism.values_of(mechanism.drives, mechanism.rest_position[None])
-    data.qpos[:-1], data.qvel[:-1], data.qvel[-1] = motion.q[0, :nq], motion.qd[0, :nv], 1.0  # the clock's
+    # A target that stands still over a step makes any integrator one of first order. So it is a polynomial of one more
+    # joint, the clock, which runs at unit rate within a step and is set back to zero before the next.
+    data.qpos[:-1], data.qvel[:-1], data.qvel[-1] = motion.q[0, :nq], motion.qd[0, :nv], 1.0
     push(mechanism, model, data)
     mujoco.mj_forward(model, data)
     K, B, impedance, _ = data.efc_KBIP.reshape(-1, 4)[rows_of_drives(model, data, len(drives))[0][0]]
@@ -410,7 +412,7 @@ def _simulate(robot: _Driven, motion: Motion, drive: Drive, dt: float, settings:
     for k, target in enumerate(targets):
         equality_data[:], clock[0] = target, 0.0
         compute(model, data)
-        if k % every == 0:
+        if k % every == 0:  # MuJoCo orders its rows anew when one of them comes or goes; look them up once per order
             layout = (data.efc_type.tobytes(), data.efc_id.tobytes())  # rows that move nothing there are left out
             if layout not in layouts:
                 of_drives, of_loops = rows_of_drives(model, data, len(drives))

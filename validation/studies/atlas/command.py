@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from loopcheck.validation.studies.options import (
+from loopcheck.validation.frame.options import (
     RESULTS,
     Command,
     Execution,
@@ -49,8 +49,8 @@ def command(execution: Execution, patterns: tuple[str, ...], **options: Any) -> 
       loopcheck study atlas --engine mujoco --source pinocchio/kkt
       loopcheck study atlas --remote file:///mirror --out atlas
     """
-    from loopcheck.validation.studies.atlas.fetching import PUBLIC
-    from loopcheck.validation.studies.atlas.manifest import MANIFEST, entries
+    from loopcheck.validation.public_models.fetching import PUBLIC
+    from loopcheck.validation.public_models.manifest import MANIFEST, entries
     from loopcheck.validation.studies.atlas.study import CAP, Atlas, sources_of
 
     study = Atlas(

@@ -10,11 +10,11 @@ import pandas as pd
 
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison.verdicts import shown_errors
+from loopcheck.validation.common.verdicts import shown_errors
 from loopcheck.validation.execution.folders import user_folder
 from loopcheck.validation.execution.workers import WorkerFailure
-from loopcheck.validation.studies.atlas.fetching import FOLDER
-from loopcheck.validation.studies.atlas.manifest import Entry
+from loopcheck.validation.public_models.fetching import FOLDER
+from loopcheck.validation.public_models.manifest import Entry
 from loopcheck.validation.studies.atlas.reading import ReadModel
 from loopcheck.validation.studies.atlas.tuning import Cost
 

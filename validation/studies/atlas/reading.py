@@ -12,11 +12,11 @@ from loopcheck.analytic.kinematics.mobility import mobility
 from loopcheck.analytic.motion.laws import AUTOMATIC
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError
-from loopcheck.robots.mjcf import CONNECT, SITE, WELD, compile_model
-from loopcheck.robots.mjcf_paths import equalities_enabled
-from loopcheck.robots.model_file import ModelFile, files_of
+from loopcheck.robots.formats.mjcf import CONNECT, SITE, WELD, compile_model
+from loopcheck.robots.formats.mjcf_paths import equalities_enabled
+from loopcheck.robots.formats.model_file import ModelFile, files_of
 from loopcheck.robots.robot import DEFAULT, GIVEN, Case, MotionSpec, Robot, make_case, modes
-from loopcheck.validation.studies.atlas.manifest import AtlasModel
+from loopcheck.validation.public_models.manifest import AtlasModel
 
 POSE = "pose"
 """Mode of a model with an initial pose from the manifest."""

@@ -12,23 +12,23 @@ from rich.markup import escape
 from loopcheck import engines
 from loopcheck.robots.errors import HarnessError, NotFoundError
 from loopcheck.robots.motion import Motion
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.evaluate import prescribe_or_error
-from loopcheck.validation.comparison.results import TABLES
-from loopcheck.validation.comparison.verdicts import Key
+from loopcheck.validation.check.efforts.evaluate import prescribe_or_error
+from loopcheck.validation.check.study import Check
+from loopcheck.validation.common import sources
+from loopcheck.validation.common.results import TABLES
+from loopcheck.validation.common.verdicts import Key
 from loopcheck.validation.execution.cluster import on_cluster
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool
+from loopcheck.validation.frame.study import Computed, Conclusion, Study, StudyResult
+from loopcheck.validation.public_models.fetching import PUBLIC, fetched, want_remote
+from loopcheck.validation.public_models.manifest import AtlasModel, Entry
 from loopcheck.validation.report import terminal
 from loopcheck.validation.report.blocks import Section, digits, table
-from loopcheck.validation.studies.atlas.fetching import PUBLIC, fetched, want_remote
-from loopcheck.validation.studies.atlas.manifest import AtlasModel, Entry
 from loopcheck.validation.studies.atlas.model_pages import COPY, VERDICTS, Page, let_one_stand_for_copies, without_cache
 from loopcheck.validation.studies.atlas.reading import CLASSES, ReadModel, read_model
 from loopcheck.validation.studies.atlas.tuning import Cost, tuned_cost
-from loopcheck.validation.studies.check.study import Check
-from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
 
 SHOWN = ("id", "class", "loops", "dof", "actuators", "verdict", "as_is_error", "tuned_cost", "tuned_accuracy")
 NUMBERS = ("loops", "dof", "actuators", "as_is_error", "tuned_cost", "tuned_accuracy")

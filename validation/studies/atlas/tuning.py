@@ -10,7 +10,7 @@ from loopcheck.robots.robot import Case
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.progress import NoDisplay
 from loopcheck.validation.execution.workers import WorkerPool
-from loopcheck.validation.studies.tune.study import AS_IS, TABLE, Tune
+from loopcheck.validation.tune.study import AS_IS, TABLE, Tune
 
 ACCURACY = 0.01
 """Target accuracy of the search [-]."""

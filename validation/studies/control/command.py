@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from loopcheck.validation.studies.options import RESULTS, Command, Execution, execution_options, option
+from loopcheck.validation.frame.options import RESULTS, Command, Execution, execution_options, option
 
 
 @click.command(cls=Command, short_help="Computed-torque control of the 3-RRR, wrong parameters.")

@@ -11,9 +11,9 @@ from loopcheck.engines import contract
 from loopcheck.engines.simulation import Together, together
 from loopcheck.robots.arrays import Array, PlanarPoses
 from loopcheck.robots.errors import EngineNotInstalledError, NotFoundError
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.robot import Case
 from loopcheck.validation.studies.control.perturbation import overrides
 from loopcheck.validation.studies.control.plant import ExactPlant

@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from loopcheck.robots.errors import NotFoundError
-from loopcheck.robots.model_file import file_hash
+from loopcheck.robots.formats.model_file import file_hash
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec
 from loopcheck.validation.execution.workers import WorkerPool
+from loopcheck.validation.frame.study import MEASURED, Computed, Conclusion, Study, StudyResult
 from loopcheck.validation.studies.control.perturbation import KINDS, Kind
 from loopcheck.validation.studies.control.report import sections, summary
 from loopcheck.validation.studies.control.runs import (
@@ -29,7 +30,6 @@ from loopcheck.validation.studies.control.runs import (
     not_run,
     run_batch,
 )
-from loopcheck.validation.studies.study import MEASURED, Computed, Conclusion, Study, StudyResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 import click
 
-from loopcheck.validation.studies.options import RESULTS, Command, Execution, execution_options, targets_argument
+from loopcheck.validation.frame.options import RESULTS, Command, Execution, execution_options, targets_argument
 
 
 @click.command(cls=Command, short_help="What does each misprint in a paper cost?")
@@ -19,7 +19,7 @@ def command(targets: tuple[str, ...], execution: Execution) -> int:
     """
     from loopcheck.robots.catalogue import names, want_targets
     from loopcheck.robots.robot import load
-    from loopcheck.validation.comparison.targets import robot_of
+    from loopcheck.validation.common.targets import robot_of
 
     want_targets(targets)
     robots = [robot_of(target) for target in targets or (name for name in names() if load(name).paper)]

@@ -9,7 +9,7 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.analytic.papers import AS_CORRECTED, paper_model
 from loopcheck.robots.errors import HarnessError, NotRepresentableError
 from loopcheck.robots.robot import DEFAULT, Case, Robot, configurations, make_case, regular_modes
-from loopcheck.validation.comparison.compare import relative_error
+from loopcheck.validation.check.efforts.compare import relative_error
 
 CORRECTED = "as corrected"
 

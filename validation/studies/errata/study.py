@@ -10,14 +10,14 @@ import pandas as pd
 from rich.console import RenderableType
 
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison.verdicts import verdict_of_figure
+from loopcheck.validation.common.verdicts import verdict_of_figure
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerPool
+from loopcheck.validation.frame.study import Computed, Conclusion, Study, StudyResult
 from loopcheck.validation.report.blocks import Section, table
 from loopcheck.validation.report.terminal import error_table
 from loopcheck.validation.studies.errata.costs import CORRECTED, costs, not_run
-from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
 
 TABLE = "errata"
 

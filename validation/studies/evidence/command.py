@@ -5,7 +5,7 @@ from fnmatch import fnmatch
 
 import click
 
-from loopcheck.validation.studies.options import RESULTS, Command, Execution, execution_options, option
+from loopcheck.validation.frame.options import RESULTS, Command, Execution, execution_options, option
 
 PARTS = ("catalogue", "atlas", "logs", "known-issues")
 ATLAS_SOURCES = tuple(f"{engine}/kkt" for engine in ("pinocchio", "pybullet", "dart", "drake", "simbody"))
@@ -48,12 +48,12 @@ def command(parts: tuple[str, ...], only: str, draws: int, remote: str | None, e
     """
     from loopcheck.robots.catalogue import names
     from loopcheck.robots.robot import load, representative_case
-    from loopcheck.validation.comparison.known_issues import known_issues
-    from loopcheck.validation.comparison.targets import cases_of
-    from loopcheck.validation.studies.atlas.fetching import PUBLIC
-    from loopcheck.validation.studies.atlas.manifest import entries
+    from loopcheck.validation.check.study import Check
+    from loopcheck.validation.common.known_issues import known_issues
+    from loopcheck.validation.common.targets import cases_of
+    from loopcheck.validation.public_models.fetching import PUBLIC
+    from loopcheck.validation.public_models.manifest import entries
     from loopcheck.validation.studies.atlas.study import Atlas, sources_of
-    from loopcheck.validation.studies.check.study import Check
     from loopcheck.validation.studies.evidence.study import Evidence
 
     selected = parts or PARTS

@@ -11,8 +11,8 @@ from loopcheck.robots.arrays import Array, Times
 from loopcheck.robots.log import Instantaneous, Log
 from loopcheck.robots.motion import Drive, Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison.causes import with_causes
-from loopcheck.validation.comparison.logs import LogOptions, judge_log, verdicts
+from loopcheck.validation.judge.causes import with_causes
+from loopcheck.validation.judge.logs import LogOptions, judge_log, verdicts
 
 DT = 0.02
 """Step of the logs [s]."""

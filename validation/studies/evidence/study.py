@@ -15,18 +15,18 @@ from rich.console import RenderableType
 
 from loopcheck.engines import engine_names
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison.known_issues import REPRODUCED_BY, Issue
-from loopcheck.validation.comparison.verdicts import CASE, summary_verdicts
+from loopcheck.validation.common.known_issues import REPRODUCED_BY, Issue
+from loopcheck.validation.common.verdicts import CASE, summary_verdicts
 from loopcheck.validation.execution.code_state import code_digest
 from loopcheck.validation.execution.environments import engine_versions
 from loopcheck.validation.execution.folders import ROOT
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, integer, table_of, text, write_tables
 from loopcheck.validation.execution.workers import WorkerPool
+from loopcheck.validation.frame.study import Computed, Conclusion, Study, StudyResult, computed
 from loopcheck.validation.report.blocks import Section, table
 from loopcheck.validation.report.terminal import table as terminal_table
 from loopcheck.validation.studies.evidence.noisy_logs import ENCODERS, SAMPLINGS, SENSORS, Draws, judged_draws
-from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult, computed
 
 TABLE = "evidence"
 CATALOGUE, ATLAS, LOGS, ISSUES = PARTS = ("catalogue", "atlas", "logs", "known-issues")

@@ -2,7 +2,7 @@
 
 import click
 
-from loopcheck.validation.studies.options import RESULTS, Command, Execution, execution_options, targets_argument
+from loopcheck.validation.frame.options import RESULTS, Command, Execution, execution_options, targets_argument
 
 
 @click.command(cls=Command, short_help="Forward dynamics against published free motions.")

@@ -14,11 +14,11 @@ from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import point_of, retract
 from loopcheck.engines.contract import Simulation
 from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, VelocitySeries
-from loopcheck.robots.benchmark import Benchmark, Instant
 from loopcheck.robots.errors import HarnessError, NotFoundError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.robot import modes
 from loopcheck.validation.execution.environments import engine_versions
+from loopcheck.validation.studies.free_motion.benchmark import Benchmark, Instant
 
 ANALYTIC = "analytic/noc"
 SETTINGS = ("default", "tight")

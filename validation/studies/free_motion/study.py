@@ -8,14 +8,15 @@ from typing import ClassVar
 
 import pandas as pd
 
-from loopcheck.robots.benchmark import benchmark_names, load_benchmark
-from loopcheck.validation.comparison.sources import engine_of
-from loopcheck.validation.comparison.verdicts import verdict_of_figure
+from loopcheck.validation.common.sources import engine_of
+from loopcheck.validation.common.verdicts import verdict_of_figure
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerPool
+from loopcheck.validation.frame.study import Computed, Conclusion, Study, StudyResult
 from loopcheck.validation.report.blocks import Section, table
 from loopcheck.validation.report.terminal import error_table
+from loopcheck.validation.studies.free_motion.benchmark import benchmark_names, load_benchmark
 from loopcheck.validation.studies.free_motion.measure import (
     ANALYTIC,
     free_engines,
@@ -24,7 +25,6 @@ from loopcheck.validation.studies.free_motion.measure import (
     ways,
     without_motion,
 )
-from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
 
 TABLE = "benchmarks"
 

@@ -11,12 +11,12 @@ from loopcheck import engines
 from loopcheck.analytic.batch.gradient import CONSTANTS
 from loopcheck.analytic.kinematics.tree import retract
 from loopcheck.engines.contract import Gradients
-from loopcheck.engines.gradients import ACCELERATION, ACTING, Differentiated
+from loopcheck.engines.declarations import ACCELERATION, ACTING, Differentiated
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import HarnessError, MechanismError, NotRepresentableError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison.verdicts import NOT_SUPPORTED
+from loopcheck.validation.common.verdicts import NOT_SUPPORTED
 from loopcheck.validation.studies.gradients.reference import Reference, Sample, sample_of, with_parameter
 
 LIMIT = 1e-4

@@ -16,7 +16,7 @@ from loopcheck.analytic.kinematics.continuation import close
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import retract
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.engines.gradients import ACCELERATION, ACTING, FORCE
+from loopcheck.engines.declarations import ACCELERATION, ACTING, FORCE
 from loopcheck.robots.arrays import AnyArray, Array, JointAccelerations, JointPositions, JointVelocities
 from loopcheck.robots.mechanism import Body, Mechanism
 from loopcheck.robots.motion import Drive
@@ -84,7 +84,7 @@ class Reference:
 
     sample: Sample
     quantity: str
-    """See `loopcheck.engines.gradients.Differentiated.quantity`."""
+    """See `loopcheck.engines.declarations.Differentiated.quantity`."""
     independent: tuple[int, ...]
     exact: Mapping[str, Array]
     """By input: rows are independent dofs or actuators."""
@@ -93,7 +93,7 @@ class Reference:
         """Derivatives along motions with closed loops.
 
         Args:
-            blocks: Derivatives of an engine, see `loopcheck.engines.gradients.Derivatives`.
+            blocks: Derivatives of an engine, see `loopcheck.engines.declarations.Derivatives`.
         """
         along = {
             name: np.sum([blocks[other] @ part for other, part in parts.items()], axis=0)
@@ -201,7 +201,7 @@ def with_parameter(mechanism: Mechanism, b: int, k: int, step: float) -> Mechani
 
     Args:
         b: Index of the body.
-        k: Number of the parameter, see `loopcheck.engines.gradients.CONSTANTS`.
+        k: Number of the parameter, see `loopcheck.engines.declarations.CONSTANTS`.
         step: Change of the parameter [kg, kg m or kg m²].
     """
     bodies = list(mechanism.bodies)

@@ -12,16 +12,16 @@ from rich.console import RenderableType
 from loopcheck import engines
 from loopcheck.robots.errors import NotFoundError
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison.verdicts import NOT_SUPPORTED
+from loopcheck.validation.common.verdicts import NOT_SUPPORTED
 from loopcheck.validation.execution.environments import is_there
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerPool
+from loopcheck.validation.frame.study import Computed, Conclusion, Study, StudyResult
 from loopcheck.validation.report import terminal
 from loopcheck.validation.report.blocks import Block, Picture, Section, folded_if_long, table
 from loopcheck.validation.studies.gradients.measure import LIMIT, measured, not_measured, without_part
 from loopcheck.validation.studies.gradients.pictures import matrices
-from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
 
 TABLE, ENTRIES = "gradients", "gradient_entries"
 NAMES = ("robot", "engine", "function", "quantity", "input", "row")

@@ -2,7 +2,7 @@
 
 import click
 
-from loopcheck.validation.studies.options import RESULTS, Command, Execution, execution_options, option
+from loopcheck.validation.frame.options import RESULTS, Command, Execution, execution_options, option
 
 
 @click.command(cls=Command, short_help="Which reading of an engine is the effort that acted?")

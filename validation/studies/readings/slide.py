@@ -11,8 +11,8 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.errors import HarnessError, NotRepresentableError
 from loopcheck.robots.log import Log
 from loopcheck.robots.robot import Case, MotionSpec, Robot, representative_case
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.verdicts import MEASURED, NOT_SUPPORTED
+from loopcheck.validation.common import sources
+from loopcheck.validation.common.verdicts import MEASURED, NOT_SUPPORTED
 
 MASS = 2.0
 """Mass of the slide [kg]."""

@@ -10,11 +10,12 @@ from typing import ClassVar
 import pandas as pd
 
 from loopcheck.robots.errors import MechanismError
-from loopcheck.validation.comparison import sources
+from loopcheck.validation.common import sources
 from loopcheck.validation.execution.environments import is_there
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerPool
+from loopcheck.validation.frame.study import Computed, Conclusion, Study, StudyResult
 from loopcheck.validation.report.blocks import Section, percent, table
 from loopcheck.validation.report.terminal import table as shown_table
 from loopcheck.validation.studies.readings.slide import (
@@ -27,7 +28,6 @@ from loopcheck.validation.studies.readings.slide import (
     slides,
     unreadable,
 )
-from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
 
 TABLE = "readings"
 METHOD = (

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from loopcheck.robots.arrays import Array, Efforts
-from loopcheck.validation.comparison.compare import relative_error
+from loopcheck.validation.check.efforts.compare import relative_error
 
 CASE = ["robot", "mode", "configuration"]
 LADDER = ["route", "ladder", "refined"]

@@ -2,7 +2,7 @@
 
 import click
 
-from loopcheck.validation.studies.options import (
+from loopcheck.validation.frame.options import (
     RESULTS,
     Command,
     Execution,
@@ -46,7 +46,7 @@ def command(
     """
     from loopcheck.robots.catalogue import names, want_targets
     from loopcheck.robots.robot import DEFAULT, regular_modes
-    from loopcheck.validation.comparison.targets import cases_of, robot_of
+    from loopcheck.validation.common.targets import cases_of, robot_of
 
     want_targets(targets)
     cases = [

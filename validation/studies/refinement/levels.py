@@ -11,13 +11,13 @@ import pandas as pd
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.dynamics.powers import effort_scale
 from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.declarations import Ladder, Level, sourced
 from loopcheck.engines.extrapolation import value_at_zero
-from loopcheck.engines.ladder import Ladder, Level, sourced
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison.compare import relative_error
-from loopcheck.validation.comparison.evaluate import outcome_of
+from loopcheck.validation.check.efforts.compare import relative_error
+from loopcheck.validation.check.efforts.evaluate import outcome_of
 from loopcheck.validation.execution.tables import flag, integer, number, table_of, text
 from loopcheck.validation.studies.refinement.analysis import RICHARDSON, refinements
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from loopcheck.engines.ladder import STEP
+from loopcheck.engines.declarations import STEP
 from loopcheck.validation.report.figures import COLORS, DASHES, FLOOR, MARKERS, as_svg, literal, make_panels, put_legend
 from loopcheck.validation.studies.refinement.analysis import RICHARDSON
 

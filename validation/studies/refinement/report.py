@@ -8,8 +8,8 @@ import pandas as pd
 from rich.console import RenderableType
 from rich.markup import escape
 
-from loopcheck.engines.ladder import STEP
-from loopcheck.validation.comparison.tolerances import registered
+from loopcheck.engines.declarations import STEP
+from loopcheck.validation.common.tolerances import registered
 from loopcheck.validation.report import terminal
 from loopcheck.validation.report.blocks import Block, Picture, Section, digits, facts, table
 from loopcheck.validation.studies.refinement.advice import advice, answer, own_settings

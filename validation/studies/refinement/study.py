@@ -9,17 +9,18 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from loopcheck import engines
-from loopcheck.engines import ladder as declared
-from loopcheck.engines.ladder import Ladder
+from loopcheck.engines import declarations as declared
+from loopcheck.engines.declarations import Ladder
 from loopcheck.robots.errors import NotFoundError
-from loopcheck.robots.model_file import file_hash
+from loopcheck.robots.formats.model_file import file_hash
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison.sources import engine_of
-from loopcheck.validation.comparison.verdicts import verdict_of_figure
+from loopcheck.validation.common.sources import engine_of
+from loopcheck.validation.common.verdicts import verdict_of_figure
 from loopcheck.validation.execution.environments import environment_of, used_environments
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec
 from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool
+from loopcheck.validation.frame.study import Computed, Conclusion, Study, StudyResult
 from loopcheck.validation.studies.refinement.levels import (
     LEVELS,
     PreparedCase,
@@ -29,7 +30,6 @@ from loopcheck.validation.studies.refinement.levels import (
 )
 from loopcheck.validation.studies.refinement.report import derived, how, sections, settings_tables
 from loopcheck.validation.studies.refinement.tuned import TUNED, tuned_rows
-from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
 
 TABLE, ADVICE, TITLE = "refinement_levels", "refinement_settings", "loopcheck: refinement study"
 

@@ -9,10 +9,10 @@ import pandas as pd
 from loopcheck.robots.robot import Case
 from loopcheck.validation.execution.tables import flag, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerPool
-from loopcheck.validation.studies.tune.engine import AskedTuning, LostAnswerError, tunable
-from loopcheck.validation.studies.tune.purposes import given_purposes
-from loopcheck.validation.studies.tune.search import choice
-from loopcheck.validation.studies.tune.tuning_runs import TuningRuns, in_text
+from loopcheck.validation.tune.engine import AskedTuning, LostAnswerError, tunable
+from loopcheck.validation.tune.runs.purposes import given_purposes
+from loopcheck.validation.tune.runs.tuning_runs import TuningRuns, in_text
+from loopcheck.validation.tune.search import choice
 
 TARGETS = (1e-2, 1e-3, 1e-4)
 """Target errors over the peak of the effort [-]."""

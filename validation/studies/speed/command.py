@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from loopcheck.validation.studies.options import (
+from loopcheck.validation.frame.options import (
     RESULTS,
     Command,
     Execution,

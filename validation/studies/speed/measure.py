@@ -19,9 +19,9 @@ from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import HarnessError, MechanismError
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.mjcf import read_mechanism
-from loopcheck.robots.model_file import ModelFile
 from loopcheck.robots.motion import Drive
 from loopcheck.robots.robot import Case
 

@@ -18,11 +18,12 @@ from rich.console import RenderableType
 
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.robot import Case, load, representative_case
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.verdicts import verdict_of_figure
+from loopcheck.validation.common import sources
+from loopcheck.validation.common.verdicts import verdict_of_figure
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, integer, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool
+from loopcheck.validation.frame.study import Computed, Conclusion, Study, StudyResult
 from loopcheck.validation.report.terminal import table as terminal_table
 from loopcheck.validation.studies.speed.measure import (
     REPETITIONS,
@@ -34,7 +35,6 @@ from loopcheck.validation.studies.speed.measure import (
     robot_rows,
     sample_rows,
 )
-from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
 
 RUNS = 5
 IMPORTS = "import mujoco, scipy.optimize, pandas, matplotlib.pyplot"

@@ -14,11 +14,12 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import HarnessError, MechanismError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import DEFAULT, Case, representative_case
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.compare import largest_of_acting, relative_error
-from loopcheck.validation.comparison.evaluate import Outcome, attempt, evaluate
-from loopcheck.validation.comparison.targets import robot_of
-from loopcheck.validation.comparison.verdicts import NOT_SUPPORTED
+from loopcheck.validation.check.efforts.compare import largest_of_acting, relative_error
+from loopcheck.validation.check.efforts.evaluate import attempt, evaluate
+from loopcheck.validation.check.efforts.outcome import AsIs, Failed, Outcome, Ran, Reference
+from loopcheck.validation.common import sources
+from loopcheck.validation.common.targets import robot_of
+from loopcheck.validation.common.verdicts import NOT_SUPPORTED
 from loopcheck.validation.execution.environments import Environment, environment_of
 from loopcheck.validation.execution.remote_calls import LostCallError, call
 from loopcheck.validation.execution.tables import TableSpec, integer, number, table_of, text
@@ -43,7 +44,7 @@ class Variation:
     """Varied and fixed settings of a sweep."""
 
     target: str
-    """See `loopcheck.validation.comparison.targets.robot_of`; paths are absolute."""
+    """See `loopcheck.validation.common.targets.robot_of`; paths are absolute."""
     seed: int = 0
     spread: float = 1.0
     """Largest error of each parameter, uniformly distributed [%]."""
@@ -201,7 +202,7 @@ def _evaluated_in(environment: Environment, case: Case, motion: Motion, source: 
 
 
 def _failed(case: Case, source: str, result: str, note: str) -> Outcome:
-    return Outcome(case=case, source=source, history=None, failure=result, note=note)
+    return Failed(case=case, source=source, verdict=result, note=note)
 
 
 def _row(
@@ -212,7 +213,7 @@ def _row(
         "case": number,
         "motion": kind_of(variation, number),
         "source": outcome.source,
-        "wall_time": outcome.wall_time,
+        "wall_time": outcome.wall_time if isinstance(outcome, Ran) else None,
         **_compared(outcome, reference),
         **dict(zip((parameter.name for parameter in robot.varied), 100 * change, strict=True)),
     }
@@ -224,19 +225,15 @@ def _row(
 
 def _compared(outcome: Outcome, reference: Outcome | None) -> dict[str, Any]:
     """Result, error, peak and note; an empty comparison, or an error that is not finite, is a failure."""
-    efforts, expected = outcome.compared, reference.compared if reference else None
-    if efforts is None:
-        failure = "not comparable" if outcome.failure == NOT_SUPPORTED else outcome.failure
+    if not isinstance(outcome, Ran):
+        assert isinstance(outcome, Failed)
+        failure = "not comparable" if outcome.verdict == NOT_SUPPORTED else outcome.verdict
         return {"result": failure, "note": outcome.note}
-    if expected is None:
+    if not isinstance(reference, Reference):
         return {"result": "not comparable", "note": "the reference did not run"}
-    if reference is None or reference.required is None:
-        return {"result": "not comparable", "note": "the reference did not run"}
-    peak, error = (
-        float(np.abs(expected.effort).max()),
-        relative_error(efforts.effort, expected.effort, reference.required.scale),
-    )
-    if outcome.settled is not None:  # of a simulation as it is, the residual of its own motion
+    expected = reference.history.effort
+    peak, error = float(np.abs(expected).max()), relative_error(outcome.compared.effort, expected, reference.scale)
+    if isinstance(outcome, AsIs):  # of a simulation as it is, the residual of its own motion
         if outcome.settled.reason:
             return {"result": "not comparable", "note": outcome.settled.reason}
         error = largest_of_acting(outcome.settled.largest, reference.required.divisor)

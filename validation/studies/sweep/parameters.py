@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from loopcheck.robots.arrays import Array
+from loopcheck.robots.formats.mjcf import with_overrides
 from loopcheck.robots.mechanism import WORLD, Body, Mechanism, Site
-from loopcheck.robots.mjcf import with_overrides
 
 Kind: TypeAlias = Literal["mass", "inertia", "mass centre", "body", "joint", "site"]
 PREPOSITIONS: Mapping[Kind, str] = {

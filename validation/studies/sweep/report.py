@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from rich.console import RenderableType
 
-from loopcheck.validation.comparison import sources
-from loopcheck.validation.comparison.tolerances import registered
+from loopcheck.validation.common import sources
+from loopcheck.validation.common.tolerances import registered
 from loopcheck.validation.report import terminal
 from loopcheck.validation.report.blocks import Block, Picture, Section, digits, facts, table
 from loopcheck.validation.report.figures import COLORS, DASHES, as_svg, literal, make_panels, put_legend

@@ -17,8 +17,8 @@ import pandas as pd
 
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.robots.arrays import AnyArray, Array, EffortSeries
-from loopcheck.validation.comparison.sources import REFERENCE
-from loopcheck.validation.comparison.tolerances import registered
+from loopcheck.validation.common.sources import REFERENCE
+from loopcheck.validation.common.tolerances import registered
 from loopcheck.validation.studies.sweep.cases import (
     COMPUTED,
     NO_MOTION,

@@ -11,15 +11,15 @@ import pandas as pd
 from pydantic import TypeAdapter
 
 from loopcheck.robots.errors import MechanismError, NotFoundError
-from loopcheck.robots.model_file import file_hash
-from loopcheck.validation.comparison import sources
+from loopcheck.robots.formats.model_file import file_hash
+from loopcheck.validation.common import sources
 from loopcheck.validation.execution.cluster import on_cluster
 from loopcheck.validation.execution.environments import environment_of
 from loopcheck.validation.execution.errors import internal_errors
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec
 from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool
-from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
+from loopcheck.validation.frame.study import Computed, Conclusion, Study, StudyResult
 from loopcheck.validation.studies.sweep import motions
 from loopcheck.validation.studies.sweep.cases import Variation, compute_cases, effort_columns, lost_cases, nominal
 from loopcheck.validation.studies.sweep.dataset import chunks, clear, part, write_part

@@ -12,15 +12,15 @@ from loopcheck import engines
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.contract import Batch
+from loopcheck.engines.declarations import Settings, Tuning, choices, run_with
 from loopcheck.engines.simulation import Robots, State
-from loopcheck.engines.tuning import Settings, Tuning, choices, run_with
 from loopcheck.robots.arrays import Array, EffortSeries
 from loopcheck.robots.errors import EngineError, HarnessError
-from loopcheck.robots.mjcf import compile_model
+from loopcheck.robots.formats.mjcf import compile_model
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.comparison.as_is import settled
-from loopcheck.validation.comparison.verdicts import MEASURED, NO_LOAD, verdict_of_figure, within
+from loopcheck.validation.check.efforts.as_is import settled
+from loopcheck.validation.common.verdicts import MEASURED, NO_LOAD, verdict_of_figure, within
 
 SAME, DIFFERENT = "same", "different"
 """Initial states of the worlds: the same state, or different seeded states."""

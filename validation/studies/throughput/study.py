@@ -17,9 +17,9 @@ from loopcheck.validation.execution.environments import engine_versions, is_ther
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerPool
+from loopcheck.validation.frame.study import MEASURED, Computed, Conclusion, Study, StudyResult
 from loopcheck.validation.report.blocks import Block, Picture, Section, table
 from loopcheck.validation.report.terminal import table as terminal_table
-from loopcheck.validation.studies.study import MEASURED, Computed, Conclusion, Study, StudyResult
 from loopcheck.validation.studies.throughput.measure import ANY, agreement, rates, unmeasured
 from loopcheck.validation.studies.throughput.pictures import pareto
 from loopcheck.validation.studies.throughput.precisions import precisions

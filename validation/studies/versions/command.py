@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from loopcheck.validation.studies.check.command import command as check
-from loopcheck.validation.studies.options import RESULTS, Command, Execution, execution_options, option
+from loopcheck.validation.check.command import command as check
+from loopcheck.validation.frame.options import RESULTS, Command, Execution, execution_options, option
 
 
 @click.command(

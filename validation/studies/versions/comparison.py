@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from loopcheck.validation.comparison.results import Results
-from loopcheck.validation.comparison.sources import REFERENCE
-from loopcheck.validation.comparison.tolerances import registered
-from loopcheck.validation.comparison.verdicts import CASE, CaseVerdict, case_verdicts
+from loopcheck.validation.common.results import Results
+from loopcheck.validation.common.sources import REFERENCE
+from loopcheck.validation.common.tolerances import registered
+from loopcheck.validation.common.verdicts import CASE, CaseVerdict, case_verdicts
 from loopcheck.validation.execution.tables import number, table_of, text
 
 NOTICEABLE = 0.01

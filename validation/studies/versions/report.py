@@ -10,9 +10,9 @@ import pandas as pd
 from rich.console import RenderableType
 
 from loopcheck import engines
-from loopcheck.validation.comparison.known_issues import Issue, known_issues
-from loopcheck.validation.comparison.sources import REFERENCE
-from loopcheck.validation.comparison.verdicts import CASE, MEANING, WORST_FIRST, CaseVerdict
+from loopcheck.validation.common.known_issues import Issue, known_issues
+from loopcheck.validation.common.sources import REFERENCE
+from loopcheck.validation.common.verdicts import CASE, MEANING, WORST_FIRST, CaseVerdict
 from loopcheck.validation.report import terminal
 from loopcheck.validation.report.blocks import NOTHING, Block, Cell, Picture, Section, Table, cell, digits, facts, table
 from loopcheck.validation.report.figures import COLORS, FLOOR, MARKERS, WIDTH, as_svg, literal

@@ -10,11 +10,11 @@ from packaging.version import InvalidVersion, Version
 
 from loopcheck import engines
 from loopcheck.robots.errors import HarnessError
-from loopcheck.validation.comparison.results import Results, read
+from loopcheck.validation.common.results import Results, read
 from loopcheck.validation.execution.environments import environments as added_environments
 from loopcheck.validation.execution.tables import TableSpec
 from loopcheck.validation.execution.workers import WorkerPool
-from loopcheck.validation.studies.study import Computed, Conclusion, Study, StudyResult
+from loopcheck.validation.frame.study import Computed, Conclusion, Study, StudyResult
 from loopcheck.validation.studies.versions.comparison import TABLE, versions_table
 from loopcheck.validation.studies.versions.environments import (
     EngineVersion,

@@ -1,0 +1,1 @@
+"""Positions of all joints of a log, with closed loops."""

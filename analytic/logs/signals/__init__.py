@@ -1,0 +1,1 @@
+"""Columns of a log as signals: noise, time stamps, filters and rates."""

@@ -1,0 +1,1 @@
+"""The model in each engine, held against the reference."""

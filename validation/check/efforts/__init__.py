@@ -1,0 +1,1 @@
+"""The efforts of each source in a case, held against those of the reference."""

@@ -1,0 +1,1 @@
+"""What all commands share: names of sources, tables and limits, verdicts."""

@@ -1,1 +1,0 @@
-"""Evaluation, comparison, audit, limits and verdicts, independent of pages."""

@@ -1,0 +1,1 @@
+"""The same dynamics in another format, proven."""

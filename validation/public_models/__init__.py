@@ -1,0 +1,1 @@
+"""Models of public repositories, fetched at a pinned commit."""

@@ -1,1 +1,0 @@
-"""Every source on the cases of a selection of robots, compared with the reference."""

@@ -1,0 +1,1 @@
+"""Simulations with the settings that are tried."""
