@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from loopcheck.engines.declarations import Differentiated, Ladder, Settings
-from loopcheck.engines.simulation import FreeMotion, Robot, Robots, State
+from loopcheck.engines.declarations import Differentiated, Ladder
+from loopcheck.engines.simulation import FreeMotion, Robot
 from loopcheck.robots.arrays import (
     Efforts,
-    EffortSeries,
     JointPositions,
     PositionSeries,
     VelocitySeries,
@@ -97,32 +96,6 @@ class Simulation(Protocol):
     @property
     def free_motion(self) -> FreeMotion:
         """The robot left to constant efforts."""
-        ...
-
-
-class Batch(Protocol):
-    """`batch.py`: many robots in a batch, as used for training; such an engine has `tuning.py` too."""
-
-    @property
-    def PRECISIONS(self) -> tuple[str, ...]:
-        """`single`, `double` or both."""
-        ...
-
-    def device(self) -> str:
-        """Name of the computing device: the name of a GPU, or CPU."""
-        ...
-
-    def worlds(self, mechanism: Mechanism, state: State, settings: Settings, precision: str) -> Robots[EffortSeries]:
-        """Robots in a batch.
-
-        Args:
-            state: Initial state of each: positions [m or rad], shape (n, nq), and velocities [per s], shape (n, nv).
-            precision: One of `PRECISIONS`.
-
-        Raises:
-            NotRepresentableError: If the engine cannot represent the mechanism.
-            EngineError: If the engine fails.
-        """
         ...
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from loopcheck import engines
-from loopcheck.engines.as_is import Record, as_is_of, finite, log_of
+from loopcheck.engines.as_is import Record, log_of
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
-from loopcheck.robots.efforts import AsIs, Source
+from loopcheck.robots.efforts import Source
 from loopcheck.robots.log import Log
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
@@ -204,12 +204,8 @@ class Setting:
     """The value that removes the part of the error with the name of the setting; None if no value removes a part."""
     written: str = ""
     """The finer value in the words of a user."""
-    batches: Sequence[str] = ()
-    """Choices in a batch, beside the user's: names of values of `Tuning.SETTINGS`, combined by commas."""
 
 
-STEPPED = {"step halved": Value(step=1 / 2), "step doubled": Value(step=2)}
-"""Values of a step."""
 HARD, SOFTER = "0.9999 0.9999", "0.99 0.99"
 """Impedances of loops, `solimp`, for engines with MuJoCo's constraints."""
 HARD_LOOPS = Value(timeconst=2, fixed={"solimp": HARD})
@@ -222,14 +218,13 @@ LOOPS = {
 """Values of the loops, for engines with MuJoCo's constraints, the hardest first."""
 
 
-def finer_step(written: str, values: Mapping[str, Value] = STEPPED, batches: Sequence[str] = ()) -> Setting:
+def finer_step(written: str) -> Setting:
     """The step of an engine.
 
     Args:
         written: The finer step in the words of a user.
-        batches: See `Setting`.
     """
-    return Setting(values=values, finer=Value(step=1 / FINER), written=written, batches=batches)
+    return Setting(finer=Value(step=1 / FINER), written=written)
 
 
 def combined(values: Iterable[Value], step: float) -> Settings:
@@ -420,33 +415,3 @@ def log_without(
     settings = {"timestep": repr(given.step), **combined(finer, given.step)}
     prepared = tuning.prepared(mechanism, settings, precision)
     return log_of(source, case, tuning.run(tuning.plan(mechanism, motion), prepared, given.bandwidth))
-
-
-def run_with(tuning: Tuning, case: Case, motion: Motion, settings: Settings, source: str, precision: str = "") -> AsIs:
-    """A run with other settings and the user's controller.
-
-    Args:
-        precision: See `Tuning.prepared`.
-
-    Raises:
-        NotRepresentableError: If the engine cannot represent the mechanism, or the motion lasts too few steps.
-        EngineError: If the engine fails.
-    """
-    plan, prepared = tuning.plan(case.mechanism, motion), tuning.prepared(case.mechanism, settings, precision)
-    width = tuning.given(case.mechanism).bandwidth
-    with finite(source):
-        whole, second = (tuning.run(plan, prepared, width, sample) for sample in (0, len(motion.t) // 2))
-        return as_is_of(source, case, (whole, second))
-
-
-def choices(tuning: Tuning, given: Given) -> dict[str, Settings]:
-    """Settings to try in a batch by their names, as `hard loops, step halved`; loops only if the robot has loops.
-
-    Args:
-        given: The user's simulation.
-    """
-    values = {name: value for setting in tuning.SETTINGS.values() for name, value in setting.values.items()}
-    names = [name for setting in tuning.SETTINGS.values() for name in setting.batches]
-    found = {name: combined((values[part] for part in name.split(", ")), given.step) for name in names}
-    has_loops = "solref" in given.settings
-    return {name: settings for name, settings in found.items() if has_loops or "solref" not in settings}

@@ -29,8 +29,8 @@ HOUSE = Path(__file__).parents[1]
 TABLE = HOUSE / "docs" / "lanes.md"
 BETWEEN = ("3.13.0",)
 """Releases of MuJoCo between the lowest and the newest; other engines have no more than two declared ones."""
-UNTRIED = ("bench", "mujoco-warp", "newton", "physx")
-"""Extras without a lane: `bench` has no packages of its own; the others are too large, as for the group dev."""
+UNTRIED = ("mujoco-warp", "newton", "physx")
+"""Extras without a lane: too large, as for the group dev."""
 OF_EXTRAS = {
     "parquet": ("tests/robots/test_log_files.py", "tests/robots/test_log_tables.py"),
     "usd": ("tests/robots/test_usd.py", "tests/validation/test_formats.py"),

@@ -67,6 +67,12 @@ class Studies(Commands):
     """The commands of the group `study`."""
 
     modules: ClassVar[Mapping[str, str]] = study_modules()
+    removed: ClassVar[Mapping[str, str]] = {
+        "evidence": "in a checkout, python -m docs.evidence computes the figures of the documents",
+        "mutants": "tests/faults in a checkout has its faults, with what finds each",
+        "speed": "docs/benchmark/README.md compares the speed with that of other programs",
+        "throughput": "docs/reference/engines.md has the last figures of batches",
+    }
 
 
 @click.group(
@@ -119,7 +125,7 @@ def _status(status: int) -> int:
 
 @cli.group("study", cls=Studies, short_help="Run a study: step sizes, versions, wrong parameters, ...")
 def _study() -> None:
-    """Run a study: step sizes, engine versions, wrong parameters, throughput, and more.
+    """Run a study: step sizes, engine versions, derivatives, wrong parameters, and more.
 
     \b
     Examples:

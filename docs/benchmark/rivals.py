@@ -21,6 +21,8 @@ import pandas as pd
 import pinocchio
 
 from docs.benchmark.files import ROBOTS, SAMPLES, error, oracle, problem
+from docs.benchmark.pinocchio_loop import Loop, simple_loop
+from docs.benchmark.timing import alternated
 from loopcheck.analytic.batch import inverse_dynamics
 from loopcheck.analytic.batch.compiled import lanes_of_a_vector, load_map, map_job
 from loopcheck.analytic.batch.inverse import _equations
@@ -29,11 +31,9 @@ from loopcheck.analytic.batch.trace import Trace, trace
 from loopcheck.analytic.batch.tracking import WEIGHTS
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.engines.pinocchio.simple_loop import Loop, simple_loop
 from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.motion import Drive
 from loopcheck.robots.robot import Case
-from loopcheck.validation.studies.speed.measure import alternated
 
 TABLE = Path(__file__).parent / "rivals.csv"
 SPAN = 100

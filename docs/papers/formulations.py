@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from docs.benchmark.timing import alternated
 from docs.papers.operations import COST, Number, array_of, cost, on_objects, parts_of
 from loopcheck.analytic.batch.compiled import load_map, map_job
 from loopcheck.analytic.batch.equations import links, motions, tree_efforts
@@ -18,7 +19,6 @@ from loopcheck.analytic.papers import AS_CORRECTED, staicu2006, zubizarreta2010
 from loopcheck.robots.arrays import AnyArray, Array
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.studies.speed.measure import alternated
 
 SAMPLE = 10
 """Sample of the motion. Pivots are chosen at it, which can change a count by a few operations."""

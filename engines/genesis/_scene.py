@@ -73,14 +73,14 @@ class Built:
         return numbers(self.entity.get_qpos()), numbers(self.entity.get_dofs_velocity())
 
     def poses(self) -> tuple[Array, Array]:
-        """Origins of the bodies [m], shape (..., nb, 3), and their axes [-], shape (..., nb, 3, 3), in each world."""
+        """Origins of the bodies [m], shape (..., nb, 3), and their axes [-], shape (..., nb, 3, 3)."""
         places = [link.idx_local for link in self.links]
         quaternions = numbers(self.entity.get_links_quat())[..., places, :]
         p = numbers(self.entity.get_links_pos())[..., places, :]
         return p, Rotation.from_quat(np.roll(quaternions, -1, axis=-1)).as_matrix()
 
     def load(self) -> None:
-        """Let external wrenches act in the next step, in every world."""
+        """Let external wrenches act in the next step."""
         loads = list(wrenches(self.mechanism))
         if not loads:
             return
@@ -100,13 +100,12 @@ class Built:
         return opening(self.mechanism, self.poses())
 
 
-def build(mechanism: Mechanism, stepping: Stepping | None = None, *, as_loaded: bool = False, worlds: int = 0) -> Built:
+def build(mechanism: Mechanism, stepping: Stepping | None = None, *, as_loaded: bool = False) -> Built:
     """The robot's file in Genesis, in the gravity of the mechanism.
 
     Args:
         stepping: Settings of the stepping; by default with Genesis' own iterations, in steps of `STEP`.
         as_loaded: Whether rotors keep the defaults of the loader; otherwise they are reset to those of the file.
-        worlds: Number of robots in a batch; 0 without a batch.
 
     Raises:
         NotRepresentableError: If an element of the mechanism would be lost.
@@ -122,7 +121,7 @@ def build(mechanism: Mechanism, stepping: Stepping | None = None, *, as_loaded: 
     )
     with _file(mechanism) as path:
         entity = scene.add_entity(genesis.morphs.MJCF(file=str(path)))
-        scene.build(n_envs=worlds)
+        scene.build()
     filled_in = np.atleast_2d(numbers(entity.get_dofs_armature()))[0]
     if not as_loaded:
         entity.set_dofs_armature(np.concatenate([np.zeros(0), *([joint.armature] for joint in mechanism.joints)]))

@@ -38,17 +38,11 @@ OWN = "approximate_implicitfast"
 REST = ("0.001", "0.5", "2")
 """Genesis' values for the remaining numbers of `solimp`."""
 BANDWIDTH = bandwidth(STEP)
-STEPS = {
-    f"{1e3 * STEP:g} ms": Value(),
-    **{f"{1e3 * ratio * STEP:g} ms": Value(step=ratio) for ratio in (1 / 2, 1 / 4, 2)},
-    "10 ms (default of Genesis)": Value(step=0.01 / STEP),
-}
 SETTINGS = {
-    "step": finer_step(f"SimOptions(dt=step / {FINER})", STEPS, tuple(STEPS)),
+    "step": finer_step(f"SimOptions(dt=step / {FINER})"),
     "softness": Setting(
         values=LOOPS, finer=HARD_LOOPS, written="equality.set_sol_params((2 * dt, 1, 0.9999, 0.9999, ...))"
     ),
-    "solver": Setting(values={"1 iteration": Value(fixed={"iterations": "1"})}, batches=("1 iteration",)),
     # not Euler: its drives act by the velocity at the beginning of a step
     "integrator": Setting(values={"implicitfast": Value(fixed={"integrator": "implicitfast"})}),
 }
@@ -106,16 +100,12 @@ Prepared: TypeAlias = tuple[Built, float]
 """A robot in a scene, and its step [s]."""
 
 
-def scripted(mechanism: Mechanism, settings: Settings) -> Scripted:
-    """Stepping with settings; the script itself is run."""
-    return Scripted(step=float(settings.get("timestep", STEP)), functions=functions_of(script(mechanism, settings)))
-
-
 def prepared(mechanism: Mechanism, settings: Settings, precision: str = "") -> Prepared:
-    """See `Tuning.prepared`: the robot in a scene."""
-    stepping = scripted(mechanism, settings)
+    """See `loopcheck.engines.declarations.Tuning.prepared`: the robot in a scene; the script itself is run."""
+    step = float(settings.get("timestep", STEP))
+    stepping = Scripted(step=step, functions=functions_of(script(mechanism, settings)))
     with guarded("genesis"), silenced():
-        return build(mechanism, stepping), stepping.step
+        return build(mechanism, stepping), step
 
 
 def run(plan: DrivesPlan, prepared: Prepared, bandwidth: float, start: int | Array = 0) -> Record:
@@ -142,7 +132,6 @@ def script(mechanism: Mechanism, settings: Settings) -> str:
     """
     rotors = ", ".join(f"{value:.17g}" for joint in mechanism.joints for value in np.atleast_1d(joint.armature))
     integrator = f"integrator=genesis.integrator.{settings['integrator']}, " if "integrator" in settings else ""
-    iterations = f"iterations={settings['iterations']}, " if "iterations" in settings else ""
     lines = [
         '"""Genesis settings of `loopcheck tune`: `rigid_options` and `DT` for a scene, `apply` once it is built."""',
         "",
@@ -153,7 +142,7 @@ def script(mechanism: Mechanism, settings: Settings) -> str:
         "",
         "def rigid_options(**options):",
         '    """Options of the scene\'s solver; `options` are further options."""',
-        f"    return genesis.options.RigidOptions({integrator}{iterations}**options)",
+        f"    return genesis.options.RigidOptions({integrator}**options)",
         "",
         "",
         "def apply(entity):",

@@ -1,24 +1,18 @@
 """Other settings of a file in MJX in single precision, its default: MuJoCo's settings as far as MJX has them."""
 
-from dataclasses import replace
-from functools import partial
+from typing import Any
 
-from loopcheck.engines.declarations import Family, Settings
-from loopcheck.engines.mjx.batch import SOURCES, worlds
+from loopcheck.engines.declarations import Family, Settings, best_seconds
+from loopcheck.engines.mjx._mjx import jax, mjx, on_device
 from loopcheck.engines.mjx.stepper import MjxStepper
-from loopcheck.engines.mujoco import batch, tuning
-from loopcheck.engines.mujoco.tuning import files, given, plan, run
+from loopcheck.engines.mujoco import tuning
+from loopcheck.engines.mujoco.tuning import SETTINGS, files, given, plan, run
+from loopcheck.robots.arrays import JointPositions
 from loopcheck.robots.mechanism import Mechanism
 
 __all__ = ["SETTINGS", "families", "files", "given", "plan", "prepared", "run", "seconds_per_step"]
 
-SETTINGS = {
-    name: replace(setting, batches=[choice for choice in setting.batches if "Runge-Kutta" not in choice])
-    if name in ("step", "softness")
-    else replace(setting, batches=())
-    for name, setting in tuning.SETTINGS.items()
-}
-"""MuJoCo's; a batch has no choices with a new compilation, which is slow."""
+SOURCES = {"single": "mjx/as_is_single", "double": "mjx/as_is"}
 
 
 def families(mechanism: Mechanism) -> list[Family]:
@@ -31,5 +25,21 @@ def prepared(mechanism: Mechanism, settings: Settings, precision: str = "single"
     return MjxStepper(SOURCES[precision], tuning.model_with(mechanism, settings), double=precision == "double")
 
 
-seconds_per_step = partial(batch.seconds_per_step, worlds)
-"""See `Tuning.seconds_per_step`."""
+def seconds_per_step(mechanism: Mechanism, q: JointPositions, settings: Settings) -> float:
+    """See `loopcheck.engines.declarations.Tuning.seconds_per_step`."""
+    stepper = prepared(mechanism, settings)
+    with on_device(double=False):
+        empty = mjx.make_data(stepper.model, impl="jax")
+        start = jax.numpy.asarray(q[: stepper.model.nq], empty.qpos.dtype)  # lengths of tendons follow
+        data = jax.device_put(empty.replace(qpos=start), jax.devices()[0])
+
+        def steps(count: int) -> None:
+            _advanced(stepper.on_device, data, count).qpos.block_until_ready()
+
+        steps(0)  # compiled before anything is timed
+        return best_seconds(lambda: None, steps)
+
+
+@jax.jit
+def _advanced(model: Any, data: Any, steps: Any) -> Any:
+    return jax.lax.fori_loop(0, steps, lambda _, now: mjx.step(model, now), data)

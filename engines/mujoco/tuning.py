@@ -16,7 +16,6 @@ from loopcheck.engines.declarations import (
     LEFT_OUT,
     LOOPS,
     SOFTER,
-    STEPPED,
     Family,
     Given,
     Setting,
@@ -42,26 +41,17 @@ NAMES = {"noslip_iterations": "without noslip", "iterations": "", "tolerance": "
 """Names of settings in that of a method, where their value does not name them; those of the solver go with it."""
 WITHOUT_NOSLIP: Mapping[str, str] = {"noslip_iterations": "0"}
 """Without the second solution of friction, which leaves the forces of the loops as they are and so moves them apart."""
-STEPS = {"as it is": Value(), **STEPPED}
 SETTINGS = {
-    "step": finer_step(f"option timestep / {FINER}", STEPS, tuple(STEPS)),
+    "step": finer_step(f"option timestep / {FINER}"),
     "softness": Setting(
         # stiff loops are more exact, but a suitable compliance compensates part of the delay of a first-order step
         values=LOOPS | {f"softer loops of {k} steps": Value(timeconst=k, fixed={"solimp": SOFTER}) for k in (10, 20)},
         finer=HARD_LOOPS,
         written="equality solref (2 timestep, 1) and solimp (0.9999, 0.9999)",
-        batches=("hard loops", "hard loops, step halved", "hard loops, Runge-Kutta"),
     ),
     "solver": Setting(
-        values={
-            "1 iteration": Value(fixed={"iterations": "1"}),
-            "4 iterations": Value(fixed={"iterations": "4"}),
-            "CG": Value(fixed={"solver": "CG"}),
-            "Newton": Value(fixed=SOLVED),
-        },
         finer=Value(fixed={"tolerance": "0", "iterations": "200", **WITHOUT_NOSLIP}),
         written="option tolerance 0, iterations 200, noslip_iterations 0",
-        batches=("1 iteration", "CG, 4 iterations"),
     ),
     LEFT_OUT: Setting(
         finer=Value(fixed={"disable": "FRICTIONLOSS LIMIT CONTACT"}),
@@ -74,7 +64,6 @@ SETTINGS = {
             "Euler": Value(fixed={"integrator": "Euler"}),
             **({"discrete": Value(fixed={"integrator": "discrete"})} if DISCRETE >= 0 else {}),
         },
-        batches=("Runge-Kutta",),
     ),
 }
 """See `Tuning.SETTINGS`; MuJoCo raises a time constant below two steps to two steps."""

@@ -44,22 +44,21 @@ def _dropped(model: Any) -> Iterator[str]:
         yield f"option actuatorgroupdisable {' '.join(groups)} (the disabled actuators would act)"
 
 
-def placed(model: Any, data: Any, *, worlds: int = 1) -> Any:
-    """A state on the device, in as many worlds, with room for all rows of its constraints.
+def placed(model: Any, data: Any) -> Any:
+    """A state on the device, with room for all rows of its constraints.
 
     Data of MuJoCo Warp made before a computation have room for 64 rows; it drops the rows above.
 
     Args:
         model: MuJoCo's.
         data: Its data with the state.
-        worlds: Number of worlds [-].
     """
     scratch = mujoco.MjData(model)
     for name in ("qpos", "qvel", "act"):
         getattr(scratch, name)[:] = getattr(data, name)
     mujoco.mj_fwdPosition(model, scratch)
     least = int(mujoco_warp.put_data(model, data).njmax)
-    return mujoco_warp.put_data(model, data, nworld=worlds, njmax=max(least, scratch.nefc))
+    return mujoco_warp.put_data(model, data, njmax=max(least, scratch.nefc))
 
 
 def options_changed(model: Any, on_device: Any) -> str:

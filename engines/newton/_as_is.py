@@ -262,10 +262,10 @@ def is_alone(mechanism: Mechanism, joint: int) -> bool:
 
 
 def load(tree: Tree, state: Any) -> None:
-    """Let external wrenches and gravity compensation act on the bodies in the next step, in every world.
+    """Let external wrenches and gravity compensation act on the bodies in the next step.
 
     Args:
-        state: Newton's `State`, of a world or of several.
+        state: Newton's `State`.
     """
     loads, nb = list(wrenches(tree.mechanism)), len(tree.mechanism.bodies)
     if not loads:

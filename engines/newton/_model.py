@@ -80,14 +80,6 @@ def build(
     Raises:
         NotRepresentableError: If an element of the mechanism has no counterpart.
     """
-    model = builder_of(mechanism, gains, floats=floats, stands=stands).finalize()
-    return Tree(mechanism=mechanism, model=model, state=model.state())
-
-
-def builder_of(
-    mechanism: Mechanism, gains: Gains | None = None, *, floats: bool = False, stands: Tree | None = None
-) -> Any:
-    """Builder of Newton's model of a single robot; see `build`."""
     want_carried(mechanism)
     builder = newton.ModelBuilder(gravity=tuple(mechanism.gravity), up_axis=newton.Axis.Z)
     newton.solvers.SolverSteel.register_custom_attributes(builder)
@@ -108,7 +100,8 @@ def builder_of(
         _close(builder, closure)
     if stands is not None:
         _stand(builder, stands, floats=floats)
-    return builder
+    model = builder.finalize()
+    return Tree(mechanism=mechanism, model=model, state=model.state())
 
 
 def numbers(array: Any) -> AnyArray:

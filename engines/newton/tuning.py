@@ -48,23 +48,12 @@ SETTINGS = {
     ),
     "solver": Setting(
         values={
-            "MuJoCo Warp": Value(fixed={"solver": "mujoco_warp"}),
             "Steel": Value(fixed={"solver": "steel"}),
             "48 iterations": Value(fixed={"iterations": "48"}),
             "Kamino": Value(fixed={"solver": "kamino"}),
             # with which Kamino converges on planar loops, in a tenth of the time
             "penalty 0.01": Value(fixed={"rho_0": "0.01", "alpha": "0.1"}),
         },
-        batches=(
-            "MuJoCo Warp",
-            "MuJoCo Warp, step halved",
-            "MuJoCo Warp, step doubled",
-            "Steel",
-            "Steel, step halved",
-            "Steel, 48 iterations",
-            "Kamino",
-            "Kamino, penalty 0.01",
-        ),
     ),
 }
 """See `Tuning.SETTINGS`."""

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from docs.noisy_logs import back_and_forth, jittered
 from loopcheck.analytic.logs.signals.stamps import at_equal_steps
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import ShapeError
 from loopcheck.robots.log import Instantaneous, Log
 from loopcheck.robots.robot import load, make_case
 from loopcheck.validation.judge.logs import judge_log, verdicts
-from loopcheck.validation.studies.evidence.noisy_logs import back_and_forth, jittered
 from tests.cpu_time import extended_but
 
 DT = 0.02

@@ -8,8 +8,11 @@ import pytest
 
 from docs.benchmark import files
 from loopcheck.analytic.dynamics.lagrange import Lagrange
+from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.robots.robot import load, representative_case
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case, load, representative_case
+from tests.errors import relative_error
 
 FOLDER = Path(files.__file__).parent
 
@@ -44,6 +47,13 @@ def test_a_wrong_effort_is_scored_over_the_peak_of_its_actuator(written: Path) -
     assert files.score(written, "3prr", path) == "3prr: largest error 0.25 of the peak of its actuator"
     np.savetxt(path, effort[1:], delimiter=",", header="q1,q2,q3")
     assert "shape must be" in files.score(written, "3prr", path)
+
+
+def test_the_loop_with_pinocchio_agrees_with_noc(prr: Case, prr_motion: Motion) -> None:
+    simple_loop = pytest.importorskip("docs.benchmark.pinocchio_loop", exc_type=ImportError).simple_loop
+    loop = simple_loop(prr.mechanism)
+    effort = loop.efforts(loop.states(prr_motion.q, prr_motion.qd, prr_motion.qdd))
+    assert relative_error(effort, Noc().compute_efforts(prr, prr_motion).effort) < 1e-10
 
 
 def test_the_page_shows_the_stored_table() -> None:

@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 from loopcheck import engines
 from loopcheck.analytic.motion.batched_assembly import assemble_batch
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.engines.contract import Audit, Batch, FileInertia, Gradients, Refinements, Simulation
+from loopcheck.engines.contract import Audit, FileInertia, Gradients, Refinements, Simulation
 from loopcheck.engines.declarations import Tuning
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory, Source
@@ -38,7 +38,6 @@ NAMES = [name for name in engines.names() if not name.startswith("mjx/")]
 """Those of MJX are slow to begin with: their own tests hold them to the same contract."""
 PARTS: dict[str, type] = {
     "audit": Audit,
-    "batch": Batch,
     "file_inertia": FileInertia,
     "gradients": Gradients,
     "refinements": Refinements,
@@ -301,15 +300,12 @@ def test_pybullet_belongs_to_the_plain_install(python: str, there: bool) -> None
 
 @pytest.mark.parametrize("name", [name for name in engines.engine_names() if engines.provides(name, "tuning")])
 def test_settings_have_unique_names_and_are_written_as_they_are(name: str) -> None:
-    """Choices of a batch name values of the table, and the words for a finer value contain its numbers."""
+    """The words for a finer value contain its numbers."""
     if not engines.installed(name):
         pytest.skip(f"{name} is not installed")
     tuning = engines.part(name, "tuning")
     values = [value for setting in tuning.SETTINGS.values() for value in setting.values]
     assert len(values) == len(set(values))
-    tried = [choice for setting in tuning.SETTINGS.values() for choice in setting.batches]
-    assert bool(tried) == engines.provides(name, "batch")
-    assert {value for choice in tried for value in choice.split(", ")} <= set(values)
     for setting in tuning.SETTINGS.values():
         if setting.finer:
             words = {word for text in setting.finer.fixed.values() for word in text.lower().split()}

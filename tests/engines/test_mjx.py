@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -297,15 +298,33 @@ def test_options_that_mjx_would_drop_in_silence_are_refused(option: str, says: s
         engines.load("mjx/as_is").compute_efforts(case, prescribe(case))
 
 
-def test_what_is_tuned_has_no_implicit_step_and_the_choices_no_code_of_their_own() -> None:
-    """Elements that MJX lacks, and elements that would need another compilation."""
-    from loopcheck.engines.declarations import choices
+def test_what_is_tuned_has_no_implicit_step() -> None:
     from loopcheck.engines.mjx import tuning
-    from loopcheck.engines.mujoco import tuning as of_mujoco
 
-    mechanism = four_bar()[0].mechanism
-    assert {family.fixed.get("integrator", "Euler") for family in tuning.families(mechanism)} == {"Euler", "RK4"}
-    tried = choices(tuning, tuning.given(mechanism))
-    assert next(iter(tried.values())) == {}
-    assert set(tried) < set(choices(of_mujoco, of_mujoco.given(mechanism)))
-    assert not {"solver", "iterations", "integrator"} & {name for settings in tried.values() for name in settings}
+    methods = {family.fixed.get("integrator", "Euler") for family in tuning.families(four_bar()[0].mechanism)}
+    assert methods == {"Euler", "RK4"}
+
+
+@pytest.mark.extended("test_what_is_tuned_has_no_implicit_step")
+def test_a_timed_step_is_a_step_of_the_route(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the unmodified simulation in single precision, with the tuned settings."""
+    from loopcheck.engines.mjx import tuning
+
+    case, motion = four_bar()
+    settings = {"timestep": "0.004"}
+    reached: list[Any] = []
+    advanced = tuning._advanced
+
+    def recorded(*args: Any) -> Any:
+        reached.append(advanced(*args))
+        return reached[-1]
+
+    monkeypatch.setattr(tuning, "_advanced", recorded)
+    monkeypatch.setattr(tuning, "best_seconds", lambda _, steps: steps(3))
+    tuning.seconds_per_step(case.mechanism, motion.q[0], settings)
+    stepper = tuning.prepared(case.mechanism, settings)
+    stepper.put(motion.q[0], np.zeros(case.mechanism.nv))
+    for _ in range(3):
+        stepper.advance()
+    np.testing.assert_allclose(reached[-1].qpos, stepper.data.qpos, rtol=1e-6)
+    assert float(reached[-1].time) == pytest.approx(0.012)

@@ -15,7 +15,7 @@ from loopcheck import engines
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.newton._support import want_carried, want_simulated
-from loopcheck.engines.own_drives import Order
+from loopcheck.engines.own_drives import Gains, Order
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory, run_of
 from loopcheck.robots.errors import NotRepresentableError
@@ -176,29 +176,33 @@ def test_undriven_free_and_ball_joints_are_simulated(route: str, name: str, limi
 
 
 @pytest.mark.extended("test_fully_actuated_robots_are_carried")
+@pytest.mark.filterwarnings("ignore:set_const_:DeprecationWarning")
 @pytest.mark.parametrize("solver", ["steel", "mujoco_warp", "kamino"])
 def test_a_body_that_floats_keeps_its_angular_momentum(solver: str, tmp_path: Path) -> None:
     """And its mass centre falls freely: by default Steel would damp its rotation by 1 % in this time."""
     pytest.importorskip("newton")
     pytest.importorskip("mujoco_warp")
-    from loopcheck.engines.newton import batch
+    from loopcheck.engines.newton import tuning
+    from loopcheck.engines.newton._as_is import NewtonDriven
     from loopcheck.engines.newton._stepping import STEP
 
     (tmp_path / "box.xml").write_text(TUMBLING, encoding="utf-8")
     mechanism = read_mechanism(ModelFile(path=tmp_path / "box.xml"))
     body, turned = mechanism.bodies[0], np.array([0.8, 0.1, -0.5, 0.2])
-    q = np.array([[0.1, 0.2, 0.3, *(turned / np.linalg.norm(turned))]])
-    qd = np.array([[0.1, -0.2, 0.3, 2.0, -1.0, 3.0]])
+    q = np.array([0.1, 0.2, 0.3, *(turned / np.linalg.norm(turned))])
+    qd = np.array([0.1, -0.2, 0.3, 2.0, -1.0, 3.0])
 
     def momenta(state: tuple[Array, Array]) -> tuple[Array, Array]:
-        R, (moving, turning) = Rotation.from_quat(np.roll(state[0][0, 3:], -1)), np.split(state[1][0], 2)
+        R, (moving, turning) = Rotation.from_quat(np.roll(state[0][3:], -1)), np.split(state[1], 2)
         return R.apply(body.inertia @ turning), moving + R.apply(np.cross(turning, body.center))
 
-    worlds = batch.worlds(mechanism, (q, qd), {"solver": solver}, "single")
-    np.testing.assert_allclose(worlds.state()[0], q, atol=1e-6)
-    np.testing.assert_allclose(worlds.state()[1], qd, atol=1e-6)
-    worlds.step(np.zeros((1, 0)), 100)
-    (before, moved), (after, fallen) = momenta((q, qd)), momenta(worlds.state())
+    none = Gains(stiffness=np.zeros(0), damping=np.zeros(0))
+    robot = NewtonDriven.from_state(mechanism, none, tuning.prepared(mechanism, {"solver": solver}), (q, qd))
+    np.testing.assert_allclose(robot.state()[0], q, atol=1e-6)
+    np.testing.assert_allclose(robot.state()[1], qd, atol=1e-6)
+    for _ in range(100):
+        robot.advance()
+    (before, moved), (after, fallen) = momenta((q, qd)), momenta(robot.state())
     np.testing.assert_allclose(after, before, atol=1e-3 * float(np.linalg.norm(before)))
     np.testing.assert_allclose(fallen, moved + 100 * STEP * mechanism.gravity, atol=1e-3)
 

@@ -32,7 +32,7 @@ def make_environment(folder: Path, engine: str, version: str = "1.0", *, whole: 
         size=1_000_000,
         request={"version": "", "python": "", "find_links": ""},
     )
-    environment.write()
+    environment.write(place)
     if not whole:
         (place / MARKER).unlink()
     assert interpreter_in(place).exists()

@@ -10,17 +10,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 import pytest
 
 from loopcheck.engines.declarations import Ladder, ladders
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-
-if TYPE_CHECKING:
-    from loopcheck.validation.studies.evidence.noisy_logs import Draws
 
 ROUTE = "mujoco/forward"
 
@@ -52,13 +48,10 @@ def small(command: str = "") -> Iterator[pytest.MonkeyPatch]:
     from loopcheck.validation.studies.control.simulate import Circle
     from loopcheck.validation.studies.errata import costs
     from loopcheck.validation.studies.errata.costs import cases_of
-    from loopcheck.validation.studies.evidence import study as evidence
     from loopcheck.validation.studies.free_motion import study as benchmarks
     from loopcheck.validation.studies.readings import study as readings
     from loopcheck.validation.studies.readings.slide import slides
     from loopcheck.validation.studies.refinement import tuned
-    from loopcheck.validation.studies.speed import study as bench
-    from loopcheck.validation.studies.throughput import study as worlds
     from loopcheck.validation.tune import bandwidths
     from loopcheck.validation.tune import study as tune
     from loopcheck.validation.tune.runs import tuning_runs
@@ -79,12 +72,7 @@ def small(command: str = "") -> Iterator[pytest.MonkeyPatch]:
         patch.setattr(tune, "budget", budget_rows)
         patch.setattr(tuning_runs, "PROVEN", 60)
         patch.setattr(bandwidths, "PER_DECADE", 1)
-        patch.setattr(worlds, "rates", rate_rows)
-        patch.setattr(evidence, "judged_draws", no_draws)
-        patch.setattr(evidence, "code_digest", lambda _: "digest of no file")
         patch.setattr(readings, "slides", lambda source: slides(source)[:2])
-        for rows in (robot_rows, few_rows, harness_rows, sample_rows, chain_rows, startup_rows):
-            patch.setattr(bench, rows.__name__, rows)
         yield patch
 
 
@@ -93,52 +81,6 @@ def budget_rows(case: Case, source: str) -> list[dict[str, Any]]:
     from loopcheck.validation.tune.budget import missing
 
     return [{**row, "part": "all", "rms": 1.0, "scale": 2.0, "note": ""} for row in missing(case, source, "")]
-
-
-def rate_rows(case: Case, engine: str, precision: str, *_: Any) -> list[dict[str, Any]]:
-    """A rate that takes no time to measure."""
-    from loopcheck.validation.studies.throughput.measure import unmeasured
-
-    figures = {"device": "CPU", "worlds": 1, "rate": 1.0, "rms": 1.0, "verdict": "measured", "note": ""}
-    return [{**row, **figures} for row in unmeasured(case, engine, precision, "")]
-
-
-def no_draws(*_: Any) -> "Draws":
-    """Draws that take no time."""
-    from loopcheck.validation.studies.evidence.noisy_logs import Draws
-
-    return Draws(rms=np.ones((1, 3)), floor=np.ones((1, 3)), false=0, caught=1, doubted=0)
-
-
-def bench_rows(subject: Case | Sequence[int], *_: Any) -> list[dict[str, Any]]:
-    """A figure that takes no time to measure."""
-    name = subject.robot.name if isinstance(subject, Case) else "chain"
-    spread = dict.fromkeys(("lowest", "median", "highest"), 1.0)
-    return [{"study": "small", "subject": name, "quantity": "q", "unit": "s", "size": 1, **spread}]
-
-
-def robot_rows(case: Case, *_: Any) -> list[dict[str, Any]]:
-    return bench_rows(case)
-
-
-def few_rows(case: Case) -> list[dict[str, Any]]:
-    return bench_rows(case)
-
-
-def harness_rows(case: Case) -> list[dict[str, Any]]:
-    return bench_rows(case)
-
-
-def sample_rows(case: Case, *_: Any) -> list[dict[str, Any]]:
-    return bench_rows(case)
-
-
-def startup_rows(case: Case) -> list[dict[str, Any]]:
-    return bench_rows(case)
-
-
-def chain_rows(sizes: Sequence[int], *_: Any) -> list[dict[str, Any]]:
-    return bench_rows(sizes)
 
 
 def _short(motion: Motion) -> Sequence[Ladder]:

@@ -214,6 +214,7 @@ def test_list_names_everything(loopcheck: Command) -> None:
         (("check", "3prr", "--tolerance", "mujoco/kkt=-1"), "mujoco/kkt must be positive and finite, got -1"),
         (("check", "3prr", "--tolerance", "analytic/noc=1"), "analytic/noc must not be set"),
         (("chek",), "got 'chek'. Did you mean 'check'?"),
+        (("study", "speed", "3prr"), "got 'speed'. It was removed: docs/benchmark/README.md compares"),
         (("report", "nowhere"), "nowhere/run.json: must be the record of a loopcheck study"),
     ],
 )

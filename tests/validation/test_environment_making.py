@@ -100,14 +100,13 @@ def test_only_what_comes_as_source_alone_is_built(
 @pytest.mark.extended("test_it_gets_what_our_workers_need_and_no_other_engine")
 def test_workers_need_no_package_that_is_left_out() -> None:
     modules = [
-        "loopcheck.validation.execution.remote_worker",
+        "loopcheck.validation.execution.remote_calls",
         "loopcheck.validation.check.efforts.evaluate",
         "loopcheck.validation.check.audit.audit",
         "loopcheck.validation.check.efforts.resolution",
         "loopcheck.validation.tune.budget",
         "loopcheck.validation.studies.control.runs",
         "loopcheck.validation.studies.free_motion.measure",
-        "loopcheck.validation.studies.throughput.precisions",
     ]
     program = (
         f"import sys; sys.modules.update(dict.fromkeys({sorted(making.UNNEEDED)!r}))\n"
@@ -147,6 +146,7 @@ def test_what_is_cut_short_is_made_anew(
     monkeypatch.setattr(making, "_imported_in", lambda _, engine: making.imported(engine))
     environment = making.add("mujoco", python=sys.executable)
     assert (environments(), broken_environments()) == ((environment,), ())
+    assert making.add("mujoco", python=sys.executable).name == environment.name  # instead of the first
     assert making.remove("mujoco") == [environment.name]
     make_environment(place, "mujoco", whole=False)
     assert making.remove("mujoco") == ["mujoco-1.0-py311"]

@@ -41,8 +41,7 @@ from loopcheck.validation.execution.environments import (
 )
 from loopcheck.validation.execution.folders import IMPORT_FOLDER
 from loopcheck.validation.execution.journal import Task, keys
-from loopcheck.validation.execution.remote_calls import LostCallError, call, end
-from loopcheck.validation.execution.remote_worker import dumps
+from loopcheck.validation.execution.remote_calls import LostCallError, call, dumps, end
 from loopcheck.validation.execution.workers import TaskLog, WorkerFailure, Workers, worker_pool
 from loopcheck.validation.frame import study as study_module
 from loopcheck.validation.studies.sweep.cases import COMPUTED, Variation, compute_cases
@@ -111,7 +110,7 @@ def test_an_error_of_ours_is_raised_here(python: Path) -> None:
         (ctypes.string_at, (1,), r"its process died: Segmentation fault \(SIGSEGV\)"),
         (os._exit, (0,), "its process died: exit status 0"),
         (sys.exit, (3,), "its process died: exit status 3"),
-        (sys.exit, ("no number",), "its process failed: ValueError"),
+        (sys.exit, ("no number",), "its process died: exit status 1"),
         (operator.truediv, (1, 0), "internal error: ZeroDivisionError"),
         (threading.Lock, (), "internal error: TypeError: cannot pickle"),
     ],
@@ -127,6 +126,17 @@ def test_what_is_printed_stands_not_between_the_frames(python: Path) -> None:
     assert call(python, os.system, ("echo printed by another process",), LIMIT) == 0
     assert call(python, os.write, (1, b"x" * 100_000), LIMIT) == 100_000
     assert call(python, os.read, (0, 1), LIMIT) == b""
+
+
+@pytest.mark.parametrize("call_of_absent", [b"cno_such_module\nf\n.", dumps(("no", 1, "call"))])
+def test_what_the_other_python_cannot_read_is_lost_alone(
+    call_of_absent: bytes, python: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(remote_calls, "dumps", lambda _: call_of_absent)
+        with pytest.raises(LostCallError, match="internal error"):
+            call(python, abs, (-1,), LIMIT)
+    assert call(python, abs, (-1,), LIMIT) == 1
 
 
 def test_a_large_result_arrives(python: Path) -> None:

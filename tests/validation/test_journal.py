@@ -31,7 +31,6 @@ COMPUTING = (
     "loopcheck.validation.studies.refinement.levels",
     "loopcheck.validation.studies.control.runs",
     "loopcheck.validation.studies.sweep.cases",
-    "loopcheck.validation.studies.speed.measure",
 )
 """Modules of the functions that tasks call."""
 SHOWING = {

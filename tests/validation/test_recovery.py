@@ -47,7 +47,6 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "tune": (FOUR_BAR / "four_bar.xml", "--accuracy", "0.1", "--motion", ATLAS / "short.csv", *FIXED_STEP),
     "study atlas": ("--models", ATLAS / "models", "--remote", f"file://{ATLAS}", "--engine", "mujoco", "--no-tuning"),
     "serial": (CATALOGUE / "legs/knee.xml", CATALOGUE / "legs/knee_serial.xml", "--samples", "8"),
-    "study throughput": (FOUR_BAR / "four_bar.xml", "--engine", "mujoco", "--worlds", "1,3", "--steps", "3"),
     "study errata": ("3prr",),
     "study free-motion": ("slider_crank",),
     "study refinement": ("3prr", "--configuration", "vertical", "--mode", "plus"),
@@ -55,12 +54,10 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "study sweep": ("3prr", "--cases", "30", "--motion", "own", "--source", "mujoco/kkt"),
     "study readings": ("--source", "mujoco/as_is", "--source", "dart/as_is"),
     "study gradients": ("four_bar", "--engine", "mujoco"),
-    "study speed": ("3prr",),
-    "study evidence": ("logs", "--draws", "1"),
     "study versions": (*FAST, "--engine", f"mujoco=={this_one('mujoco').version}", "--source", "mujoco/kkt"),
 }
 """A study that takes seconds, of each command."""
-LIGHT = {*COMMANDS} - {"study evidence", "study sweep"}
+LIGHT = {*COMMANDS} - {"study sweep"}
 """Commands that begin at once."""
 SECONDS = {"check": 5.0, "judge": 2.5, "tune": 8.5, "serial": 11.0}
 """CPU time of the commands that are evidence [s]."""

@@ -11,7 +11,7 @@ import pytest
 from loopcheck.robots.errors import NotFoundError
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.execution.remote_worker import dumps
+from loopcheck.validation.execution.remote_calls import dumps
 
 ARRAYS = [
     np.arange(6.0).reshape(2, 3),
@@ -35,15 +35,10 @@ def _modules(content: bytes) -> set[str]:
 @pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.dtype}{array.shape}")
 def test_an_array_is_the_same_on_the_other_side(array: np.ndarray) -> None:
     result = pickle.loads(dumps(array))
-    assert (result.dtype, result.shape, result.tobytes()) == (array.dtype, array.shape, array.tobytes())
+    assert (result.dtype, result.shape) == (array.dtype.newbyteorder("="), array.shape)
+    np.testing.assert_array_equal(result, array)
     assert result.flags.f_contiguous or not array.flags.f_contiguous
     assert result.flags.writeable
-
-
-def test_what_must_not_change_may_not_change_there() -> None:
-    array = np.arange(3.0)
-    array.flags.writeable = False
-    assert not pickle.loads(dumps(array)).flags.writeable
 
 
 @pytest.mark.parametrize("scalar", [np.float64(0.1), np.int64(3), np.bool_(True), np.str_("a")])
@@ -52,14 +47,19 @@ def test_a_number_is_the_same_on_the_other_side(scalar: Any) -> None:
     assert (type(result), result) == (type(scalar), scalar)
 
 
-def test_a_case_and_its_motion_cross_without_names_of_a_version(prr: Case, prr_motion: Motion) -> None:
-    """A plain pickle names `numpy._core`, absent in numpy 1.24, and `pathlib`, which 3.13 has reorganized."""
+def test_a_case_and_its_motion_name_what_all_versions_have(prr: Case, prr_motion: Motion) -> None:
+    """A pickle of a later protocol names `numpy._core.numeric`, absent in numpy 1.26."""
     content = dumps((prr, prr_motion, [Path("a/b")], np.float64(1.0)))
-    assert _modules(content) == set()
-    assert _modules(pickle.dumps((prr, prr_motion), protocol=5)) == {"numpy", "numpy._core.numeric", "pathlib"}
+    assert _modules(content) == {"numpy", "numpy._core.multiarray", "pathlib"}
+    assert "numpy._core.numeric" in _modules(pickle.dumps((prr, prr_motion), protocol=5))
     case, motion, (path,), _ = pickle.loads(content)
     assert (case.key, case.mechanism.model.path, path) == (prr.key, prr.mechanism.model.path, Path("a/b"))
     assert motion.q.tobytes() == prr_motion.q.tobytes()
+
+
+def test_a_path_of_python_313_is_read() -> None:
+    """Whose class is in a module of its own there; protocol 0 names it in plain text."""
+    assert pickle.loads(b"cpathlib._local\nPosixPath\n(Va\ntR.") == Path("a")
 
 
 def test_an_error_of_ours_keeps_its_attributes() -> None:

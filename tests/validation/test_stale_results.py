@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 import pytest
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile, files_of
 
 from loopcheck.robots.catalogue import CATALOGUE
 from loopcheck.robots.errors import HarnessError, MechanismError
-from loopcheck.robots.formats.mjcf import read_mechanism
-from loopcheck.robots.formats.model_file import ModelFile, files_of
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.robot import Case, load, representative_case
 from loopcheck.validation.check.efforts.evaluate import prescribe_or_error
@@ -32,9 +32,6 @@ from loopcheck.validation.serial.study import Serial
 from loopcheck.validation.studies.atlas.tuning import tuned_cost
 from loopcheck.validation.studies.sweep.cases import Variation, nominal
 from loopcheck.validation.studies.sweep.study import Sweep
-from loopcheck.validation.studies.throughput.measure import agreement, rates
-from loopcheck.validation.studies.throughput.precisions import precisions
-from loopcheck.validation.studies.throughput.study import Throughput
 from loopcheck.validation.tune.engine import AskedTuning
 from loopcheck.validation.tune.runs.purposes import given_purposes
 from loopcheck.validation.tune.runs.tuning_runs import TuningRuns
@@ -47,10 +44,8 @@ MODEL_TYPES = (Case, Mechanism, ModelFile, Path)
 WITHOUT_FILES = {
     "_answer": "its results are never stored",
     "_imported": "no results",
-    "precisions": "of an engine",
     "outlines": "of an engine and a motion",
     "settings_of": "of an engine",
-    "chain_rows": "a chain of links, written by the task",
     "run_batch": "a robot of the catalogue",
     "history": "a robot of the catalogue",
     "measure": "a benchmark of the catalogue",
@@ -108,11 +103,8 @@ class Collecting(NamedTuple):
 
     def outcomes(self, tasks: Sequence[Task], _: float) -> Iterator[tuple[int, Any]]:
         for k, task in enumerate(tasks):
-            if task.function is precisions:
-                yield k, precisions(*task.args)
-            else:
-                self.tasks.append(task)
-                yield k, WorkerFailure("collected only")
+            self.tasks.append(task)
+            yield k, WorkerFailure("collected only")
 
 
 def keys_of(study: Study, folder: Path) -> set[str]:
@@ -163,8 +155,6 @@ def test_no_task_of_any_study_can_forget_the_files_of_its_model() -> None:
             forgetful += [] if takes_model(function) else [name]
     assert not forgetful
     assert {"judge_settings", "budget", "simulate_levels", "rows_of_faults", "tuned_cost", "evaluate"} <= names
-    assert takes_model(agreement)
-    assert takes_model(rates)
 
 
 def with_servo(folder: Path, gain: float) -> Path:
@@ -179,7 +169,6 @@ def with_servo(folder: Path, gain: float) -> Path:
 
 STUDIES: Mapping[str, Callable[[Path], Study]] = {
     "judge": lambda path: judge_of_files(case_of(path), [FOUR_BAR / "logs/clean.csv"], asked=LogOptions()),
-    "throughput": lambda path: Throughput(case=case_of(path), engines=("mujoco",), worlds=(1, 3), steps=3),
     "sweep": lambda path: Sweep(variation=Variation(target=str(path), motions=("own",)), cases=3),
     "serial": lambda path: Serial(closed=case_of(path), serial=case_of(path)),
 }

@@ -1,4 +1,4 @@
-"""Bad input is refused before anything heavy is imported: seconds of computing time are measured by `study speed`."""
+"""Bad input is refused before anything heavy is imported."""
 
 import shutil
 import subprocess

@@ -126,13 +126,16 @@ def engine_of_folder(folder: Path) -> str:
 
 
 def package(engine: str, version: str) -> str:
-    """Requirement of an engine's package: the named version, or the supported range.
+    """Requirement of an engine's package: the named version, or the range that our adapter is written for.
 
     Args:
         version: Version of its package; empty for the newest.
     """
-    distribution = engines.distribution(engine)
-    return f"{distribution}=={version}" if version else f"{distribution}{_own_range(distribution)}"
+    name, extras = engines.distribution(engine), sorted({engines.extra(name) for name in engines.engine_names()})
+    if version:
+        return f"{name}=={version}"
+    needs = (need for extra in ("", *extras) for need in _requirements(extra) if need.name == name)
+    return f"{name}{next((need.specifier for need in needs), '')}"
 
 
 def packages_with(engine: str, version: str, needs: Iterable[str]) -> list[str]:
@@ -200,31 +203,30 @@ def imported(engine: str) -> tuple[str, str, str]:
 def _made(folder: Path, engine: str, request: Mapping[str, str]) -> Environment:
     """A new environment in its place."""
     uv.program()  # without which nothing else is worth saying
-    options = _options(request)
+    wheels = request["find_links"]
+    if wheels and not Path(wheels).is_dir():
+        raise HarnessError(f"--find-links must be a folder of wheels, got '{wheels}'")
+    options = ["--offline", "--no-index", "--find-links", wheels] if wheels else []
     python = request["python"] or chosen_python(engine, request["version"], options, folder)
     for unfinished in folder.glob(f"{DRAFT}{engine}-*"):
         shutil.rmtree(unfinished, ignore_errors=True)  # a uv whose loopcheck was killed may still write there
     draft = Path(tempfile.mkdtemp(prefix=f"{DRAFT}{engine}-", dir=folder))
     try:
         _install(draft, engine, python, request, options)
-        environment = _described(draft, engine, _imported_in(draft, engine), request)
-        environment.write()
-        return _in_place(environment, folder)
+        version, own_python, numpy = _imported_in(draft, engine)
+        shutil.rmtree(draft / COMPILED, ignore_errors=True)  # it names the place where it was made
+        size = sum(path.stat().st_size for path in draft.rglob("*") if path.is_file() and not path.is_symlink())
+        place = folder / f"{engine}-{version}-py{''.join(own_python.split('.')[:2])}"
+        environment = Environment(
+            folder=place, engine=engine, version=version, python=own_python, numpy=numpy, size=size, request=request
+        )
+        environment.write(draft)
+        if place.exists():
+            shutil.rmtree(place)
+        draft.rename(place)
+        return environment
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-
-
-def _options(request: Mapping[str, str]) -> list[str]:
-    """Options of uv for its package sources.
-
-    Raises:
-        HarnessError: If the folder of wheels does not exist.
-    """
-    if not request["find_links"]:
-        return []
-    if not Path(request["find_links"]).is_dir():
-        raise HarnessError(f"--find-links must be a folder of wheels, got '{request['find_links']}'")
-    return ["--offline", "--no-index", "--find-links", request["find_links"]]
 
 
 def _absolute(text: str) -> str:
@@ -267,36 +269,10 @@ def _imported_in(draft: Path, engine: str) -> tuple[str, str, str]:
     return versions
 
 
-def _described(draft: Path, engine: str, versions: tuple[str, str, str], request: Mapping[str, str]) -> Environment:
-    version, python, numpy = versions
-    size = sum(path.stat().st_size for path in draft.rglob("*") if path.is_file() and not path.is_symlink())
-    return Environment(
-        folder=draft, engine=engine, version=version, python=python, numpy=numpy, size=size, request=dict(request)
-    )
-
-
-def _in_place(environment: Environment, folder: Path) -> Environment:
-    """The environment under its final name; an older one of that name is removed."""
-    parts = environment.python.split(".")
-    place = folder / f"{environment.engine}-{environment.version}-py{parts[0]}{parts[1]}"
-    if place.exists():
-        shutil.rmtree(place)
-    shutil.rmtree(environment.folder / COMPILED, ignore_errors=True)  # it names the place where it was made
-    environment.folder.rename(place)
-    return next(one for one in environments() if one.folder == place)
-
-
 def _needs() -> Iterator[str]:
     """Requirements of worker processes without engines, except MuJoCo, the compiler of models."""
     unneeded = UNNEEDED | {engines.distribution(name) for name in engines.engine_names()} - {"mujoco"}
     return (str(need) for need in _requirements("") if need.name not in unneeded)
-
-
-def _own_range(distribution: str) -> str:
-    """The versions of a package that our adapter is written for."""
-    extras = {engines.extra(name) for name in engines.engine_names()}
-    needs = [need for extra in ("", *sorted(extras)) for need in _requirements(extra) if need.name == distribution]
-    return str(needs[0].specifier) if needs else ""
 
 
 def _requirements(extra: str) -> Iterator[Requirement]:

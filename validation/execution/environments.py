@@ -57,14 +57,17 @@ class Environment:
         """The file that describes it."""
         return self.folder / MARKER
 
-    def write(self) -> None:
+    def write(self, folder: Path) -> None:
         """Write the description, the mark of a complete environment.
+
+        Args:
+            folder: Where it was made.
 
         Raises:
             OSError: If it cannot be written.
         """
         content = {name: value for name, value in asdict(self).items() if name != "folder"}
-        self.description.write_text(json.dumps(content, indent=2), encoding="utf-8")
+        (folder / MARKER).write_text(json.dumps(content, indent=2), encoding="utf-8")
 
     def packages(self) -> str:
         """Digest of the versions of all packages; results computed here depend on no other property of it."""

@@ -66,6 +66,8 @@ class Commands(click.Group):
     command_class = Command
     modules: ClassVar[Mapping[str, str]] = {}
     """Module of each command; the module has the attribute `command`."""
+    removed: ClassVar[Mapping[str, str]] = {}
+    """What replaces each removed command, in a sentence."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of all commands."""
@@ -89,6 +91,8 @@ class Commands(click.Group):
         except click.UsageError as error:
             near = get_close_matches(args[0], self.list_commands(ctx), n=2)
             hint = f" Did you mean {' or '.join(repr(name) for name in near)}?" if near else ""
+            if args[0] in self.removed:
+                hint = f" It was removed: {self.removed[args[0]]}."
             known = ", ".join(self.list_commands(ctx))
             message = f"The command must be one of {known}, got '{args[0]}'.{hint}"
             raise click.UsageError(message, ctx) from error

@@ -19,7 +19,7 @@ from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 from loopcheck.validation.common.accuracy import Requirement, requirement
 from loopcheck.validation.execution.journal import Task
-from loopcheck.validation.execution.remote_worker import dumps
+from loopcheck.validation.execution.remote_calls import dumps
 from loopcheck.validation.execution.workers import WorkerPool
 from loopcheck.validation.tune.engine import tuning_of
 

@@ -1,4 +1,4 @@
-"""A user's own closed loop with Pinocchio in Python: the yardstick of `loopcheck study speed`."""
+"""A user's own closed loop with Pinocchio in Python."""
 
 from dataclasses import dataclass
 from typing import Any, assert_never
@@ -66,9 +66,7 @@ def simple_loop(mechanism: Mechanism) -> Loop:
         and not mechanism.coordinate_closures
     )
     if not simple:
-        raise NotRepresentableError(
-            f"{mechanism.model.path}: joints must be hinges or slides for the speed benchmark in Pinocchio"
-        )
+        raise NotRepresentableError(f"{mechanism.model.path}: joints must be hinges or slides")
     tree = build(mechanism)
     ends = [
         (

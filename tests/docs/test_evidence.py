@@ -1,20 +1,20 @@
-"""Figures of the documents: the state of the code behind them, their age, and counts by verdict."""
+"""Figures of the documents: the state of the code behind them, their age, and counts of noisy logs."""
 
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import pandas as pd
+import numpy as np
 import pytest
 
-from loopcheck.validation.common.known_issues import REPRODUCED_BY
+from docs import evidence_age
+from docs.evidence import joined, sentence
+from docs.evidence_age import BEHIND_ROWS, LIMIT, age_of, behaviour, code_digest
+from docs.noisy_logs import Draws
 from loopcheck.validation.execution import code_state
-from loopcheck.validation.execution.code_state import behaviour, code_digest, commit
+from loopcheck.validation.execution.code_state import commit
 from loopcheck.validation.execution.folders import ROOT
 from loopcheck.validation.execution.journal import code_files
-from loopcheck.validation.frame.study import StudyResult, exit_status
-from loopcheck.validation.studies.evidence.age import LIMIT, age_of
-from loopcheck.validation.studies.evidence.study import BEHIND_ROWS, Evidence, reproduced
 
 PLAIN = b"x = 1\n\ndef f(a):\n    return a + 1\n"
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
@@ -41,8 +41,8 @@ def test_the_digest_depends_on_the_code_of_rows_and_on_no_page(monkeypatch: pyte
     assert {"validation/check/efforts/compare.py", "validation/common/tolerances.toml"} <= files
     assert not any(file.startswith("validation/report/") for file in files)
     file = tmp_path / "module.py"
-    monkeypatch.setattr(code_state, "ROOT", tmp_path)
-    monkeypatch.setattr(code_state, "code_files", lambda _: {file})
+    monkeypatch.setattr(evidence_age, "ROOT", tmp_path)
+    monkeypatch.setattr(evidence_age, "code_files", lambda _: {file})
     digests = []
     for source in (PLAIN, PLAIN + b"# why\n", PLAIN.replace(b"1", b"2")):
         file.write_bytes(source)
@@ -74,36 +74,16 @@ def test_stored_figures_of_earlier_code_are_told_and_fail_after_a_month(
     record = {"start": (NOW - timedelta(days=days)).isoformat(), **({"code": code} if code else {})}
     age = age_of("atlas", record, "a", NOW)
     assert (age.is_stale, age.is_too_old) == (stale, too_old)
-    assert ("has changed: loopcheck study evidence atlas" in age.text) is stale
+    assert ("has changed: python -m docs.evidence atlas" in age.text) is stale
     assert timedelta(days=30) == LIMIT
 
 
-@pytest.mark.parametrize(("false", "status"), [(0, 0), (1, 1)])
-def test_a_false_verdict_on_a_noisy_log_is_a_disagreement(false: int, status: int, tmp_path: Path) -> None:
-    row = {"part": "logs", "subject": "3prr", "stored": 0, "note": ""}
-    rows = [{**row, "verdict": "agree", "count": 8 - false}, {**row, "verdict": "disagree", "count": false}]
-    record = {"not_run": [], "internal_errors": [], "commit": "c", "code": "d" * 64}
-    tables = {
-        "evidence": Evidence.tables["evidence"].frame(pd.DataFrame(rows)[list(Evidence.tables["evidence"].columns)])
-    }
-    conclusion = Evidence.conclude(StudyResult(folder=tmp_path, tables=tables, record=record))
-    assert exit_status(conclusion.verdicts, record) == status
-
-
-@pytest.mark.parametrize(
-    ("line", "status", "verdict"),
-    [
-        ("1 passed in 2 s", 0, "agree"),
-        ("1 failed in 2 s", 1, "disagree"),
-        ("1 skipped in 2 s", 0, "not run"),
-        ("1 passed, 1 skipped in 2 s", 0, "not run"),
-        ("3 deselected in 2 s", 5, "not run"),
-        ("", 4, "not run"),
-    ],
-)
-def test_a_known_issue_is_reproduced_by_its_test(
-    line: str, status: int, verdict: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    done = subprocess.CompletedProcess([], status, stdout=f"...\n{line}\n" if line else "")
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: done)
-    assert reproduced("an-issue", ROOT / REPRODUCED_BY)[0] == verdict
+def test_draws_of_several_tasks_are_judged_together() -> None:
+    """The expected error is that over all draws: of 3 and 4 it is 3.54, so that floors of 7 and 8 are 1.98 and 2.26."""
+    one, other = (
+        Draws(rms=np.array([[rms]]), floor=np.array([[floor]]), false=false, caught=1, doubted=0)
+        for rms, floor, false in ((3.0, 7.0, 0), (4.0, 8.0, 1))
+    )
+    told = sentence(joined([one, other]))
+    assert "1 false verdicts on 2 logs; 2 faults of three floors detected, 0 suspected" in told
+    assert told.endswith("within 0.8 to 2: 50.0 % (its own), 50.0 % (expected), 100.0 % (exact model)")

@@ -1,1 +1,0 @@
-"""Recomputation of all figures of the documents from one commit."""

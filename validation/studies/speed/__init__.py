@@ -1,1 +1,0 @@
-"""Speed of the batch compared with Pinocchio, the plain sources and the engines; each ratio is measured in one run."""
