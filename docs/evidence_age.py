@@ -17,13 +17,13 @@ from loopcheck.validation.execution.journal import DATA, code_files
 
 CATALOGUE, ATLAS = "catalogue", "atlas"
 BEHIND_ROWS = (
-    "loopcheck.validation.comparison.evaluate",
-    "loopcheck.validation.comparison.compare",
-    "loopcheck.validation.comparison.audit",
-    "loopcheck.validation.comparison.resolution",
-    "loopcheck.validation.comparison.logs",
+    "loopcheck.validation.check.efforts.evaluate",
+    "loopcheck.validation.check.efforts.compare",
+    "loopcheck.validation.check.audit.audit",
+    "loopcheck.validation.check.efforts.resolution",
+    "loopcheck.validation.judge.logs",
     "loopcheck.validation.studies.atlas.reading",
-    "loopcheck.validation.studies.tune.judged_run",
+    "loopcheck.validation.tune.runs.judged_run",
 )
 """Modules of `validation` on which the rows depend."""
 LIMIT = timedelta(days=30)

@@ -27,6 +27,7 @@ DOCUMENTS = [
     HOUSE / "README.md",
     HOUSE / "CONTRIBUTING.md",
     *sorted((HOUSE / "docs/how_to").glob("*.md")),
+    *sorted((HOUSE / "docs/reference").glob("*.md")),
     *(path for room in ROOMS for path in sorted(room.rglob("README.md"))),
 ]
 

@@ -123,7 +123,7 @@ def _status(status: int) -> int:
     return status
 
 
-@cli.group("study", cls=Studies, short_help="Run a study: step sizes, versions, wrong parameters, ...")
+@cli.group("study", cls=Studies, short_help="Run a study: wrong parameters, step sizes, versions, ...")
 def _study() -> None:
     """Run a study: step sizes, engine versions, derivatives, wrong parameters, and more.
 
