@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 import pytest
-from loopcheck.robots.formats.mjcf import read_mechanism
-from loopcheck.robots.formats.model_file import ModelFile, files_of
 
 from loopcheck.robots.catalogue import CATALOGUE
 from loopcheck.robots.errors import HarnessError, MechanismError
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile, files_of
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.robot import Case, load, representative_case
 from loopcheck.validation.check.efforts.evaluate import prescribe_or_error
