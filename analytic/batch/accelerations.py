@@ -71,7 +71,7 @@ def trace_forward(
     """Trace the forward dynamics of a mechanism, once for many calls of `forward_dynamics` or `hybrid_dynamics`.
 
     Args:
-        q: A pose with closed loops [m or rad], shape (nq,).
+        q: A pose with closed loops.
         parameters: Whether to include derivatives along the inertial parameters.
         loops: Whether to include forces of the loops.
 
@@ -101,8 +101,8 @@ def forward_dynamics(  # noqa: PLR0913
     Dofs without an actuator are allowed. Near a singularity of the passive joints, see `inverse_dynamics`, it raises.
 
     Args:
-        q: Positions of all joints, loops closed [m or rad], shape (nt, nq).
-        qd: Velocities of all dofs that keep them closed [m/s or rad/s], shape (nt, nv).
+        q: Positions of all joints, loops closed.
+        qd: Velocities of all dofs that keep them closed.
         traced: Result of `trace_forward`, if it exists already.
         evaluator: `numpy` or `llvm`; `auto` compiles as soon as all calls with a `traced` have taken as long.
         derivatives: Any of `q`, `qd`, `effort` and `parameters`, see `ForwardBatch.derivatives`.
@@ -149,8 +149,8 @@ def hybrid_dynamics(  # noqa: PLR0913
     positions and velocities are part of the state, which the motion of the drives does not determine.
 
     Args:
-        q: Positions of all joints, loops closed [m or rad], shape (nt, nq).
-        qd: Velocities of all dofs that keep them closed [m/s or rad/s], shape (nt, nv).
+        q: Positions of all joints, loops closed.
+        qd: Velocities of all dofs that keep them closed.
         qdd: Accelerations of `Mechanism.drives` [m/s² or rad/s²], shape (nt, drives).
         traced: Result of `trace_forward`, if it exists already.
         evaluator: `numpy` or `llvm`; `auto` compiles as soon as all calls with a `traced` have taken as long.

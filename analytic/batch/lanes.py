@@ -134,7 +134,7 @@ class Equations:
 
         Args:
             driven: Positions of the drives [m or rad], shape (nt, drives).
-            guess: Joint positions near the first sample [m or rad], shape (nq,).
+            guess: Joint positions near the first sample.
             span: Samples of a lane.
 
         Returns:
@@ -168,7 +168,7 @@ class Equations:
         Args:
             centers: Positions of the drives in each cell [m or rad], shape (cells, drives).
             visited: Cells along the path [-], shape (n,).
-            guess: Joint positions near those in the first of them [m or rad], shape (nq,).
+            guess: Joint positions near those in the first of them.
 
         Returns:
             Joint positions [m or rad], shape (cells, nq).

@@ -52,8 +52,7 @@ def redo(mechanism: Mechanism, q: Array, poses: PositionSeries, trusted: AnyArra
 
     Args:
         q: Positions of the drives [m or rad], shape (nt, drives).
-        poses: Joint positions; those of the first sample close the loops. Poses assembled again are replaced
-            [m or rad], shape (nt, nq).
+        poses: Joint positions; those of the first sample close the loops. Poses assembled again are replaced.
         trusted: Mask of the samples on the same branch and well away from singularities [-], shape (nt,).
 
     Returns:
@@ -212,7 +211,7 @@ def plain_poses(mechanism: Mechanism, q: Array, guess: PositionSeries, samples: 
 
     Args:
         q: Positions of the drives [m or rad], shape (nt, drives).
-        guess: Joint positions near each sample [m or rad], shape (nt, nq).
+        guess: Joint positions near each sample.
         samples: Indices of the samples [-], shape (n,).
 
     Raises:

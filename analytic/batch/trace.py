@@ -55,7 +55,7 @@ def trace(mechanism: Mechanism, q: JointPositions) -> Trace:
     """Run the equations of a mechanism on symbols.
 
     Args:
-        q: A pose with closed loops, at which pivots are chosen [m or rad], shape (nq,).
+        q: A pose with closed loops, at which pivots are chosen.
 
     Raises:
         MechanismError: If the mechanism has an element that the traced equations lack.
@@ -80,7 +80,7 @@ def shape_of(mechanism: Mechanism, q: JointPositions, independent: list[int]) ->
     """Pose and coordinates of a trace.
 
     Args:
-        q: A pose with closed loops [m or rad], shape (nq,).
+        q: A pose with closed loops.
         independent: Dofs taken as independent coordinates.
     """
     joints = mechanism.actuated_joints

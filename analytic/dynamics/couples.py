@@ -22,7 +22,7 @@ def offset_couples(mechanism: Mechanism, motion: Motion, effort: EffortSeries) -
 
     Args:
         mechanism: Robot whose closures are without the offsets of its file.
-        effort: Efforts of the motion [N or N m], shape (nt, na).
+        effort: Efforts of the motion.
     """
     state = State(mechanism=mechanism, q=motion.q, qd=motion.qd)
     on_tree = powers_along(state, motion.qdd, np.tile(np.eye(mechanism.nv), (len(motion.t), 1, 1))).signed.sum(axis=1)

@@ -57,8 +57,8 @@ def accelerations_by_noc(
     """Joint accelerations by the natural orthogonal complement (Kordjazi and Akbarzadeh 2011, (12) solved for q̈ᵃ).
 
     Args:
-        q: Joint positions with closed loops [m or rad], shape (nt, nq).
-        qd: Joint velocities that keep them closed [m/s or rad/s], shape (nt, nv).
+        q: Joint positions with closed loops.
+        qd: Joint velocities that keep them closed.
         independent: Mask of the independent dofs [-], shape (nv,).
     """
     state = State(mechanism=mechanism, q=q, qd=qd)
@@ -81,8 +81,8 @@ def accelerations_by_multipliers(
 
     Args:
         mechanism: Robot with inertia at each dof of its spanning tree.
-        q: Joint positions with closed loops [m or rad], shape (nt, nq).
-        qd: Joint velocities that keep them closed [m/s or rad/s], shape (nt, nv).
+        q: Joint positions with closed loops.
+        qd: Joint velocities that keep them closed.
 
     Returns:
         Accelerations [m/s² or rad/s²], shape (nt, nv), and the multipliers of least norm [N or N m], shape (nt, nc).
@@ -110,8 +110,8 @@ def simulate(
 
     Args:
         effort: Efforts over time.
-        q: Joint positions at the first time, loops closed [m or rad], shape (nq,).
-        qd: Joint velocities there [m/s or rad/s], shape (nv,).
+        q: Joint positions at the first time, loops closed.
+        qd: Joint velocities there.
         independent: Mask of the independent dofs [-], shape (nv,).
 
     Returns:
@@ -217,7 +217,7 @@ def dependent_velocities(mechanism: Mechanism, q: PositionSeries, free: Array, i
     """All joint velocities from the independent velocities.
 
     Args:
-        q: Joint positions with closed loops [m or rad], shape (nt, nq).
+        q: Joint positions with closed loops.
         free: Independent velocities [m/s or rad/s], shape (nt, n).
         independent: Mask of the independent dofs [-], shape (nv,).
     """

@@ -89,7 +89,7 @@ def needed_efforts(state: State, qdd: AccelerationSeries) -> NeededEfforts:
 
     Args:
         state: Positions with closed loops, and velocities that keep them closed.
-        qdd: Joint accelerations that keep them closed [m/s² or rad/s²], shape (nt, nv).
+        qdd: Joint accelerations that keep them closed.
     """
     mechanism, q, qd = state.mechanism, state.q, state.qd
     effort, unactuated = np.zeros((len(q), mechanism.na)), np.zeros((len(q), mechanism.nv))

@@ -60,7 +60,7 @@ def scale_of(state: State, qdd: AccelerationSeries) -> EffortScale:
     """The scale of each actuator's effort.
 
     Args:
-        qdd: Its accelerations [m/s² or rad/s²], shape (nt, nv).
+        qdd: Its accelerations.
     """
     mechanism = state.mechanism
     powers = powers_along(state, qdd, actuator_motions(mechanism, state.Phi, partial(tree_inertia, state)))
@@ -102,7 +102,6 @@ def powers_along(state: State, qdd: AccelerationSeries, D: Array) -> TermPowers:
     """Powers of all terms along some motions.
 
     Args:
-        qdd: Joint accelerations [m/s² or rad/s²], shape (nt, nv).
         D: Joint velocities of each motion [m/s or rad/s], shape (nt, nv, motions).
     """
     along = state.twists.K @ D[:, None]

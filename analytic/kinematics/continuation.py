@@ -416,9 +416,6 @@ def close_batch(
 def closed_beside(mechanism: Mechanism, q: JointPositions) -> PositionSeries:
     """Closed poses beside a pose from which Newton's method stalls, as in a linkage that is stretched in line.
 
-    Args:
-        q: The pose [m or rad], shape (nq,).
-
     Returns:
         Poses from seeded starts, the nearest first [m or rad], shape (found, nq).
     """
@@ -499,7 +496,7 @@ def motion_through(tracer: Tracer, q: PositionSeries, t: Times) -> Motion:
 
     Args:
         tracer: Mechanism and law.
-        q: Joint positions that close the loops at the values of the law [m or rad], shape (nt, nq).
+        q: Joint positions that close the loops at the values of the law.
 
     Raises:
         SingularityError: If the motion meets a singularity; `time` is its time.

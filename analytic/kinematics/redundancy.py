@@ -36,7 +36,7 @@ def minimum_norm(A: Array, force: Array, scale: Efforts) -> EffortSeries:
     Args:
         A: Actuator velocities per independent velocity [-], shape (nt, na, n) with na ≥ n and full column rank.
         force: Generalized force on the independent coordinates [N or N m], shape (nt, n).
-        scale: Reference effort of each actuator [N or N m], shape (na,).
+        scale: Reference effort of each actuator.
     """
     if A.shape[-2] == A.shape[-1]:
         return np.asarray(np.linalg.solve(A.swapaxes(1, 2), force[..., None])[..., 0], dtype=np.float64)

@@ -35,7 +35,7 @@ def assemble(
 
     Args:
         law: Motion of the driven coordinates.
-        guess: Joint positions near those at the first time [m or rad], shape (nq,).
+        guess: Joint positions near those at the first time.
         drives: Prescribed coordinates in the order of the law; by default all driven coordinates.
         where: Name of the robot, for the error messages; by default the file of the model.
 
@@ -55,7 +55,7 @@ def assembled(
 
     Args:
         tracer: Mechanism and law.
-        guess: Joint positions near those at the first time [m or rad], shape (nq,).
+        guess: Joint positions near those at the first time.
         is_mobile: Whether `want_mobile` has accepted the first pose: it closes the loops for each dof.
         rough: Whether unactuated dofs are integrated for the size of their motion only.
 

@@ -155,7 +155,7 @@ def left_by_drives(tracer: Tracer, q: JointPositions, t: Times) -> tuple[int, ..
 
     Args:
         tracer: Mechanism and law.
-        q: Initial pose [m or rad], shape (nq,).
+        q: Initial pose.
     """
     if all(joint.limits is None for joint in tracer.mechanism.joints):
         return ()
@@ -170,7 +170,7 @@ def automatic_motion(mechanism: Mechanism, guess: JointPositions, dt: float | No
     """The largest motion that closes the loops, keeps inside the limits and well away from singularities.
 
     Args:
-        guess: Joint positions near those at the start [m or rad], shape (nq,).
+        guess: Joint positions near those at the start.
         dt: Step of the report grid [s]; by default that of `report_grid`.
         where: Name of the robot, for the error messages.
 
@@ -350,7 +350,7 @@ def swing(
     Each group of three drives has its own skew, so that the accelerations of six drives are linearly independent.
 
     Args:
-        q: Starting pose [m or rad], shape (nq,).
+        q: Starting pose.
         drives: Coordinates that move.
         amplitude: Half of the swing of each drive [m or rad], shape (drives,).
         span: First and last time [s].
@@ -365,7 +365,7 @@ def room(mechanism: Mechanism, q: JointPositions, drives: tuple[Coordinate, ...]
     """Half of the largest swing of each drive from its position [m or rad].
 
     Args:
-        q: Starting pose [m or rad], shape (nq,).
+        q: Starting pose.
         drives: Coordinates that move.
         side: 1 for the side that has more room, −1 for the other.
     """

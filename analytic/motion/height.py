@@ -21,7 +21,7 @@ def raised(mechanism: Mechanism, q: JointPositions, duration: float) -> tuple[Jo
     with a ground would need its contact forces, too.
 
     Args:
-        q: Initial pose [m or rad], shape (nq,).
+        q: Initial pose.
         duration: Duration of the motion [s].
 
     Returns:

@@ -60,7 +60,6 @@ def regular_start(free: Tracer, guess: JointPositions) -> Start:
 
     Args:
         free: The mechanism without prescribed coordinates: every joint may give way to close the loops.
-        guess: The pose of the file [m or rad], shape (nq,).
 
     Raises:
         LoopClosureError: If the loops cannot be closed.
@@ -80,9 +79,6 @@ def regular_start(free: Tracer, guess: JointPositions) -> Start:
 
 def closed_pose(mechanism: Mechanism, guess: JointPositions) -> JointPositions:
     """A regular pose with closed loops near a pose, also without actuators.
-
-    Args:
-        guess: Joint positions [m or rad], shape (nq,).
 
     Raises:
         LoopClosureError: If the loops cannot be closed.

@@ -21,7 +21,6 @@ def with_plausible_units(
 
     Args:
         law: Recorded motion of all its drives.
-        t: Times of the samples [s], shape (nt,).
         assembly: Assembles the motion of a law.
         remedy: Advice to the user.
 

@@ -260,8 +260,8 @@ def joint_efforts(space: JointSpace, q: PositionSeries, qd: VelocitySeries, qdd:
 
     Args:
         space: Mechanism and shared joints.
-        qd: Velocities that keep the loops closed [m/s or rad/s], shape (nt, nv).
-        qdd: Accelerations that keep them closed [m/s² or rad/s²], shape (nt, nv).
+        qd: Velocities that keep the loops closed.
+        qdd: Accelerations that keep them closed.
 
     Returns:
         Efforts [N or N m], shape (nt, n).

@@ -42,9 +42,9 @@ def pair_joints(
     """The common joints: given pairs, joints of the same name, and joints with axes on a common line.
 
     Args:
-        q_closed: Its closed starting pose [m or rad], shape (nq,).
+        q_closed: Its closed starting pose.
         serial: The serial model.
-        q_serial: Its starting pose [m or rad], shape (nq,).
+        q_serial: Its starting pose.
         given: Names in the serial model by names in the closed mechanism.
         fixed: Names of immobile joints, which are not paired.
 

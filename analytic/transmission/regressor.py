@@ -33,8 +33,8 @@ def regressor(space: JointSpace, q: PositionSeries, qd: VelocitySeries, qdd: Acc
 
     Args:
         space: The serial model and its shared joints.
-        qd: Velocities that keep the loops closed [m/s or rad/s], shape (nt, nv).
-        qdd: Accelerations that keep them closed [m/s² or rad/s²], shape (nt, nv).
+        qd: Velocities that keep the loops closed.
+        qdd: Accelerations that keep them closed.
 
     Returns:
         Columns of each link's first and second moments about its mass centre [any unit], shape (nt, n, 9 links).

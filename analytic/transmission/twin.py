@@ -71,9 +71,8 @@ def make_twin(
     """Find the common joints and poses of a closed mechanism and its serial model.
 
     Args:
-        closed_guess: A pose near its closed start [m or rad], shape (nq,).
+        closed_guess: A pose near its closed start.
         serial: The serial model.
-        serial_guess: A pose of it [m or rad], shape (nq,).
         given: Names of joints of the serial model by names in the closed mechanism.
         hold: Immobile joints of either model; free joints are immobile anyway.
 

@@ -329,9 +329,6 @@ def overlaps_at_loops(description: Description, q: PositionSeries) -> dict[str, 
 
     Contacts by MuJoCo, which leaves out those between parent and child, but not those between the ends of a loop. Geoms
     with meshes are left out.
-
-    Args:
-        q: Poses [m or rad], shape (nt, nq).
     """
     model = description.compiled.plain
     data, body, of_pair = mujoco.MjData(model), model.body_weldid, dict[frozenset[int], list[str]]()

@@ -165,7 +165,7 @@ def lengths_at(m: Any, q: JointPositions) -> Array:
 
     Args:
         m: Compiled model.
-        q: Positions of the joints of the file [m or rad], shape (nq,).
+        q: Positions of the joints of the file.
     """
     return np.array(_sites(m, q).ten_length)[with_slides(m)]
 

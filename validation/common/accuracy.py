@@ -133,7 +133,6 @@ def requirement(mechanism: Mechanism, motion: Motion, effort: EffortSeries, scal
     """The requirement of a motion.
 
     Args:
-        effort: Required efforts [N or N m], shape (nt, na).
         scale: Scale of the errors of each actuator [N or N m], shape (na,), if it is known.
     """
     scale = effort_scale(mechanism, motion).scale if scale is None else scale

@@ -78,9 +78,9 @@ def differences(effort: EffortSeries, readings: Mapping[str, Array], scale: Effo
     """Distances of other readings from the applied effort, root mean square over the scale, worst actuator [-].
 
     Args:
-        effort: Applied effort [N or N m], shape (nt, na).
+        effort: Applied effort.
         readings: Readings by kind, each of shape (nt, na); NaN for missing values.
-        scale: Scales of the actuators [N or N m], shape (na,).
+        scale: Scales of the actuators.
     """
     acting = scale > 0
     sizes = {}

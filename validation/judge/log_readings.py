@@ -360,6 +360,6 @@ def over(values: Array, divisor: Efforts) -> Array:
 
     Args:
         values: Efforts [N or N m], shape (n, na).
-        divisor: Largest required efforts [N or N m], shape (na,).
+        divisor: Largest required efforts.
     """
     return np.divide(values, divisor, out=np.zeros(np.broadcast_shapes(values.shape, divisor.shape)), where=divisor > 0)

@@ -19,7 +19,7 @@ def expected_inventory(mechanism: Mechanism, q: JointPositions, rest_force: Join
     """The inventory of a mechanism in a pose.
 
     Args:
-        rest_force: Force that holds the tree at rest there [N or N m], shape (nv,).
+        rest_force: Force that holds the tree at rest there.
     """
     state = State.at_rest(mechanism, q[None])
     body_poses = state.poses

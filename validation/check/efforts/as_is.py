@@ -111,7 +111,7 @@ def residual_series(mechanism: Mechanism, log: Log, guess: JointPositions) -> Se
     """Residual efforts of every step of a log, with the engine's notes on effects outside the equations.
 
     Args:
-        guess: Joint positions near the first sample [m or rad], shape (nq,).
+        guess: Joint positions near the first sample.
 
     Raises:
         HarnessError: If the log does not fit the robot, or is too short.
@@ -123,7 +123,7 @@ def step_residuals(mechanism: Mechanism, log: Log, guess: JointPositions) -> Eff
     """Residual efforts alone of each step of a log with velocities, without a limit on the number of steps.
 
     Args:
-        guess: Joint positions near the first sample [m or rad], shape (nq,).
+        guess: Joint positions near the first sample.
 
     Returns:
         Logged minus required effort [N or N m], shape (n, na).
@@ -320,7 +320,7 @@ def _errors_of_windows(
         beside: The same run at the times of the second run.
         t: Times of the second run [s], shape (n,).
         residual: Its residual efforts [N or N m], shape (n, na).
-        floor: Noise floor of the largest value [N or N m], shape (na,).
+        floor: Noise floor of the largest value.
 
     Returns:
         Flags, and the errors [N or N m], each of shape (na,).

@@ -92,9 +92,8 @@ def relative_error(candidate: EffortSeries, reference: EffortSeries, scale: Effo
     """Largest error over time and actuators, relative to the scale of the actuator [-].
 
     Args:
-        candidate: Efforts to judge [N or N m], shape (nt, na).
-        reference: Reference efforts [N or N m], shape (nt, na).
-        scale: Scales of the actuators [N or N m], shape (na,).
+        candidate: Efforts to judge.
+        scale: Scales of the actuators.
 
     Returns:
         The error over the actuators with load; NaN if no actuator has load.
@@ -106,8 +105,8 @@ def largest_of_acting(errors: Efforts, scale: Efforts) -> float:
     """The largest error over the scale of the actuators with load [-]; NaN if no actuator has load.
 
     Args:
-        errors: Error of each actuator [N or N m], shape (na,).
-        scale: Scales of the actuators [N or N m], shape (na,).
+        errors: Error of each actuator.
+        scale: Scales of the actuators.
     """
     acting = scale > 0
     return float((errors[acting] / scale[acting]).max()) if acting.any() else np.nan
@@ -124,7 +123,7 @@ def ladder_rows(outcome: Outcome, reference: EffortHistory, scale: Efforts) -> l
 
     Args:
         outcome: Outcome of the source.
-        scale: Scales of the actuators [N or N m], shape (na,).
+        scale: Scales of the actuators.
     """
     ladder = outcome.compared.ladder if outcome.compared else ()
     changes = [np.nan] + [relative_error(fine.effort, coarse.effort, scale) for coarse, fine in pairwise(ladder)]

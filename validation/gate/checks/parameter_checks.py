@@ -33,7 +33,7 @@ def parameter_findings(description: Description, q: JointPositions) -> Iterator[
     """Findings on the numbers of a file.
 
     Args:
-        q: A closed pose, or the pose of the file [m or rad], shape (nq,).
+        q: A closed pose, or the pose of the file.
     """
     mechanism = description.mechanism
     yield from _inertias(mechanism)

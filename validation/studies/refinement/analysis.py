@@ -34,7 +34,7 @@ def refinements(
     Args:
         values: Values of the refined setting, coarsest first.
         efforts: Efforts at each level [N or N m], each of shape (nt, na); None for a failed level.
-        scale: Scales of the actuators [N or N m], shape (na,).
+        scale: Scales of the actuators.
         theory: Order by theory [-]; NaN if unknown.
     """
     estimates = [(np.nan, np.nan, np.nan)]
