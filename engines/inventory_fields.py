@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from loopcheck.engines.equations import Equations, LoopEquations
-from loopcheck.engines.mechanics import wrenches
+from loopcheck.engines.loads import at_centers
 from loopcheck.robots.arrays import Array, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.inventory import FREEDOM, Matrices, off_axis
 from loopcheck.robots.mechanism import Mechanism
@@ -68,11 +68,7 @@ def load_fields(mechanism: Mechanism, lever: Callable[[int, Array], Array]) -> d
     Args:
         lever: Vector from the mass centre of a body to a point of the body, world axes [m], shape (3,).
     """
-    force, moment = (np.zeros((len(mechanism.bodies), 3)) for _ in range(2))
-    for load in wrenches(mechanism):
-        force[load.body] += load.force
-        moment[load.body] += load.moment + np.cross(lever(load.body, load.point), load.force)
-    return {"force": force, "moment": moment}
+    return dict(zip(("force", "moment"), at_centers(mechanism, lever), strict=True))
 
 
 def equation_fields(equations: LoopEquations, q: JointPositions) -> dict[str, Any]:

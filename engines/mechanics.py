@@ -1,6 +1,6 @@
-"""Quantities of a mechanism for adapters of engines: loop openings, displaced positions, axes and external wrenches."""
+"""Quantities of a mechanism for adapters of engines: loop openings, rotations, displaced positions and axes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import assert_never
 
 import numpy as np
@@ -8,7 +8,19 @@ from scipy.spatial.transform import Rotation
 
 from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.efforts import Deviation
-from loopcheck.robots.mechanism import WORLD, ConnectClosure, Mechanism, RigidClosure, WeldClosure, Wrench
+from loopcheck.robots.mechanism import WORLD, ConnectClosure, Mechanism, RigidClosure, WeldClosure
+
+BALL_OR_FREE = ("ball", "free")
+"""Kinds of joints with a quaternion."""
+
+
+def rotation(position: Array) -> Rotation:
+    """Rotation of a ball or free joint.
+
+    Args:
+        position: Its position, which ends with (w, x, y, z) of any length [m or -], shape (..., 4 or 7).
+    """
+    return Rotation.from_quat(np.roll(position[..., -4:], -1, axis=-1))
 
 
 def opening(mechanism: Mechanism, poses: tuple[Array, Array]) -> Deviation:
@@ -76,7 +88,7 @@ def moved(mechanism: Mechanism, q: JointPositions, displacement: Array) -> Array
             continue
         turn = displacement[dofs][-3:]
         after[places][:-4] += displacement[dofs][:-3]
-        quaternion = Rotation.from_quat(np.roll(q[places][-4:], -1)) * Rotation.from_rotvec(turn)
+        quaternion = rotation(q[places]) * Rotation.from_rotvec(turn)
         after[places][-4:] = np.roll(quaternion.as_quat(), 1)
     return after
 
@@ -94,12 +106,3 @@ def axes_along(axis: Array, along: Array) -> Array:
     size = float(np.linalg.norm(cross))
     angle = np.arctan2(size, along @ axis)
     return Rotation.from_rotvec(cross / size * angle if size else np.zeros(3)).as_matrix()
-
-
-def wrenches(mechanism: Mechanism) -> Iterator[Wrench]:
-    """External wrenches on bodies, and the force at the mass centre of each body with gravity compensation."""
-    yield from (wrench for wrench in mechanism.wrenches if wrench.body != WORLD)
-    for b, body in enumerate(mechanism.bodies):
-        if body.gravity_compensation:
-            compensation = -body.gravity_compensation * body.mass * mechanism.gravity
-            yield Wrench(body=b, point=body.center, moment=np.zeros(3), force=compensation)

@@ -41,7 +41,7 @@ REGISTERS = {"validation/frame/preload.py", "validation/frame/study.py"}
 """Files that name modules above: those that workers import first, and that of the study of a stored result."""
 PACKAGES = {name: engines.engine(name).packages for name in engines.engine_names()}
 """What is imported in the folder of each engine only."""
-SHARED = {f"engines/{name}.py" for name in ("as_is", "equations", "forward", "inventory_fields", "simulation")}
+SHARED = {f"engines/{name}.py" for name in ("as_is", "equations", "forward", "inventory_fields", "loads", "simulation")}
 """Functions of all engines that the walk through the example names."""
 COMPILED_BY = ("linkage", "mjcf", "mjcf_paths", "missing_files", "model_file", "spec_elements", "urdf")
 COMPILER = {("robots", "formats", f"{name}.py") for name in COMPILED_BY}

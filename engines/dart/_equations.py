@@ -1,11 +1,14 @@
-"""DART's equations of motion at any state: terms of the spanning tree, rows of the loops."""
+"""DART's equations of motion at any state: terms of the tree, rows of the loops, loads on the bodies."""
+
+from functools import partial
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
-from loopcheck.engines.dart._loads import apply_loads, joint_forces, point_motion
 from loopcheck.engines.dart._skeleton import Tree, build
 from loopcheck.engines.equations import LoopEquations
-from loopcheck.engines.mechanics import closure_rows, gap
+from loopcheck.engines.loads import pulls, turns, wrenches
+from loopcheck.engines.mechanics import closure_rows, gap, rotation
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.mechanism import WORLD, Mechanism
@@ -64,6 +67,50 @@ def opening(tree: Tree) -> Deviation:
 
     def end(body: int, point: Array) -> tuple[Array, Array]:
         axes = np.eye(3) if body == WORLD else np.array(tree.bodies[body].getWorldTransform().rotation())
-        return point_motion(tree, body, point)[0], axes
+        return position_of(tree, body, point), axes
 
     return Deviation().or_worse(*(gap(closure, end) for closure in tree.mechanism.rigid_closures))
+
+
+def apply_loads(tree: Tree) -> None:
+    """Let the loads of a mechanism act in the state that DART has; DART keeps them along the axes of the body."""
+    tree.skeleton.clearExternalForces()
+    between = pulls(tree.mechanism, partial(position_of, tree), partial(velocity_of, tree))
+    for load in (*wrenches(tree.mechanism), *between, *turns(tree.mechanism, partial(turn_of, tree))):
+        body = tree.bodies[load.body]
+        body.addExtForce(load.force, load.point, False, True)
+        body.addExtTorque(load.moment, False)
+
+
+def joint_forces(tree: Tree) -> tuple[Array, Array]:
+    """Forces of the springs of joints except balls, and of the dampers of joints [N or N m], shape (nv,) each.
+
+    By DART's values: its inverse dynamics evaluates them at the joints of the next step.
+    """
+    springs = -per_dof(tree, "SpringStiffness") * (tree.skeleton.getPositions() - per_dof(tree, "RestPosition"))
+    return springs, -per_dof(tree, "DampingCoefficient") * tree.skeleton.getVelocities()
+
+
+def per_dof(tree: Tree, quantity: str) -> Array:
+    """A quantity of DART's joints at each of their dofs, shape (nv,)."""
+    joints = [joint for parts in tree.joints for joint in parts]
+    return np.array([getattr(joint, f"get{quantity}")(k) for joint in joints for k in range(joint.getNumDofs())])
+
+
+def turn_of(tree: Tree, j: int) -> tuple[Rotation, Array]:
+    """Rotation of a ball or free joint in DART, and the axes of its body [-], shape (3, 3)."""
+    q = tree.ours(np.array(tree.skeleton.getPositions()))[tree.mechanism.q_slices[j]]
+    return rotation(q), tree.bodies[tree.mechanism.joints[j].body].getWorldTransform().rotation()
+
+
+def position_of(tree: Tree, body: int, point: Array) -> Array:
+    """Position in DART of a point of a body or the world [m], shape (3,)."""
+    if body == WORLD:
+        return point
+    pose = tree.bodies[body].getWorldTransform()
+    return np.asarray(pose.rotation() @ point + pose.translation())
+
+
+def velocity_of(tree: Tree, body: int, point: Array) -> Array:
+    """Its velocity [m/s], shape (3,)."""
+    return np.zeros(3) if body == WORLD else np.array(tree.bodies[body].getLinearVelocity(point))

@@ -15,10 +15,10 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from loopcheck.engines.boundary import converted, coupled, silenced, want_representable
+from loopcheck.engines.mechanics import BALL_OR_FREE, rotation
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.mechanism import WORLD, Joint, Mechanism
 
-BALL_OR_FREE = ("ball", "free")
 ASIDE = Rotation.from_rotvec(np.ones(3) / np.sqrt(3))
 """Origin of the balls' coordinates."""
 guarded = partial(converted, errors=(ValueError, RuntimeError, TypeError))
@@ -106,11 +106,6 @@ def build(mechanism: Mechanism) -> Tree:
     sizes = [dofs.stop - dofs.start for dofs in mechanism.dof_slices]
     armature = np.repeat([joint.armature for joint in mechanism.joints], sizes)
     return Tree(mechanism=mechanism, skeleton=skeleton, bodies=tuple(bodies), joints=tuple(joints), armature=armature)
-
-
-def rotation(position: JointPositions) -> Rotation:
-    """Rotation of a ball or free joint; its position ends with a quaternion (w, x, y, z) of any length."""
-    return Rotation.from_quat(np.roll(position[-4:], -1))
 
 
 def _pose(position: Array, R: Array) -> Any:

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from loopcheck.engines.dart._equations import DartEquations
-from loopcheck.engines.dart._loads import ball_spring, per_dof, turn
+from loopcheck.engines.dart._equations import DartEquations, per_dof, turn_of
 from loopcheck.engines.dart._skeleton import Tree, guarded
 from loopcheck.engines.inventory_fields import (
     body_fields,
@@ -16,6 +15,8 @@ from loopcheck.engines.inventory_fields import (
     matrices_along,
     names_of,
 )
+from loopcheck.engines.loads import ball_spring
+from loopcheck.engines.mechanics import rotation
 from loopcheck.robots.arrays import Array, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.inventory import Inventory, Matrices
 from loopcheck.robots.mechanism import Mechanism
@@ -105,5 +106,7 @@ def _springs(tree: Tree) -> tuple[Array, Array]:
         if joint.kind in ("hinge", "slide") and stiffness[j]:
             rest[j] = parts[0].getRestPosition(0) + joint.rest_position[0]
         if joint.kind == "ball" and joint.stiffness:
-            stiffness[j] = np.linalg.norm(ball_spring(tree, j)) / turn(tree, j).magnitude()
+            turned, _ = turn_of(tree, j)
+            away = rotation(joint.spring_reference).inv() * turned
+            stiffness[j] = np.linalg.norm(ball_spring(joint, turned)) / away.magnitude()
     return stiffness, rest

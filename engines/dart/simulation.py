@@ -8,8 +8,7 @@ import dartpy
 import numpy as np
 
 from loopcheck.engines.boundary import silenced
-from loopcheck.engines.dart._equations import opening
-from loopcheck.engines.dart._loads import apply_loads, point_motion
+from loopcheck.engines.dart._equations import apply_loads, opening, position_of
 from loopcheck.engines.dart._skeleton import Tree, build, guarded
 from loopcheck.engines.simulation import Free, Pace, Readings, State
 from loopcheck.robots.arrays import Efforts, JointPositions, JointVelocities
@@ -84,7 +83,7 @@ def _constraint(tree: Tree, closure: RigidClosure) -> Any:
     bodies = [tree.bodies[body] for body, _ in moving]
     match closure:
         case ConnectClosure():
-            return dartpy.constraint.BallJointConstraint(*bodies, point_motion(tree, *moving[0])[0])
+            return dartpy.constraint.BallJointConstraint(*bodies, position_of(tree, *moving[0]))
         case WeldClosure():
             return dartpy.constraint.WeldJointConstraint(*bodies)
         case _:

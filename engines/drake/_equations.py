@@ -8,7 +8,8 @@ import numpy as np
 
 from loopcheck.engines.drake._plant import Plant, build, trees, wrench_math
 from loopcheck.engines.equations import LoopEquations
-from loopcheck.engines.mechanics import gap, wrenches
+from loopcheck.engines.loads import wrenches
+from loopcheck.engines.mechanics import gap
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation, deviation_of
 from loopcheck.robots.mechanism import WORLD, ConnectClosure, CoordinateClosure, Mechanism, RigidClosure, WeldClosure

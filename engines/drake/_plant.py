@@ -16,6 +16,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from loopcheck.engines.boundary import converted, coupled, silenced, want_representable
+from loopcheck.engines.mechanics import BALL_OR_FREE, rotation
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.mechanism import WORLD, ConnectClosure, CoordinateClosure, Joint, Mechanism, WeldClosure
 
@@ -26,7 +27,6 @@ with silenced():
     values: Any = import_module("pydrake.common.value")
     wrench_math: Any = import_module("pydrake.multibody.math")
 
-BALL_OR_FREE = ("ball", "free")
 STEP = 1e-3
 """Step of a plant used only for its terms [s]; only discrete plants have constraints."""
 STRONGEST = 1e12
@@ -159,15 +159,6 @@ def build(
 
 guarded = partial(converted, errors=(RuntimeError, ValueError, TypeError, SystemExit), quiet=True)
 """Converts the exceptions of the engine."""
-
-
-def rotation(quaternion: Array) -> Rotation:
-    """Rotation of a quaternion (w, x, y, z) of any length, the last four numbers of a position.
-
-    Args:
-        quaternion: The quaternion [-], shape (4,).
-    """
-    return Rotation.from_quat(np.roll(quaternion, -1))
 
 
 def roll_pitch_yaw(R: Array) -> Array:

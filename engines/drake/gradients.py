@@ -10,7 +10,8 @@ import numpy as np
 
 from loopcheck.engines.boundary import silenced, want_representable
 from loopcheck.engines.declarations import ACCELERATION, FORCE, Differentiated
-from loopcheck.engines.drake._plant import BALL_OR_FREE, build, guarded
+from loopcheck.engines.drake._plant import build, guarded
+from loopcheck.engines.mechanics import BALL_OR_FREE
 from loopcheck.robots.arrays import Array, JointAccelerations, JointPositions, JointVelocities
 from loopcheck.robots.mechanism import Mechanism
 

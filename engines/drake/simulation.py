@@ -7,7 +7,7 @@ import numpy as np
 
 from loopcheck.engines.drake._equations import opening
 from loopcheck.engines.drake._plant import Plant, build, guarded, plants, values, wrench_math
-from loopcheck.engines.mechanics import wrenches
+from loopcheck.engines.loads import wrenches
 from loopcheck.engines.simulation import Free, Pace, Readings, State
 from loopcheck.robots.arrays import Efforts, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation

@@ -12,8 +12,7 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from loopcheck.engines.exudyn._coordinates import COORDINATES
-from loopcheck.engines.exudyn._frames import Frame
+from loopcheck.engines.exudyn._frames import COORDINATES, Frame
 from loopcheck.robots.mechanism import WORLD, Mechanism
 
 Vector: TypeAlias = tuple[float, float, float]

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from loopcheck.engines.extrapolation import slope_along
-from loopcheck.engines.exudyn._coordinates import coordinates
 from loopcheck.engines.exudyn._exudyn import exudyn
-from loopcheck.engines.exudyn._frames import Frame, frames, poses
+from loopcheck.engines.exudyn._frames import Frame, coordinates, frames, poses
 from loopcheck.engines.exudyn._rotors import with_rotors
 from loopcheck.engines.exudyn._system import System, built
 from loopcheck.engines.mechanics import moved

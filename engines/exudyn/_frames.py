@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from loopcheck.engines.mechanics import rotation
 from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.mechanism import WORLD, Joint, Mechanism
 
@@ -112,7 +113,7 @@ def _hinge(pose: Pose, joint: Joint, x: Array, xd: Array, xdd: Array) -> Pose:
 
 
 def _ball(pose: Pose, joint: Joint, x: Array, xd: Array, xdd: Array) -> Pose:
-    R = pose.R @ _rotation(x)
+    R = pose.R @ rotation(x).as_matrix()
     return _turn(pose, joint, R, xd @ R.T, xdd @ R.T)
 
 
@@ -130,7 +131,7 @@ def _slide(pose: Pose, joint: Joint, x: Array, xd: Array, xdd: Array) -> Pose:
 
 
 def _free(pose: Pose, joint: Joint, x: Array, xd: Array, xdd: Array) -> Pose:
-    R = _rotation(x[3:])
+    R = rotation(x).as_matrix()
     return Pose(R=R, p=x[:3], w=xd[..., 3:] @ R.T, v=xd[..., :3], alpha=xdd[..., 3:] @ R.T, a=xdd[..., :3])
 
 
@@ -145,10 +146,6 @@ def _turn(pose: Pose, joint: Joint, R: Array, rate: Array, growth: Array) -> Pos
     return Pose(R=R, p=p, w=turned.w, v=v, alpha=turned.alpha, a=a)
 
 
-def _rotation(quaternion: Array) -> Array:
-    return Rotation.from_quat(np.roll(quaternion, -1)).as_matrix()
-
-
 def _turned(pose: Pose, r: Array) -> Array:
     """Acceleration of a point at r from the origin beside that of the origin [m/s²], shape (3,) or (n, 3)."""
     return _cross(pose.alpha, r) + _cross(pose.w, _cross(pose.w, r))
@@ -158,3 +155,43 @@ def _cross(a: Array, b: Array) -> Array:
     """As numpy's, which takes several times as long for few products, shape (3,) or (n, 3)."""
     (a0, a1, a2), (b0, b1, b2) = a.T, b.T
     return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0]).T
+
+
+COORDINATES = 7
+"""Of a body."""
+
+
+def coordinates(chain: Sequence[Frame], chain_poses: Sequence[Pose]) -> tuple[Array, Array, Array]:
+    """Coordinates of all bodies, shape (7 bodies,), their velocities and accelerations, each of shape (..., 7 bodies).
+
+    Args:
+        chain: Frames of the bodies.
+    """
+    R = np.array([pose.R for pose in chain_poses])
+    e = np.roll(Rotation.from_matrix(R).as_quat(), 1, axis=1)
+    w, alpha = (np.stack([getattr(pose, name) for pose in chain_poses], axis=-2) for name in ("w", "alpha"))
+    e_t = _half_product(w, e)
+    e_tt = _half_product(alpha, e) + _half_product(w, e_t)
+    at_center = [pose.motion_of(frame.center) for frame, pose in zip(chain, chain_poses, strict=True)]
+    linear = (np.stack(vectors, axis=-2) for vectors in zip(*at_center, strict=True))
+    whole = (np.concatenate(parts, axis=-1) for parts in zip(linear, (e, e_t, e_tt), strict=True))
+    c, c_t, c_tt = (values.reshape(*values.shape[:-2], -1) for values in whole)
+    return c, c_t, c_tt
+
+
+def poses_of(c: Array) -> tuple[Array, Array]:
+    """Rotations [-], shape (nt, bodies, 3, 3), and mass centres [m], shape (nt, bodies, 3), of all bodies.
+
+    Args:
+        c: Coordinates of all bodies [m or -], shape (nt, 7 bodies).
+    """
+    split = c.reshape(len(c), -1, COORDINATES)
+    quaternions = np.roll(split[..., 3:], -1, axis=-1)
+    R = Rotation.from_quat(quaternions.reshape(-1, 4)).as_matrix()
+    return R.reshape(*quaternions.shape[:2], 3, 3), split[..., :3]
+
+
+def _half_product(w: Array, e: Array) -> Array:
+    """Half the quaternion product (0, w) e, shape (..., bodies, 4)."""
+    real = -np.sum(w * e[..., 1:], axis=-1, keepdims=True)
+    return np.concatenate([real, e[..., :1] * w + np.cross(w, e[..., 1:])], axis=-1) / 2

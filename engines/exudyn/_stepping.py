@@ -7,11 +7,10 @@ from typing import Any, assert_never
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from loopcheck.engines.exudyn._coordinates import COORDINATES, coordinates, poses_of
 from loopcheck.engines.exudyn._drives import Drive, JointRate
 from loopcheck.engines.exudyn._equations import quiet_settings
 from loopcheck.engines.exudyn._exudyn import exudyn, items
-from loopcheck.engines.exudyn._frames import frames, places, poses
+from loopcheck.engines.exudyn._frames import COORDINATES, coordinates, frames, places, poses, poses_of
 from loopcheck.engines.exudyn._rotors import with_rotors
 from loopcheck.engines.exudyn._system import System, built
 from loopcheck.engines.forward import Readings

@@ -8,9 +8,8 @@ from typing import Any, assert_never
 import numpy as np
 
 from loopcheck.engines.boundary import of_paths, want_representable
-from loopcheck.engines.exudyn._coordinates import COORDINATES, coordinates
 from loopcheck.engines.exudyn._exudyn import exudyn, items, silenced
-from loopcheck.engines.exudyn._frames import Frame, Pose, frames, places
+from loopcheck.engines.exudyn._frames import COORDINATES, Frame, Pose, coordinates, frames, places
 from loopcheck.engines.exudyn._rotors import add_rotors
 from loopcheck.engines.mechanics import axes_along
 from loopcheck.robots.arrays import Array

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from loopcheck.engines.exudyn._coordinates import coordinates
 from loopcheck.engines.exudyn._equations import closure_bias, equations, rates_of_coordinates, rows_of
-from loopcheck.engines.exudyn._frames import frames, places, poses
+from loopcheck.engines.exudyn._frames import coordinates, frames, places, poses
 from loopcheck.engines.exudyn._rotors import rotor_dofs, with_rotors
 from loopcheck.engines.exudyn._system import System, X, Z, built
 from loopcheck.engines.inventory_fields import joint_fields, names_of

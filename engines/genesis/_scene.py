@@ -14,7 +14,8 @@ from scipy.spatial.transform import Rotation
 from loopcheck.engines.boundary import converted
 from loopcheck.engines.genesis._genesis import genesis, start
 from loopcheck.engines.genesis._support import want_carried
-from loopcheck.engines.mechanics import opening, wrenches
+from loopcheck.engines.loads import wrenches
+from loopcheck.engines.mechanics import opening
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.formats.mjcf import load_spec

@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import mujoco
 import numpy as np
 
 from loopcheck.engines.boundary import of_paths, want_representable
-from loopcheck.engines.mjx._joints import Joints, joints_of, moved
 from loopcheck.engines.mjx._mjx import jax, mjx, on_cpu
 from loopcheck.engines.mujoco.model import TORQUE_SCALE, build, driven, holds_angle, own_actuators_off
 from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, VelocitySeries
@@ -32,6 +31,8 @@ ROWS = {
 DROPPED = ("armature", "damping")
 """Properties of MuJoCo's actuators without a field in MJX's model."""
 
+Joints: TypeAlias = tuple[tuple[str, int, int], ...]
+"""Kind of each joint, and its first index in q and in the velocities."""
 Loads = tuple[Any, Any]
 """Bodies with external wrenches, (n,), and force, moment and point of each, (n, 3, 3)."""
 
@@ -230,3 +231,32 @@ def _terms(model: Any, data: Any, loads: Loads, q: Any, qd: Any, *, joints: Join
         )
 
     return jax.vmap(at_state)(q, qd)
+
+
+def joints_of(mechanism: Mechanism) -> Joints:
+    """Kinds and places of the joints."""
+    places = zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True)
+    return tuple((str(joint.kind), q.start, dof.start) for joint, q, dof in places)
+
+
+def moved(q: Any, displacement: Any, joints: Joints) -> Any:
+    """Positions after a displacement, with turns in body axes."""
+    parts = []
+    for kind, place, dof in joints:
+        shifts = {"free": 3, "ball": 0}.get(kind, 1)
+        parts.append(q[place : place + shifts] + displacement[dof : dof + shifts])
+        if kind in ("free", "ball"):
+            first, turn = place + shifts, dof + shifts
+            parts.append(_turned(q[first : first + 4], displacement[turn : turn + 3]))
+    return jax.numpy.concatenate(parts)
+
+
+def _turned(quaternion: Any, theta: Any) -> Any:
+    """A quaternion times that of a turn, which may be zero."""
+    square = theta @ theta
+    angle = jax.numpy.sqrt(jax.numpy.where(square > 0, square, 1))
+    c = jax.numpy.where(square > 0, jax.numpy.cos(angle / 2), 1)
+    s = jax.numpy.where(square > 0, jax.numpy.sin(angle / 2) / angle, 0.5) * theta
+    w, x = quaternion[:1], quaternion[1:]
+    turned = jax.numpy.concatenate([w * c - x @ s, w * s + c * x + jax.numpy.cross(x, s)])
+    return turned / jax.numpy.sqrt(turned @ turned)

@@ -8,9 +8,8 @@ requested.
 from functools import partial
 from typing import Any, NamedTuple
 
-from loopcheck.engines.mjx._joints import Joints, moved
 from loopcheck.engines.mjx._mjx import jax, mjx
-from loopcheck.engines.mjx._model import QUICK, Loads, computed
+from loopcheck.engines.mjx._model import QUICK, Joints, Loads, computed, moved
 from loopcheck.engines.mujoco.model import TORQUE_SCALE
 
 jnp = jax.numpy

@@ -7,9 +7,8 @@ import numpy as np
 
 from loopcheck.engines.boundary import want_representable
 from loopcheck.engines.declarations import ACCELERATION, Differentiated
-from loopcheck.engines.mjx._joints import joints_of, moved
 from loopcheck.engines.mjx._mjx import jax, mjx
-from loopcheck.engines.mjx._model import compiled, guarded, put
+from loopcheck.engines.mjx._model import compiled, guarded, joints_of, moved, put
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.mechanism import Mechanism
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from loopcheck.engines.boundary import silenced
 from loopcheck.engines.computed_torque import drive_matrices
-from loopcheck.engines.mechanics import opening, wrenches
+from loopcheck.engines.loads import at_centers, wrenches
+from loopcheck.engines.mechanics import opening
 from loopcheck.engines.newton._companions import companions
 from loopcheck.engines.newton._equations import equations
 from loopcheck.engines.newton._model import Tree, build, guarded, numbers, poses_of
@@ -267,17 +268,13 @@ def load(tree: Tree, state: Any) -> None:
     Args:
         state: Newton's `State`.
     """
-    loads, nb = list(wrenches(tree.mechanism)), len(tree.mechanism.bodies)
-    if not loads:
+    if not list(wrenches(tree.mechanism)):
         return
     centers = numbers(tree.model.body_com)
-    R = poses_of(state)[1].reshape(-1, nb, 3, 3)
-    forces = np.zeros((len(R), nb, 6))
-    for wrench in loads:
-        levers = R[:, wrench.body] @ (wrench.point - centers[wrench.body])
-        forces[:, wrench.body, :3] += wrench.force
-        forces[:, wrench.body, 3:] += wrench.moment + np.cross(levers, wrench.force)
-    state.body_f.assign(forces.reshape(-1, 6))
+    R = poses_of(state)[1].reshape(-1, len(tree.mechanism.bodies), 3, 3)
+    force, moment = at_centers(tree.mechanism, lambda body, point: R[:, body] @ (point - centers[body]))
+    both = np.concatenate([np.broadcast_to(force, moment.shape), moment], axis=-1)
+    state.body_f.assign(both.reshape(-1, 6))
 
 
 def _copy_state(tree: Tree, start: Any, *, has_joints: bool) -> None:

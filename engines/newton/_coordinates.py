@@ -6,21 +6,10 @@ joint the velocity of the mass centre, ours is that of the body's origin.
 """
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
+from loopcheck.engines.mechanics import BALL_OR_FREE, rotation
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.mechanism import Mechanism
-
-BALL_OR_FREE = ("ball", "free")
-
-
-def rotation(position: Array) -> Rotation:
-    """Rotations of a ball or free joint.
-
-    Args:
-        position: Positions of the joint, which end with (w, x, y, z) of any length [m or -], shape (..., 4 or 7).
-    """
-    return Rotation.from_quat(np.roll(position[..., -4:], -1, axis=-1))
 
 
 def newton_positions(mechanism: Mechanism, q: Array) -> Array:

@@ -8,8 +8,9 @@ from scipy.spatial.transform import Rotation
 
 from loopcheck.engines.equations import LoopEquations
 from loopcheck.engines.extrapolation import slope_along
-from loopcheck.engines.mechanics import closure_rows, moved, opening, wrenches
-from loopcheck.engines.newton._coordinates import BALL_OR_FREE, rates, velocity_terms
+from loopcheck.engines.loads import on_joints, wrenches
+from loopcheck.engines.mechanics import BALL_OR_FREE, closure_rows, moved, opening
+from loopcheck.engines.newton._coordinates import rates, velocity_terms
 from loopcheck.engines.newton._model import Tree, build, numbers
 from loopcheck.engines.newton._newton import newton, warp
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
@@ -106,9 +107,6 @@ def _springs(tree: Tree) -> Array:
 
 def _loads(tree: Tree, q: Array) -> Array:
     """Generalized force of external wrenches and gravity compensation [N or N m], shape (nv,)."""
-    force, links = np.zeros(tree.mechanism.nv), None
-    for load in wrenches(tree.mechanism):
-        links = _links(tree, q) if links is None else links
-        rows = _of_end(tree, links, load.body, load.point)
-        force += rows.T @ np.concatenate([load.force, load.moment])
-    return force
+    loads = list(wrenches(tree.mechanism))
+    links = _links(tree, q) if loads else np.zeros(0)
+    return on_joints(np.zeros(tree.mechanism.nv), loads, partial(_of_end, tree, links))

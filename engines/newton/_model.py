@@ -13,7 +13,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from loopcheck.engines.boundary import converted
-from loopcheck.engines.newton._coordinates import newton_positions, own_positions, own_velocities, rates, rotation
+from loopcheck.engines.mechanics import rotation
+from loopcheck.engines.newton._coordinates import newton_positions, own_positions, own_velocities, rates
 from loopcheck.engines.newton._newton import newton, warp
 from loopcheck.engines.newton._support import is_floating, want_carried
 from loopcheck.engines.own_drives import Gains

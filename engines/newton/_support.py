@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from loopcheck.engines.boundary import coupled, want_representable
-from loopcheck.engines.newton._coordinates import BALL_OR_FREE
+from loopcheck.engines.mechanics import BALL_OR_FREE
 from loopcheck.robots.mechanism import WORLD, Body, Joint, Mechanism
 
 PERPENDICULAR = 1e-6

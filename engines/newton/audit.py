@@ -7,7 +7,7 @@ import numpy as np
 
 from loopcheck.engines.boundary import silenced
 from loopcheck.engines.inventory_fields import body_fields, equation_fields, load_fields, matrices_along, names_of
-from loopcheck.engines.newton._coordinates import BALL_OR_FREE
+from loopcheck.engines.mechanics import BALL_OR_FREE
 from loopcheck.engines.newton._equations import equations
 from loopcheck.engines.newton._model import Tree, guarded, numbers
 from loopcheck.engines.newton._newton import newton, warp

@@ -6,6 +6,7 @@ Positions are relative to the given poses of the bodies. The axis of each joint 
 accepts a friction and drops it: PhysX fills in 0.05. A body with a free joint is the root of its articulation.
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,12 +16,19 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from loopcheck.engines.boundary import converted
-from loopcheck.engines.mechanics import wrenches
-from loopcheck.engines.physx._sapien import physx, sapien
+from loopcheck.engines.loads import wrenches
 from loopcheck.engines.physx._support import branches, is_floating, want_carried
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.mechanism import WORLD, ConnectClosure, Mechanism, RigidClosure, WeldClosure
 from loopcheck.robots.size import size
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import sapien
+    from sapien import physx
+
+__all__ = ["physx", "sapien"]
+
 
 NOTHING = 1e-7
 """Mass of a link between joints, and least moment of inertia, over the values of its body [-]."""

@@ -6,7 +6,6 @@ import numpy as np
 import pinocchio as pin
 
 from loopcheck.engines.equations import LoopEquations
-from loopcheck.engines.pinocchio._loads import load_forces
 from loopcheck.engines.pinocchio._loops import (
     Constraints,
     closure_bias,
@@ -15,7 +14,7 @@ from loopcheck.engines.pinocchio._loops import (
     loop_constraints,
     opening,
 )
-from loopcheck.engines.pinocchio._tree import Tree, build
+from loopcheck.engines.pinocchio._tree import Tree, build, load_forces
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation
 from loopcheck.robots.mechanism import Mechanism

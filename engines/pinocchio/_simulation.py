@@ -9,9 +9,8 @@ import numpy as np
 import pinocchio as pin
 
 from loopcheck.engines.boundary import want_representable
-from loopcheck.engines.pinocchio._loads import is_loaded, load_forces
 from loopcheck.engines.pinocchio._loops import Constraints, gathered, loop_constraints, opening
-from loopcheck.engines.pinocchio._tree import Tree, build, lost_of_tree
+from loopcheck.engines.pinocchio._tree import Tree, build, is_loaded, load_forces, lost_of_tree
 from loopcheck.engines.projection import RANK_TOLERANCE
 from loopcheck.engines.runge_kutta import RungeKutta
 from loopcheck.robots.arrays import AnyArray, Array, JointAccelerations, JointForces, JointPositions, JointVelocities

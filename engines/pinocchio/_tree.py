@@ -1,4 +1,6 @@
-"""The spanning tree of a mechanism in Pinocchio, built through its API: its reader of MJCF loses parts of a model.
+"""The spanning tree of a mechanism in Pinocchio, built through its API, and the loads that Pinocchio lacks.
+
+Pinocchio's reader of MJCF loses parts of a model.
 
 A free joint becomes a translation along the world's axes and a ball behind it, so that all velocities are those of the
 `Mechanism`: Pinocchio's own free joint moves along the axes of the body. Quaternions are (x, y, z, w) in Pinocchio.
@@ -13,7 +15,8 @@ import numpy as np
 import pinocchio as pin
 
 from loopcheck.engines.boundary import converted, of_paths, want_representable
-from loopcheck.robots.arrays import AnyArray, Array, JointPositions
+from loopcheck.engines.loads import joint_springs, laws, on_joints, pulls, tendon_forces, wrenches
+from loopcheck.robots.arrays import AnyArray, Array, JointForces, JointPositions, JointVelocities
 from loopcheck.robots.mechanism import WORLD, Body, Joint, Mechanism
 
 UNIVERSE = 0
@@ -52,7 +55,7 @@ class Tree:
     zero: Array
     """Our position at zero of Pinocchio's position [m or rad], shape (nq,)."""
     damping: Array
-    """Damping of joints and tendons, absent from Pinocchio [N s/m, N s or N m s/rad], shape (nv, nv)."""
+    """Damping of joints, absent from Pinocchio [N s/m or N m s/rad], shape (nv,)."""
 
     def positions(self, q: JointPositions) -> Array:
         """Joint positions in Pinocchio's order, quaternions of length one."""
@@ -120,12 +123,43 @@ def build(mechanism: Mechanism) -> Tree:
         bodies=tuple(bodies),
         order=order,
         zero=zero,
-        damping=_damping(mechanism),
+        damping=_per_dof(mechanism, "damping"),
     )
 
 
 guarded = partial(converted, errors=(ValueError, RuntimeError))
 """Converts the exceptions of the engine."""
+
+
+def is_loaded(mechanism: Mechanism) -> bool:
+    """Whether there are loads that Pinocchio lacks."""
+    return bool(laws(mechanism) or mechanism.wrenches or any(joint.damping for joint in mechanism.joints))
+
+
+def load_forces(tree: Tree, q: JointPositions, qd: JointVelocities) -> JointForces:
+    """Generalized force of springs, dampers, external wrenches and gravity compensation [N or N m], shape (nv,).
+
+    It is computed from Pinocchio's positions of the bodies, and acts by its Jacobians.
+    """
+    mechanism, rows = tree.mechanism, partial(_rows, tree)
+    force = joint_springs(mechanism, q) + tendon_forces(mechanism, q, qd) - tree.damping * qd
+    pin.computeJointJacobians(tree.model, tree.data, tree.positions(q))
+    between = pulls(mechanism, partial(_position, tree), lambda body, point: rows(body, point)[:3] @ qd)
+    return on_joints(force, (*wrenches(mechanism), *between), rows)
+
+
+def _position(tree: Tree, body: int, point: Array) -> Array:
+    joint, place = tree.place(body, point)
+    return np.asarray((tree.data.oMi[joint] * place).translation)
+
+
+def _rows(tree: Tree, body: int, point: Array) -> Array:
+    """Linear and angular velocity of a point of a body, world axes [m/rad, m/m, - or 1/m], shape (6, nv)."""
+    joint, place = tree.place(body, point)
+    if joint == UNIVERSE:
+        return np.zeros((6, tree.model.nv))
+    jacobian = pin.getFrameJacobian(tree.model, tree.data, joint, place, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)
+    return np.asarray(jacobian.reshape(6, tree.model.nv))  # a single column comes as a vector
 
 
 def _pose_in_carrier(model: Any, bodies: list[int], body: Body) -> tuple[int, Any]:
@@ -165,12 +199,6 @@ def _counting(mechanism: Mechanism) -> tuple[AnyArray, Array]:
         if joint.kind in ("hinge", "slide"):
             zero[places] = joint.rest_position
     return order, zero
-
-
-def _damping(mechanism: Mechanism) -> Array:
-    W = mechanism.rates_of([tendon.length for tendon in mechanism.tendons])
-    of_tendons = (W.T * [tendon.damping for tendon in mechanism.tendons]) @ W
-    return np.diag(_per_dof(mechanism, "damping")) + of_tendons
 
 
 def _per_dof(mechanism: Mechanism, quantity: str) -> Array:

@@ -8,8 +8,8 @@ import numpy as np
 import pinocchio as pin
 
 from loopcheck.engines.inventory_fields import body_fields, equation_fields, load_fields, matrices_along
+from loopcheck.engines.loads import joint_springs
 from loopcheck.engines.pinocchio._equations import PinocchioEquations, equations
-from loopcheck.engines.pinocchio._loads import joint_springs
 from loopcheck.engines.pinocchio._loops import bends
 from loopcheck.engines.pinocchio._simulation import Solver
 from loopcheck.engines.pinocchio._tree import Tree, guarded

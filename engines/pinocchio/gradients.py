@@ -9,10 +9,9 @@ import pinocchio as pin
 
 from loopcheck.engines.boundary import want_representable
 from loopcheck.engines.declarations import ACCELERATION, CONSTANTS, FORCE, Differentiated
-from loopcheck.engines.pinocchio._loads import is_loaded
 from loopcheck.engines.pinocchio._loops import gathered, loop_constraints
 from loopcheck.engines.pinocchio._simulation import want_rigid
-from loopcheck.engines.pinocchio._tree import Tree, build, guarded
+from loopcheck.engines.pinocchio._tree import Tree, build, guarded, is_loaded
 from loopcheck.robots.arrays import Array, JointAccelerations, JointPositions, JointVelocities
 from loopcheck.robots.mechanism import Mechanism
 

@@ -13,6 +13,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from loopcheck.engines.boundary import want_representable
+from loopcheck.engines.loads import ball_spring
+from loopcheck.engines.mechanics import BALL_OR_FREE
 from loopcheck.robots.arrays import AccelerationSeries, Array, PositionSeries, VelocitySeries
 from loopcheck.robots.mechanism import (
     ConnectClosure,
@@ -34,12 +36,8 @@ class Turn:
 
     dofs: slice
     """Places of the hinges."""
-    stiffness: float
-    """Stiffness along the shortest rotation [N m/rad]."""
-    damping: float
-    """Damping of the angular velocity [N m s/rad]."""
-    rest: Array
-    """Rest orientation of the spring, quaternion (w, x, y, z) [-], shape (4,)."""
+    joint: Joint
+    """The ball or free joint."""
 
     def effort(self, angles: Array, rates: Array) -> Array:
         """Their moments on the hinges [N m], shape (3,).
@@ -49,22 +47,15 @@ class Turn:
             rates: Their velocities [rad/s], shape (3,).
         """
         E = _rates(angles[None])[0]
-        R_rest = Rotation.from_quat(np.roll(self.rest, -1))
-        stretch = (R_rest.inv() * Rotation.from_euler("XYZ", angles)).as_rotvec()
-        return -E.T @ (self.stiffness * stretch + self.damping * E @ rates)
+        return E.T @ (ball_spring(self.joint, Rotation.from_euler("XYZ", angles)) - self.joint.damping * E @ rates)
 
 
 def turns(mechanism: Mechanism) -> tuple[Turn, ...]:
     """Springs and dampers of all ball and free joints' rotations."""
     return tuple(
-        Turn(
-            dofs=slice(dofs.stop - 3, dofs.stop),
-            stiffness=joint.stiffness,
-            damping=joint.damping,
-            rest=joint.spring_reference[-4:],
-        )
+        Turn(dofs=slice(dofs.stop - 3, dofs.stop), joint=joint)
         for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True)
-        if joint.kind in ("ball", "free") and (joint.stiffness or joint.damping)
+        if joint.kind in BALL_OR_FREE and (joint.stiffness or joint.damping)
     )
 
 
@@ -108,7 +99,7 @@ def far_turns(mechanism: Mechanism, q: PositionSeries) -> Iterator[str]:
         mechanism: Robot, with its balls.
     """
     for joint, columns in zip(mechanism.joints, mechanism.q_slices, strict=True):
-        if joint.kind in ("ball", "free"):
+        if joint.kind in BALL_OR_FREE:
             y = _angles(q[:, columns][:, -4:])[:, 1]
             if np.cos(y).min() < LEAST_COSINE:
                 worst = np.degrees(np.abs(y).max())
@@ -181,7 +172,7 @@ def rates_of_angles(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries)
     """
     E, E_dot_x = np.tile(np.eye(mechanism.nv), (len(q), 1, 1)), np.zeros_like(qd)
     for joint, columns, dofs in zip(mechanism.joints, mechanism.q_slices, mechanism.dof_slices, strict=True):
-        if joint.kind in ("ball", "free"):
+        if joint.kind in BALL_OR_FREE:
             turns, angles = slice(dofs.stop - 3, dofs.stop), _angles(q[:, columns][:, -4:])
             E[:, turns, turns] = _rates(angles)
             x = np.asarray(np.linalg.solve(E[:, turns, turns], qd[:, turns, None])[..., 0], dtype=np.float64)

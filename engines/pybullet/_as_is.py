@@ -11,10 +11,9 @@ from loopcheck.engines.computed_torque import bandwidth, computed_torque, drive_
 from loopcheck.engines.equations import Demands, demands_along
 from loopcheck.engines.own_drives import REACTION, REPORTED
 from loopcheck.engines.pybullet._angles import from_angles, in_angles
-from loopcheck.engines.pybullet._bullet import pybullet
 from loopcheck.engines.pybullet._equations import PybulletEquations
 from loopcheck.engines.pybullet._loops import opening
-from loopcheck.engines.pybullet._world import World, inertial_poses, opened
+from loopcheck.engines.pybullet._world import World, inertial_poses, opened, pybullet
 from loopcheck.engines.pybullet.simulation import STEP, PybulletRobot
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation

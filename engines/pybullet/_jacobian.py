@@ -4,8 +4,7 @@ from typing import assert_never
 
 import numpy as np
 
-from loopcheck.engines.pybullet._bullet import pybullet
-from loopcheck.engines.pybullet._world import World
+from loopcheck.engines.pybullet._world import World, pybullet
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.mechanism import (
     WORLD,

@@ -6,10 +6,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from loopcheck.engines.boundary import want_representable
-from loopcheck.engines.pybullet._bullet import pybullet
 from loopcheck.engines.pybullet._jacobian import tangent
-from loopcheck.engines.pybullet._refusals import of_loops
-from loopcheck.engines.pybullet._world import World, body_frames
+from loopcheck.engines.pybullet._world import World, body_frames, of_loops, pybullet
 from loopcheck.robots.arrays import Array, JointPositions, PositionSeries
 from loopcheck.robots.efforts import Deviation, deviation_of
 from loopcheck.robots.mechanism import WORLD, ConnectClosure, CoordinateClosure, LoopClosure, RigidClosure, WeldClosure

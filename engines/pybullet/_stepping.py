@@ -8,11 +8,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from loopcheck.engines.forward import Readings
-from loopcheck.engines.pybullet._bullet import pybullet
-from loopcheck.engines.pybullet._loads import apply_loads, set_state
+from loopcheck.engines.pybullet._equations import apply_loads, set_state
 from loopcheck.engines.pybullet._loops import close_loops, follow_curves, geared, opening
 from loopcheck.engines.pybullet._motors import Motors, targets
-from loopcheck.engines.pybullet._world import World, inertial_poses, joint_state, opened
+from loopcheck.engines.pybullet._world import World, inertial_poses, joint_state, opened, pybullet
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Rung
 from loopcheck.robots.errors import EngineError

@@ -6,13 +6,54 @@ has no armature: that becomes the inertia of a rotor on the base, to be geared t
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from loopcheck.engines.pybullet._rotors import Rotor
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import Array, frozen
 from loopcheck.robots.formats.mjcf_writer import numbers
 from loopcheck.robots.mechanism import WORLD, Body, Joint, Mechanism
+
+Z = np.array([0.0, 0.0, 1.0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rotor:
+    """A chain of hinges that are geared to joints, with a round inertia at its end."""
+
+    joints: tuple[int, ...]
+    """Indices of the joints in the mechanism without balls, of the first hinge on."""
+    axes: Array
+    """Axes of the hinges in the unrotated pose [-], shape (joints, 3)."""
+    inertia: float
+    """Each principal moment of the last link [kg m²]."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axes", frozen(self.axes, (len(self.joints), 3), name="rotor, axes"))
+
+
+def rotors(mechanism: Mechanism) -> tuple[Rotor, ...]:
+    """The rotors of all joints of a mechanism.
+
+    Args:
+        mechanism: Robot, with its balls.
+    """
+    return tuple(
+        rotor
+        for joint, dofs in zip(mechanism.joints, mechanism.dof_slices, strict=True)
+        for rotor in _of_joint(joint, dofs)
+    )
+
+
+def _of_joint(joint: Joint, dofs: slice) -> Iterator[Rotor]:
+    if not joint.armature:
+        return
+    turning = tuple(range(dofs.stop - 3, dofs.stop)) if joint.kind in ("ball", "free") else ()
+    for j in range(dofs.start, dofs.stop - len(turning)):
+        yield Rotor(joints=(j,), axes=Z[None], inertia=joint.armature)
+    if turning:
+        yield Rotor(joints=turning, axes=np.eye(3), inertia=joint.armature)
+
 
 BASE = "base"
 """Name of the fixed link that all root bodies hang on: the world."""

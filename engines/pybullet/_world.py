@@ -10,40 +10,24 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from loopcheck.engines.mechanics import wrenches
-from loopcheck.engines.pybullet._angles import Turn, turns, without_balls
-from loopcheck.engines.pybullet._bullet import pybullet, silenced
-from loopcheck.engines.pybullet._refusals import refuse
-from loopcheck.engines.pybullet._rotors import Rotor, rotors
-from loopcheck.engines.pybullet._urdf import origin_of_link, principal, urdf
+from loopcheck.engines.boundary import of_paths, silenced, want_representable
+from loopcheck.engines.loads import laws, wrenches
+from loopcheck.engines.pybullet._angles import Turn, far_turns, turns, without_balls
+from loopcheck.engines.pybullet._urdf import Rotor, origin_of_link, principal, rotors, urdf
 from loopcheck.robots.arrays import AnyArray, Array, JointPositions
 from loopcheck.robots.errors import EngineError, NotRepresentableError
-from loopcheck.robots.mechanism import WORLD, Joint, Mechanism, PointSpring, Tendon, Wrench
+from loopcheck.robots.mechanism import WORLD, Mechanism, Wrench
+
+__all__ = ["pybullet", "silenced"]
+
+with silenced():
+    import pybullet  # prints when it was built
+
 
 BASE_LINK = -1
 """PyBullet's index of the base, here the world."""
 SAME = 1e-12
 """Largest round-off of masses and inertias that are read back [-]."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Passive:
-    """Springs, dampers except those of joints, and loads."""
-
-    springs: tuple[tuple[int, Joint], ...]
-    """Joints with a spring of their own, with their indices."""
-    tendons: tuple[tuple[Tendon, Array], ...]
-    """Tendons, each with the rates of its length per joint velocity [-, or m per rad], shape (nv,)."""
-    point_springs: tuple[PointSpring, ...]
-    turns: tuple[Turn, ...]
-    """Springs and dampers that act on the hinges of a ball together."""
-    wrenches: tuple[Wrench, ...]
-    """External wrenches, and the force at the mass centre of each body with gravity compensation."""
-
-    @property
-    def by_state(self) -> bool:
-        """Whether any of it depends on the positions or velocities of the joints."""
-        return bool(self.springs or self.tendons or self.turns or self.point_springs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +46,12 @@ class World:
 
     The world is the last entry, at the index `WORLD`.
 """
-    passive: Passive
-    """Springs, dampers and loads that PyBullet does not have."""
+    turns: tuple[Turn, ...]
+    """Springs and dampers that act on the hinges of a ball together."""
+    constant: tuple[Wrench, ...]
+    """External wrenches and gravity compensation."""
+    is_sprung: bool
+    """Whether other loads than dampers of joints depend on the positions or velocities."""
     client: int
     """PyBullet's number of the connection."""
     tree: int
@@ -142,7 +130,7 @@ def opened(mechanism: Mechanism) -> Iterator[World]:
         try:
             client = pybullet.connect(pybullet.DIRECT)
             try:
-                world = _load(tree, own_rotors, passive(tree, turns(mechanism)), text, client)
+                world = _load(tree, own_rotors, turns(mechanism), text, client)
                 want_as_given(world)
                 yield world
             finally:
@@ -211,7 +199,7 @@ def body_frames(world: World, poses: Array) -> tuple[Array, Array]:
     return p, R
 
 
-def _load(mechanism: Mechanism, own_rotors: Sequence[Rotor], acting: Passive, text: str, client: int) -> World:
+def _load(mechanism: Mechanism, own_rotors: Sequence[Rotor], balls: tuple[Turn, ...], text: str, client: int) -> World:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "mechanism.urdf"
         path.write_text(text, encoding="utf-8")
@@ -233,7 +221,9 @@ def _load(mechanism: Mechanism, own_rotors: Sequence[Rotor], acting: Passive, te
         mechanism=mechanism,
         reference=mechanism.rest_position,
         inertial_frames=(*((body.center, principal(body)[1]) for body in mechanism.bodies), (np.zeros(3), np.eye(3))),
-        passive=acting,
+        turns=balls,
+        constant=tuple(wrenches(mechanism)),
+        is_sprung=bool(balls or {*laws(mechanism)} - {"compensations"}),
         client=client,
         tree=tree,
         joints=joints,
@@ -263,12 +253,33 @@ def want_as_given(world: World) -> None:
         )
 
 
-def passive(mechanism: Mechanism, turns: tuple[Turn, ...]) -> Passive:
-    """Loads on a mechanism with hinges and slides only, and on the hinges of its former balls."""
-    return Passive(
-        springs=tuple((j, joint) for j, joint in enumerate(mechanism.joints) if joint.stiffness),
-        tendons=tuple((tendon, mechanism.rates_of((tendon.length,))[0]) for tendon in mechanism.tendons),
-        point_springs=mechanism.point_springs,
-        turns=turns,
-        wrenches=tuple(wrenches(mechanism)),
-    )
+def refuse(mechanism: Mechanism, q: Array | None = None, *, closed: bool) -> None:
+    """Refuse all such elements at once.
+
+    Args:
+        mechanism: Robot, with its balls.
+        q: Its positions [m or rad], shape (nt, nq); None if they are unknown.
+        closed: Whether PyBullet's own constraints close the loops.
+
+    Raises:
+        NotRepresentableError: If there is any.
+    """
+    reasons = [*_of_tree(mechanism)]
+    reasons += of_loops(mechanism) if closed else ()
+    reasons += far_turns(mechanism, q) if q is not None else ()
+    want_representable("pybullet", reasons)
+
+
+def of_loops(mechanism: Mechanism) -> Iterator[str]:
+    """Closures that its constraints cannot hold."""
+    for closure in mechanism.coordinate_closures:
+        for coordinate in (closure.follower, *filter(None, [closure.leader])):
+            if len(coordinate.joints) != 1:
+                yield f"equality '{closure.name}' of tendon '{coordinate.name}' (gears couple only 2 joints)"
+
+
+def _of_tree(mechanism: Mechanism) -> Iterator[str]:
+    yield from of_paths(mechanism)
+    for tendon in mechanism.tendons:
+        if tendon.armature:
+            yield f"armature of tendon '{tendon.name}' (rotors only on single joints)"

@@ -11,13 +11,11 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from loopcheck.engines.inventory_fields import matrices_along
+from loopcheck.engines.loads import joint_springs
 from loopcheck.engines.pybullet._angles import in_angles, rates_of_angles
-from loopcheck.engines.pybullet._bullet import pybullet
-from loopcheck.engines.pybullet._equations import PybulletEquations
-from loopcheck.engines.pybullet._loads import apply_loads, springs
+from loopcheck.engines.pybullet._equations import PybulletEquations, apply_loads, set_state
 from loopcheck.engines.pybullet._loops import NO_BODY, NONE, close_loops, follow_curves, geared
-from loopcheck.engines.pybullet._refusals import refuse
-from loopcheck.engines.pybullet._world import World, body_pose, opened
+from loopcheck.engines.pybullet._world import World, body_pose, opened, pybullet, refuse
 from loopcheck.engines.pybullet.routes.forward import OWN, prepare
 from loopcheck.robots.arrays import Array, JointPositions, PositionSeries, VelocitySeries
 from loopcheck.robots.inventory import Inventory, Matrices, off_axis
@@ -52,7 +50,7 @@ def audit(mechanism: Mechanism, q: JointPositions) -> Inventory:
         rest_force, damping = _measured(world, x)
         loops = close_loops(world)
         follow_curves(world, geared(world, loops), x)
-        _put(world, x, np.zeros(len(x)))
+        set_state(world, x, np.zeros(len(x)))
         J, opening = _constraints(world, x)
         freedom, axis, anchor = _joints(world, mechanism, x)
         engine = pybullet.getPhysicsEngineParameters(physicsClientId=world.client)
@@ -213,28 +211,19 @@ def _slowing(world: World, x: Array, xd: Array) -> Array:
     """Force against the velocities in a step of the tree [N or N m], shape (nv,)."""
     where = {"physicsClientId": world.client}
     M = np.array(pybullet.calculateMassMatrix(world.tree, world.positions(x), **where))
-    _put(world, x, xd)
+    set_state(world, x, xd)
     apply_loads(world)
     pybullet.stepSimulation(**where)
     after = np.array([state[1] for state in pybullet.getJointStates(world.tree, world.moving, **where)])
     return world.summed(M @ (world.rates(xd) - after) / STEP)
 
 
-def _put(world: World, x: Array, xd: Array) -> None:
-    state = zip(world.moving, world.positions(x), world.rates(xd), strict=True)
-    for joint, position, velocity in state:
-        pybullet.resetJointState(world.tree, joint, position, velocity, physicsClientId=world.client)
-
-
 def _springs(world: World, mechanism: Mechanism) -> tuple[Array, Array]:
     """Stiffness of each joint, and the rest positions of the springs of hinges and slides: from the loads there."""
-    at_zero, at_one = np.zeros(len(world.joints)), np.zeros(len(world.joints))
-    for efforts, x in ((at_zero, 0.0), (at_one, 1.0)):
-        for j, effort in springs(world, np.full(len(efforts), x)):
-            efforts[j] += effort
+    at_zero, at_one = (joint_springs(world.mechanism, np.full(len(world.joints), x)) for x in (0.0, 1.0))
     stiffness = at_zero - at_one
-    for turn in world.passive.turns:
-        stiffness[turn.dofs] = turn.stiffness
+    for turn in world.turns:
+        stiffness[turn.dofs] = turn.joint.stiffness
     scalar = np.array([joint.kind in ("hinge", "slide") for joint in mechanism.joints], dtype=bool)
     first = [dofs.start for dofs in mechanism.dof_slices]
     stiffness, at_zero = stiffness[first], at_zero[first]
@@ -245,7 +234,7 @@ def _springs(world: World, mechanism: Mechanism) -> tuple[Array, Array]:
 def _loads(world: World) -> tuple[Array, Array]:
     """Force on each body and moment about its mass centre, each of shape (nb, 3)."""
     force, moment = np.zeros((len(world.links), 3)), np.zeros((len(world.links), 3))
-    for load in world.passive.wrenches:
+    for load in world.constant:
         p, R = body_pose(world, load.body)
         center = _inertial_frame(world, world.links[load.body])[0]
         force[load.body] += load.force

@@ -7,10 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from loopcheck.engines.own_drives import REACTION, REPORTED
-from loopcheck.engines.pybullet._bullet import pybullet
-from loopcheck.engines.pybullet._loads import apply_loads, set_state
+from loopcheck.engines.pybullet._equations import apply_loads, set_state
 from loopcheck.engines.pybullet._loops import close_loops, follow_curves, geared
-from loopcheck.engines.pybullet._world import World, joint_state, opened
+from loopcheck.engines.pybullet._world import World, joint_state, opened, pybullet
 from loopcheck.engines.pybullet.routes.forward import OWN, prepare
 from loopcheck.engines.simulation import Free, Pace, Readings, State
 from loopcheck.robots.arrays import Array, Efforts, JointForces, JointPositions, JointVelocities

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from loopcheck.engines.mechanics import wrenches
+from loopcheck.engines.loads import wrenches
 from loopcheck.engines.simbody._opensim import opensim, vec3
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.mechanism import WORLD, Mechanism, PointSpring, Tendon, Wrench

@@ -1,12 +1,12 @@
 """Closures of a mechanism as constraints of Simbody."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, assert_never
 
 import numpy as np
 
+from loopcheck.engines.boundary import of_paths, want_representable
 from loopcheck.engines.simbody._opensim import fixed_angles, opensim, vec3
-from loopcheck.engines.simbody._support import is_linear
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.mechanism import WORLD, ConnectClosure, Coordinate, CoordinateClosure, Mechanism, WeldClosure
 
@@ -112,3 +112,35 @@ def _weights(coordinate: Coordinate) -> dict[int, float]:
 
 def _is_single(mechanism: Mechanism, j: int) -> bool:
     return mechanism.joints[j].kind in ("hinge", "slide")
+
+
+def want_carried(mechanism: Mechanism) -> None:
+    """Refuse a mechanism that would lose something.
+
+    Raises:
+        NotRepresentableError: If it has any such thing; the message names all of them.
+    """
+    want_representable("simbody", (*of_paths(mechanism), *_on_joints(mechanism), *_curved(mechanism)))
+
+
+def _on_joints(mechanism: Mechanism) -> Iterator[str]:
+    for joint in mechanism.joints:
+        if joint.kind in ("hinge", "slide"):
+            continue
+        if joint.armature:
+            yield f"armature of {joint.kind} joint '{joint.name}' (rotors only on single coordinates)"
+        if joint.stiffness or joint.damping:
+            yield (
+                f"spring or damper of {joint.kind} joint '{joint.name}' (springs and dampers only on hinges and slides)"
+            )
+
+
+def _curved(mechanism: Mechanism) -> Iterator[str]:
+    for closure in mechanism.coordinate_closures:
+        if not is_linear(closure) and not (closure.follower.is_joint and closure.leader and closure.leader.is_joint):
+            yield f"equality '{closure.name}' (polynomials couple 2 joints, not sums of joints)"
+
+
+def is_linear(closure: CoordinateClosure) -> bool:
+    """Whether the polynomial of an equality is a straight line."""
+    return not closure.coefficients[2:].any()

@@ -11,19 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
-from loopcheck.engines.mechanics import axes_along
+from loopcheck.engines.mechanics import BALL_OR_FREE, axes_along, rotation
 from loopcheck.engines.simbody._loads import add_actuator, add_efforts, add_loads
-from loopcheck.engines.simbody._loops import add_couplers, add_loops
+from loopcheck.engines.simbody._loops import add_couplers, add_loops, want_carried
 from loopcheck.engines.simbody._opensim import angles, fixed_angles, opensim, vec3, vector
-from loopcheck.engines.simbody._support import want_carried
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.mechanism import WORLD, Coordinate, Joint, Mechanism
 
 X, Z = np.eye(3)[0], np.eye(3)[2]
 NO_EFFORTS = np.zeros(0)
-BALL_OR_FREE = ("ball", "free")
 NEXT_TO_NOTHING = 1e-100
 """Mass of bodies between joints of a body [kg]; OpenSim orders its tree by mass and rejects two zeros in sequence."""
 UNASSEMBLED = 1e100
@@ -75,7 +72,7 @@ class Model:
             if joint.kind not in BALL_OR_FREE:
                 T[places, dofs] = np.eye(1)
                 continue
-            T[places[:3], dofs.stop - 3 : dofs.stop] = rotation(q[mechanism.q_slices[j]][-4:])
+            T[places[:3], dofs.stop - 3 : dofs.stop] = rotation(q[mechanism.q_slices[j]]).as_matrix()
             T[places[3:], dofs.start : dofs.stop - 3] = np.eye(len(places) - 3)
         for rotor, (place,) in zip(self.rotors, self.places[len(mechanism.joints) :], strict=True):
             T[place] = mechanism.rates_of((rotor.coordinate,))[0]
@@ -102,7 +99,7 @@ class Model:
         for j, joint in enumerate(mechanism.joints):
             x, places = q[mechanism.q_slices[j]], list(self.q_places[j])
             if joint.kind in BALL_OR_FREE:
-                values[places] = [*angles(rotation(x[-4:])), *x[:-4]]
+                values[places] = [*angles(rotation(x).as_matrix()), *x[:-4]]
             else:
                 values[places] = x - joint.rest_position
         off = (q - mechanism.rest_position)[None]
@@ -173,15 +170,6 @@ def added_inertia(model: Model, coordinate: Coordinate) -> float:
     if coordinate.is_joint or any(tendon.armature for tendon in tendons):
         return 0.0
     return model.rotors[model.rotor(coordinate)].inertia
-
-
-def rotation(quaternion: Array) -> Array:
-    """Rotation of a quaternion (w, x, y, z) of any length [-], shape (3, 3).
-
-    Args:
-        quaternion: The quaternion [-], shape (4,).
-    """
-    return Rotation.from_quat(np.roll(quaternion, -1)).as_matrix()
 
 
 def _add_body(model: Any, mechanism: Mechanism, b: int, bodies: list[Any], joints: list[Any]) -> Any:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from loopcheck.engines.mechanics import BALL_OR_FREE
 from loopcheck.engines.simbody._equations import opening
-from loopcheck.engines.simbody._model import BALL_OR_FREE, Model, build
+from loopcheck.engines.simbody._model import Model, build
 from loopcheck.engines.simbody._opensim import guarded, opensim
 from loopcheck.engines.simulation import Readings, State
 from loopcheck.robots.arrays import Efforts, JointPositions, JointVelocities, Times

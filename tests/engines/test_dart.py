@@ -23,8 +23,7 @@ def dart() -> Any:
 
 @pytest.mark.parametrize("name", ["spatial", "to_world"])
 def test_loop_jacobian_is_the_derivative_of_darts_own_poses(own: Own, name: str) -> None:
-    from loopcheck.engines.dart._equations import DartEquations
-    from loopcheck.engines.dart._loads import point_motion
+    from loopcheck.engines.dart._equations import DartEquations, position_of
 
     case = own(name)
     h, q, closure = 1e-6, prescribe(case).q[30], case.mechanism.rigid_closures[0]
@@ -34,7 +33,7 @@ def test_loop_jacobian_is_the_derivative_of_darts_own_poses(own: Own, name: str)
     def gap(q: Any) -> Any:
         tree.put(q, np.zeros(case.mechanism.nv))
         ends = (closure.body1, closure.point1), (closure.body2, closure.point2)
-        return np.subtract(*(point_motion(tree, *end)[0] for end in ends))
+        return np.subtract(*(position_of(tree, *end) for end in ends))
 
     slopes = np.array([(gap(q + h * dq) - gap(q - h * dq)) / (2 * h) for dq in np.eye(len(q))]).T
     np.testing.assert_allclose(terms.jacobian(q), slopes, atol=1e-9)

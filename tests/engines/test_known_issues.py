@@ -353,7 +353,7 @@ def _error_of_dantzig(error: Callable[..., float], model_case: CaseMaker, folder
 
 @contextmanager
 def _bullet() -> Iterator[Any]:
-    from loopcheck.engines.pybullet._bullet import pybullet, silenced
+    from loopcheck.engines.pybullet._world import pybullet, silenced
 
     with silenced():
         client = pybullet.connect(pybullet.DIRECT)
@@ -370,8 +370,7 @@ def _body(bullet: Any, folder: Path, *, center: float = 0.0, izz: float = 0.003)
 
 
 def _gear_ratio_left(prr: Case) -> float:
-    from loopcheck.engines.pybullet._bullet import pybullet
-    from loopcheck.engines.pybullet._world import opened
+    from loopcheck.engines.pybullet._world import opened, pybullet
 
     with opened(prr.mechanism) as world:
         first, second = world.joints[:2]

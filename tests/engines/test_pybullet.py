@@ -200,7 +200,7 @@ def test_loop_jacobian_is_the_derivative_of_pybullets_own_poses(own: Own, pybull
 
 @pytest.mark.parametrize("name", ["four_bar", "welded_four_bar", "geared_pair"])
 def test_opening_of_loops_is_that_of_the_mechanism(model_case: CaseMaker, name: str) -> None:
-    from loopcheck.engines.pybullet._loads import set_state
+    from loopcheck.engines.pybullet._equations import set_state
     from loopcheck.engines.pybullet._loops import opening
     from loopcheck.engines.pybullet._world import inertial_poses, joint_state, opened
 

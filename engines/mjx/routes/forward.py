@@ -17,8 +17,7 @@ import numpy as np
 from loopcheck.engines.equations import held_drives
 from loopcheck.engines.extrapolation import value_at_zero
 from loopcheck.engines.forward import forward_history, surviving_rungs
-from loopcheck.engines.mjx._joints import joints_of
-from loopcheck.engines.mjx._model import compiled, guarded, loads_of, put, rows_of
+from loopcheck.engines.mjx._model import compiled, guarded, joints_of, loads_of, put, rows_of
 from loopcheck.engines.mjx._stepping import Layout, Robot, Run, simulated
 from loopcheck.engines.mujoco.equations import MujocoEquations
 from loopcheck.engines.mujoco.model import gearing, holds_angle

@@ -3,9 +3,8 @@
 from loopcheck.engines.as_is import finite
 from loopcheck.engines.boundary import silenced
 from loopcheck.engines.own_drives import Gains, driven_by_own_drives
-from loopcheck.engines.physx._articulation import Built, Stepping, build, guarded
+from loopcheck.engines.physx._articulation import Built, Stepping, build, guarded, physx
 from loopcheck.engines.physx._readings import reading_of
-from loopcheck.engines.physx._sapien import physx
 from loopcheck.engines.physx._stepping import PhysxDriven
 from loopcheck.engines.physx._support import want_carried
 from loopcheck.robots.efforts import EffortHistory, Source

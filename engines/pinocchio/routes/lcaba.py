@@ -12,9 +12,8 @@ import pinocchio as pin
 
 from loopcheck.engines.equations import STATE, state_in_words
 from loopcheck.engines.pinocchio._equations import PinocchioEquations, equations
-from loopcheck.engines.pinocchio._loads import load_forces
 from loopcheck.engines.pinocchio._simulation import least_mobility, want_rigid
-from loopcheck.engines.pinocchio._tree import guarded
+from loopcheck.engines.pinocchio._tree import guarded, load_forces
 from loopcheck.engines.projection import RANK_TOLERANCE, loop_motions
 from loopcheck.robots.arrays import Array, Efforts, JointAccelerations, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation, EffortHistory, Source

@@ -4,7 +4,7 @@ from loopcheck.engines.as_is import Record, finite, held_by_others, history, run
 from loopcheck.engines.computed_torque import bandwidth
 from loopcheck.engines.equations import Demands
 from loopcheck.engines.pybullet._as_is import Stepping, demands, simulate
-from loopcheck.engines.pybullet._refusals import refuse
+from loopcheck.engines.pybullet._world import refuse
 from loopcheck.engines.pybullet.simulation import STEP
 from loopcheck.robots.efforts import EffortHistory, Source
 from loopcheck.robots.motion import Motion

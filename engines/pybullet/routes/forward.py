@@ -17,12 +17,10 @@ from loopcheck.engines.extrapolation import unsettled, without_step
 from loopcheck.engines.forward import EXTRAPOLATED, divided, forward_history, in_ms, in_words
 from loopcheck.engines.projection import drives_along, null_space
 from loopcheck.engines.pybullet._angles import in_angles
-from loopcheck.engines.pybullet._bullet import pybullet
 from loopcheck.engines.pybullet._jacobian import closure_jacobian
 from loopcheck.engines.pybullet._motors import Motors, motors
-from loopcheck.engines.pybullet._refusals import refuse
 from loopcheck.engines.pybullet._stepping import Driven, Run, Simulation, simulate
-from loopcheck.engines.pybullet._world import BASE_LINK, World, opened
+from loopcheck.engines.pybullet._world import BASE_LINK, World, opened, pybullet, refuse
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory, Refinable
 from loopcheck.robots.mechanism import WORLD, Mechanism

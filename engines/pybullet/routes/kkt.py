@@ -3,8 +3,7 @@
 from loopcheck.engines.equations import RANK, STATE, efforts_along
 from loopcheck.engines.pybullet._angles import in_angles
 from loopcheck.engines.pybullet._equations import PybulletEquations
-from loopcheck.engines.pybullet._refusals import refuse
-from loopcheck.engines.pybullet._world import opened
+from loopcheck.engines.pybullet._world import opened, refuse
 from loopcheck.robots.efforts import EffortHistory, Source
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from loopcheck.engines.as_is import ComputedTorqueAsIs
+from loopcheck.engines.mechanics import BALL_OR_FREE
 from loopcheck.engines.simbody._equations import equations
-from loopcheck.engines.simbody._model import BALL_OR_FREE
 from loopcheck.engines.simbody._opensim import guarded
 from loopcheck.engines.simbody.simulation import SimbodyRobot
 from loopcheck.robots.mechanism import Mechanism

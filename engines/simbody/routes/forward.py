@@ -16,8 +16,9 @@ import numpy as np
 
 from loopcheck.engines.equations import carried_note, held_drives
 from loopcheck.engines.forward import Readings, enough_steps, forward_history, omission, own_steps, remainder, until
+from loopcheck.engines.mechanics import BALL_OR_FREE, rotation
 from loopcheck.engines.simbody._equations import constraint_matrix, equations, opening
-from loopcheck.engines.simbody._model import BALL_OR_FREE, Model, added_inertia, build, rotation
+from loopcheck.engines.simbody._model import Model, added_inertia, build
 from loopcheck.engines.simbody._opensim import angles, guarded, opensim
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation, EffortHistory, Limits, Refinable, Rung, Stepped
@@ -152,7 +153,7 @@ def _want_regular(mechanism: Mechanism, motion: Motion) -> None:
     """
     for joint, columns in zip(mechanism.joints, mechanism.q_slices, strict=True):
         if joint.kind in BALL_OR_FREE:
-            second = np.array([angles(rotation(x[-4:]))[1] for x in motion.q[:, columns]])
+            second = np.array([angles(rotation(x).as_matrix())[1] for x in motion.q[:, columns]])
             if np.cos(second).min() < LEAST_COSINE:
                 raise NotRepresentableError(
                     f"simbody: not supported: {joint.kind} joint '{joint.name}' turns by "
