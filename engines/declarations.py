@@ -3,14 +3,16 @@
 import runpy
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import inf, nan, prod
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from loopcheck import engines
 from loopcheck.engines.as_is import Record, log_of
+from loopcheck.engines.forward import divided, own_steps
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Source
 from loopcheck.robots.log import Log
@@ -88,36 +90,78 @@ class Ladder:
     """Settings of the route itself: number of extrapolated levels, and value of its finest level."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Route:
-    """A forward route and its settings: a dataclass with `steps` [s], or with `parts`, the steps in equal times."""
+@dataclass(frozen=True, slots=True)
+class OverSteps:
+    """A study of the step, with fixed settings."""
 
     name: str
-    """As `mujoco/forward`."""
-    source: Callable[[Any], Source]
-    """Constructor of the route with settings."""
+    settings: Any
+    bounds: tuple[float, float]
+    """Upper bound of the coarsest and lower bound of the finest step [s]."""
+    order: float = nan
+    """See `Ladder.order`."""
+    extrapolated: tuple[int, ...] = ()
+    """See `Ladder.extrapolated`."""
+    own: int = 0
+    """Number of extrapolated levels that the route itself has; 0 if it has other settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class OverValues:
+    """A study of another setting, at a fixed step."""
+
+    name: str
+    refined: str
+    """See `Ladder.refined`."""
+    settings: Mapping[float, Any]
+    """All settings by the value of the refined setting."""
+    order: float = nan
+    """See `Ladder.order`."""
+    longest: float = nan
+    """Upper bound of the step [s]; not used for settings with `parts`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refinements:
+    """Studies of a forward route with settings that have `steps` [s], or `parts`, the steps in equal times."""
+
+    source: Callable[..., Any]
+    """The class of the route, made with settings or with its own."""
     in_words: Callable[[Any], str]
     """Settings by the names of the engine."""
-    part: float = nan
-    """The time that `parts` divide [s]."""
+    studies: Sequence[OverSteps | OverValues]
+    finest: float = nan
+    """Upper bound of the finest step of the route [s]; not used for settings with `parts`."""
     is_plain: Callable[[Any], bool] = lambda settings: True
     """Whether a single simulation with these settings is the engine's own stepping."""
 
-    def over_steps(self, name: str, settings: Any, steps: Sequence[float], **more: Any) -> Ladder:
-        """The ladder of the same settings at several steps [s], coarsest first."""
-        levels = tuple(self._level(dt, dt, settings) for dt in steps)
-        return Ladder(route=self.name, name=name, refined=STEP, levels=levels, **more)
+    def ladders(self, motion: Motion) -> Iterator[Ladder]:
+        """All studies; see `loopcheck.engines.contract.Refinements.ladders`."""
+        own = self.source().settings
+        part = divided(motion.dt) if hasattr(own, "parts") else motion.dt
+        for study in self.studies:
+            ladder = partial(Ladder, route=self.source().name, name=study.name, order=study.order)
+            match study:
+                case OverSteps():
+                    parts = getattr(study.settings, "parts", (1,))
+                    ratio, (coarsest, finest) = max(parts) / min(parts), study.bounds
+                    steps = halvings(part / ratio, coarsest=coarsest / ratio, finest=finest)
+                    yield ladder(
+                        refined=STEP,
+                        levels=tuple(self._level(dt, dt, study.settings, part) for dt in steps),
+                        extrapolated=study.extrapolated,
+                        own=(study.own, _fixed_step(own, part, self.finest)) if study.own else (0, nan),
+                    )
+                case OverValues():
+                    dt = _fixed_step(next(iter(study.settings.values())), part, study.longest)
+                    every = (self._level(value, dt, settings, part) for value, settings in study.settings.items())
+                    yield ladder(refined=study.refined, levels=tuple(every))
 
-    def over(self, name: str, refined: str, values: Mapping[float, Any], dt: float, **more: Any) -> Ladder:
-        """The study of several settings, by the value of the refined quantity, at a fixed step [s]."""
-        levels = tuple(self._level(value, dt, settings) for value, settings in values.items())
-        return Ladder(route=self.name, name=name, refined=refined, levels=levels, **more)
-
-    def _level(self, value: float, dt: float, settings: Any) -> Level:
+    def _level(self, value: float, dt: float, settings: Any, part: float) -> Level:
         """The level of a step [s]: the finest of an extrapolation, with other steps that remain multiples of it."""
         if hasattr(settings, "parts"):
             extrapolated = settings.parts
-            parts = tuple(round(self.part / dt * part / max(extrapolated)) for part in extrapolated)
+            parts = tuple(round(part / dt * count / max(extrapolated)) for count in extrapolated)
             source = self.source(replace(settings, parts=parts))
         else:
             extrapolated = getattr(settings, "compliances", (dt,))
@@ -125,6 +169,18 @@ class Route:
         runs = len(extrapolated)
         plain = runs == 1 and self.is_plain(settings)
         return Level(value=value, dt=dt, settings=self.in_words(settings), runs=runs, plain=plain, source=source)
+
+
+def _fixed_step(settings: Any, part: float, longest: float) -> float:
+    """The finest of the `parts` of a time [s], or the longest of its halves, quarters … within a bound [s]."""
+    if hasattr(settings, "parts"):
+        return float(part / max(settings.parts))
+    return own_steps(part, finest=longest, rungs=1)[0]
+
+
+def varied(settings: Any, name: str, values: Iterable[float]) -> dict[float, Any]:
+    """Settings with several values of one of them, by value."""
+    return {float(value): replace(settings, **{name: value}) for value in values}
 
 
 def ladders(motion: Motion) -> Sequence[Ladder]:

@@ -1,55 +1,36 @@
 """Refinement studies of `pinocchio/forward`: the step, and the settings of Pinocchio's own solver."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from loopcheck.engines.declarations import Ladder, Route, halvings
-from loopcheck.engines.forward import own_steps
+from loopcheck.engines.declarations import OverSteps, OverValues, Refinements
 from loopcheck.engines.pinocchio._simulation import EULER, RUNGE_KUTTA
-from loopcheck.engines.pinocchio.routes.forward import FINEST, RUNGS, PinocchioForward, Settings
-from loopcheck.robots.motion import Motion
+from loopcheck.engines.pinocchio.routes.forward import FINEST, PinocchioForward, Settings
 
-COARSEST = 0.021
-"""Upper bound of the steps of a ladder [s]."""
 OWN = Settings()
 """Settings of the route."""
-
-
-def ladders(motion: Motion) -> Iterator[Ladder]:
-    """All ladders of the route."""
-    route = Route(
-        name=PinocchioForward.name,
-        source=PinocchioForward,
-        in_words=_in_words,
-        is_plain=lambda settings: settings.solver.integrator == EULER,
-    )
-    yield from _of_steps(route, motion.dt)
-    yield from _of_solver(route, next(dt for dt in halvings(motion.dt, coarsest=2 * FINEST, finest=0)))
-
-
-def _of_steps(route: Route, report: float) -> Iterator[Ladder]:
-    fine, finer = (halvings(report, coarsest=COARSEST, finest=FINEST / k) for k in (4.1, 8.1))
-    own = own_steps(report, finest=FINEST, rungs=RUNGS)[-1]
-    yield route.over_steps("Runge-Kutta", OWN, fine, order=4, extrapolated=(2,), own=(1, own))
-    undamped = _with(stiffness=0.0, damping=0.0)
-    yield route.over_steps("Runge-Kutta, no drift feedback", undamped, fine, order=4)
-    euler = _with(integrator=EULER)
-    yield route.over_steps("semi-implicit Euler", euler, finer, order=1, extrapolated=(2, 3, 4))
-
-
-def _of_solver(route: Route, dt: float) -> Iterator[Ladder]:
-    """At a fixed step, small enough for the refined setting to dominate the error."""
-    once = {10.0**-k: _with(mu=10.0**-k, iterations=1) for k in range(2, 13, 2)}
-    yield route.over("Runge-Kutta, mu, one iteration", "mu [1/kg or 1/(kg m²)]", once, dt, order=1)
-    more = {float(n): _with(mu=1e-3, iterations=n) for n in (1, 2, 4, 8, 16)}
-    yield route.over("Runge-Kutta, proximal iterations at mu 0.001", "iterations [-]", more, dt)
-    stiff = {10.0**k: _with(stiffness=10.0**k, damping=2 * 10.0 ** (k / 2)) for k in range(1, 6)}
-    yield route.over("Runge-Kutta, drift feedback", "Kp, critically damped [1/s²]", stiff, dt)
+FINE, FINER = ((0.021, FINEST / k) for k in (4.1, 8.1))
+"""Bounds of the steps of a ladder [s]."""
 
 
 def _with(**changes: Any) -> Settings:
     return replace(OWN, solver=replace(OWN.solver, **changes))
+
+
+UNDAMPED = _with(stiffness=0.0, damping=0.0)
+ONCE = {10.0**-k: _with(mu=10.0**-k, iterations=1) for k in range(2, 13, 2)}
+MORE = {float(n): _with(mu=1e-3, iterations=n) for n in (1, 2, 4, 8, 16)}
+STIFF = {10.0**k: _with(stiffness=10.0**k, damping=2 * 10.0 ** (k / 2)) for k in range(1, 6)}
+AT = 2 * FINEST
+"""A step small enough for the refined setting to dominate the error [s]."""
+STUDIES = (
+    OverSteps("Runge-Kutta", OWN, FINE, order=4, extrapolated=(2,), own=1),
+    OverSteps("Runge-Kutta, no drift feedback", UNDAMPED, FINE, order=4),
+    OverSteps("semi-implicit Euler", _with(integrator=EULER), FINER, order=1, extrapolated=(2, 3, 4)),
+    OverValues("Runge-Kutta, mu, one iteration", "mu [1/kg or 1/(kg m²)]", ONCE, order=1, longest=AT),
+    OverValues("Runge-Kutta, proximal iterations at mu 0.001", "iterations [-]", MORE, longest=AT),
+    OverValues("Runge-Kutta, drift feedback", "Kp, critically damped [1/s²]", STIFF, longest=AT),
+)
 
 
 def _in_words(settings: Settings) -> str:
@@ -62,3 +43,13 @@ def _in_words(settings: Settings) -> str:
             f"Baumgarte Kp {solver.stiffness:g}, Kd {solver.damping:g} of every constraint",
         ]
     )
+
+
+ladders = Refinements(
+    source=PinocchioForward,
+    in_words=_in_words,
+    studies=STUDIES,
+    finest=FINEST,
+    is_plain=lambda settings: settings.solver.integrator == EULER,
+).ladders
+"""See `loopcheck.engines.contract.Refinements`."""

@@ -4,19 +4,16 @@ Bullet is of first order. The error of a step would hide the error of its solver
 refined with the efforts extrapolated to step zero, as in the route.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
 
-from loopcheck.engines.declarations import Ladder, Route, halvings
-from loopcheck.engines.forward import divided
-from loopcheck.engines.pybullet.routes.forward import OWN, PybulletForward, Settings
+from loopcheck.engines.declarations import OverSteps, OverValues, Refinements, varied
+from loopcheck.engines.pybullet.routes.forward import OWN, PybulletForward
 from loopcheck.engines.pybullet.tuning import CORRECTED, GIVEN
-from loopcheck.robots.motion import Motion
 
 CORRECTIONS = tuple(float(settings["erp"]) for settings in (GIVEN, CORRECTED.fixed))
 """Error reduction of PyBullet by default, and as `loopcheck tune` tries it."""
-COARSEST, FINEST = 0.026, 0.3e-3
+FINE, SUBSTEPPED = ((0.026, 0.3e-3 * n) for n in (1, 4))
 """Bounds of the steps of a ladder [s]."""
 FIXED = replace(OWN, settled=inf)
 """The settings of the route, with as many steps as it begins with."""
@@ -33,47 +30,35 @@ AS_IT_COMES = replace(
     erp=CORRECTIONS[0],
 )
 """PyBullet's default solver."""
-
-
-def ladders(motion: Motion) -> Iterator[Ladder]:
-    """All ladders of the route."""
-    report = divided(motion.dt)
-    route = Route(name=PybulletForward.name, source=PybulletForward, in_words=_in_words, part=report)
-    yield from _of_steps(route, report)
-    yield from _of_solver(route, report / max(COARSE.parts))
-
-
-def _of_steps(route: Route, report: float) -> Iterator[Ladder]:
-    fine, substepped = (halvings(report, coarsest=COARSEST, finest=FINEST * n) for n in (1, 4))
-    own = (len(OWN.parts), report / max(OWN.parts))
-    yield route.over_steps("velocity motors", ONCE, fine, order=1, extrapolated=(2, 3, 4), own=own)
-    for erp in CORRECTIONS:
-        yield route.over_steps(
-            f"velocity motors, erp {erp:g}", replace(ONCE, erp=erp), fine, order=1, extrapolated=(4,)
-        )
-    yield route.over_steps("velocity motors, 4 substeps", replace(ONCE, substeps=4), substepped, order=1)
-    yield route.over_steps("velocity motors, default solver", AS_IT_COMES, fine, order=1)
-
-
-def _of_solver(route: Route, dt: float) -> Iterator[Ladder]:
-    many = {float(n): replace(ITERATIVE, iterations=n) for n in (10, 50, 200, 2000)}
-    yield route.over("Richardson 4, iterations", "iterations [-]", many, dt)
-    stop = {10.0**-k: replace(ITERATIVE, residual=10.0**-k) for k in (7, 13, 19, 24, 28)}
-    yield route.over("Richardson 4, residual threshold", "residual threshold [m²/s² or rad²/s²]", stop, dt)
-    corrected = {erp: replace(COARSE, erp=erp) for erp in sorted({*CORRECTIONS, 0.4, 1.0})}
-    yield route.over("Richardson 4, erp", "erp [-]", corrected, dt)
-    led = {float(n): replace(COARSE, lead=n) for n in (1, 2, 4, 10)}
-    yield route.over("Richardson 4, pre-roll", "steps before the span [-]", led, dt)
-
-
-def _in_words(settings: Settings) -> str:
-    direct = "CONSTRAINT_SOLVER_LCP_DANTZIG for independent closures that all end on the world, otherwise "
-    return ", ".join(
-        [
-            f"{direct if settings.direct else ''}CONSTRAINT_SOLVER_LCP_SI",
-            f"numSolverIterations {settings.iterations}, solverResidualThreshold {settings.residual:g}, "
-            f"numSubSteps {settings.substeps}",
-            f"erp {settings.erp:g} globally and of each constraint",
-            f"{settings.lead} steps before the span",
-        ]
-    )
+DIRECT = "CONSTRAINT_SOLVER_LCP_DANTZIG for independent closures that all end on the world, otherwise "
+OF_STEPS = (
+    OverSteps("velocity motors", ONCE, FINE, order=1, extrapolated=(2, 3, 4), own=len(OWN.parts)),
+    *(
+        OverSteps(f"velocity motors, erp {erp:g}", replace(ONCE, erp=erp), FINE, order=1, extrapolated=(4,))
+        for erp in CORRECTIONS
+    ),
+    OverSteps("velocity motors, 4 substeps", replace(ONCE, substeps=4), SUBSTEPPED, order=1),
+    OverSteps("velocity motors, default solver", AS_IT_COMES, FINE, order=1),
+)
+OF_SOLVER = (
+    ("iterations", "iterations [-]", varied(ITERATIVE, "iterations", (10, 50, 200, 2000))),
+    (
+        "residual threshold",
+        "residual threshold [m²/s² or rad²/s²]",
+        varied(ITERATIVE, "residual", (10.0**-k for k in (7, 13, 19, 24, 28))),
+    ),
+    ("erp", "erp [-]", varied(COARSE, "erp", sorted({*CORRECTIONS, 0.4, 1.0}))),
+    ("pre-roll", "steps before the span [-]", varied(COARSE, "lead", (1, 2, 4, 10))),
+)
+"""Name, refined quantity and settings."""
+STUDIES = (*OF_STEPS, *(OverValues(f"Richardson 4, {name}", *study) for name, *study in OF_SOLVER))
+IN_WORDS = (
+    "CONSTRAINT_SOLVER_LCP_SI, numSolverIterations {0.iterations}, solverResidualThreshold {0.residual:g}, "
+    "numSubSteps {0.substeps}, erp {0.erp:g} globally and of each constraint, {0.lead} steps before the span"
+)
+ladders = Refinements(
+    source=PybulletForward,
+    in_words=lambda settings: (DIRECT if settings.direct else "") + IN_WORDS.format(settings),
+    studies=STUDIES,
+).ladders
+"""See `loopcheck.engines.contract.Refinements`."""
