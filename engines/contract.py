@@ -143,6 +143,8 @@ class Engine:
     """Code base of the computation: engines of the same code base do not confirm each other."""
     shares: tuple[str, ...] = OUR_MODEL
     """Data shared with the reference through our model of the robot: faults in them affect both sides equally."""
+    laws: tuple[str, ...] = ()
+    """Laws of its loads from `loopcheck.engines.loads`: engines with the same law do not confirm each other on it."""
     variants: Mapping[str, Variant] = field(default_factory=dict)
     """Routes without a file of their own, by name."""
     simulating: frozenset[str] = frozenset()

@@ -9,6 +9,7 @@ ENGINE = Engine(
     distribution="dartpy",
     packages=frozenset({"dartpy"}),
     lineage="DART",
+    laws=("compensations", "pull", "ball_spring"),
     simulating=frozenset({"as_is", "forward"}),
     on_request={"as_is": "DART has no model format with actuators; the model is built by loopcheck"},
 )

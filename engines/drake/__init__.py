@@ -9,6 +9,7 @@ ENGINE = Engine(
     distribution="drake",
     packages=frozenset({"pydrake"}),
     lineage="Drake",
+    laws=("compensations",),
     simulating=frozenset({"as_is", "forward"}),
     on_request={"as_is": "loopcheck reads no model files of Drake; the model is built by loopcheck"},
 )

@@ -9,6 +9,7 @@ ENGINE = Engine(
     distribution="newton",
     packages=frozenset({"newton", "warp"}),
     lineage="Newton",
+    laws=("compensations",),
     single_precision=True,
     companions=("mujoco-warp>=3.17",),
     taken_apart="as_is_mujoco",

@@ -9,6 +9,7 @@ ENGINE = Engine(
     distribution="sapien",
     packages=frozenset({"sapien"}),
     lineage="PhysX",
+    laws=("compensations",),
     shares=("geometry", "inertia", "gears", "springs", "dampers", "rotors", "gravity"),
     variants={
         "as_is_tgs": Variant(

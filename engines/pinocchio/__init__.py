@@ -9,6 +9,7 @@ ENGINE = Engine(
     distribution="pin",
     packages=frozenset({"pinocchio"}),
     lineage="Pinocchio",
+    laws=("compensations", "pull", "ball_spring", "joint_spring"),
     on_request={"lcaba": "another algorithm on the model of pinocchio/kkt, so not an independent code base"},
     simulating=frozenset({"forward"}),
 )

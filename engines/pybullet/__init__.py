@@ -9,6 +9,7 @@ ENGINE = Engine(
     distribution="pybullet",
     packages=frozenset({"pybullet"}),
     lineage="Bullet",
+    laws=("compensations", "pull", "ball_spring", "joint_spring"),
     simulating=frozenset({"as_is", "forward"}),
     unstated={"<3.2.7": ("numpy<2", "pyarrow<20")},  # later ones of pyarrow refuse that numpy
 )

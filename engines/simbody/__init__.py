@@ -9,6 +9,7 @@ ENGINE = Engine(
     distribution="opensim",
     packages=frozenset({"opensim"}),
     lineage="Simbody",
+    laws=("compensations",),
     simulating=frozenset({"as_is", "forward"}),
     on_request={"as_is": "loopcheck reads no model files of Simbody; the model is built by loopcheck"},
 )

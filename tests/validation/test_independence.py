@@ -77,3 +77,21 @@ def test_every_source_has_a_lineage() -> None:
     for name in engines.names():
         assert lineage(name) not in ("", OURS, "closed form")
     assert {lineage(name) for name in sources.ANALYTIC} == {OURS, "closed form"}
+
+
+@pytest.mark.parametrize(
+    ("laws", "load", "independent"),
+    [
+        ({"mujoco/kkt": ["pull"], "pybullet/kkt": ["pull"]}, "pull", False),
+        ({"mujoco/kkt": ["pull"], "pybullet/kkt": ["pull"]}, "ball_spring", True),
+        ({"pybullet/kkt": ["pull"]}, "pull", True),
+    ],
+)
+def test_code_bases_with_the_same_law_of_a_load_count_as_one(
+    laws: dict[str, list[str]], load: str, *, independent: bool
+) -> None:
+    found = results(mujoco__kkt="agree", pybullet__kkt="agree")
+    found = replace(found, run={**found.run, "laws": laws, "loads": {CASE[0]: [load]}})
+    basis = bases(found)[CASE]
+    assert basis.is_independent == independent
+    assert ("count as one" in basis.text) == (not independent)

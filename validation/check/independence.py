@@ -5,6 +5,9 @@ are one code base, too. Two further code bases, or the closed form of a paper, m
 of two programs. They confirm the equations: engines get the numbers of the robot from the reader of the reference. The
 numbers are confirmed by readers of the file that share no code with it.
 
+Some engines lack springs or compensated weights, and take their laws from `loopcheck.engines.loads`. Of the code bases
+that do so for a load of the case, all together count as one.
+
 A source cannot detect an error in an input that it shares with the reference. The table in `tests/faults` seeds a
 fault in each input that can be shared; a source that does not detect it must declare the shared input, here or in its
 engine.
@@ -43,6 +46,13 @@ IN_WORDS: Mapping[str, str] = {
     "velocity term": "J̇v of the loops",
     "ranks": "number of driven dofs",
 }
+LAWS: Mapping[str, str] = {
+    "compensations": "gravity compensation",
+    "pull": "springs and dampers along lines",
+    "ball_spring": "springs of balls",
+    "joint_spring": "springs of joints",
+}
+"""Loads that some engines take from `loopcheck.engines.loads`, by the name of the law."""
 OF_OURS: Mapping[str, tuple[Shared, ...]] = {
     Lagrange.name: (*FROM_FILES, "ranks"),
     Paper.name: ("geometry", "inertia", "loads", "gravity"),
@@ -58,18 +68,23 @@ class Basis(NamedTuple):
     """Other code bases with a source that agrees with the reference and no source that disagrees."""
     readers: tuple[str, ...] = ()
     """Further readers of the file that agree with the reader of the reference, with the number of compared values."""
+    alike: tuple[str, ...] = ()
+    """Those of the other code bases that take a load of the case from our common laws; together they count as one."""
 
     @property
     def is_independent(self) -> bool:
         """Return whether the equations have a closed form, or two code bases."""
-        return self.closed_form or len(self.lineages) > 1
+        return self.closed_form or len(self.lineages) - max(len(self.alike) - 1, 0) > 1
 
     @property
     def text(self) -> str:
         """Basis of the equations in words."""
         form = [CLOSED_FORM] if self.closed_form else []
         if len(self.lineages) > 1:
-            return "; ".join([*form, f"{len(self.lineages)} code bases: {', '.join(self.lineages)}"])
+            same = (
+                [f"{' and '.join(self.alike)} share the law of a load and count as one"] if len(self.alike) > 1 else []
+            )
+            return "; ".join([*form, f"{len(self.lineages)} code bases: {', '.join(self.lineages)}", *same])
         if form:
             return "; ".join([*form, *self.lineages])
         return f"no independent confirmation: only {', '.join(self.lineages) or OURS}"
@@ -96,11 +111,16 @@ def shares(source: str) -> tuple[str, ...]:
     return engines.shares(source.split("/")[0])
 
 
+def own_laws(source: str) -> tuple[str, ...]:
+    """Laws of loads that a source shares with other engines; the reference and logs have their own."""
+    return () if "/" not in source or source in sources.ANALYTIC else engines.engine(source.split("/")[0]).laws
+
+
 def bases(results: Results) -> Mapping[Key, Basis]:
     """Basis of the verdicts of each case; cases without an agreement have no basis."""
     lineages, readers = results.run.get("lineages") or {}, _readers(results)
     bases_and_verdicts = {
-        case: (_basis(of_case, lineages, readers.get(case, ())), of_case)
+        case: (_basis(of_case, lineages, readers.get(case, ()))._replace(alike=_alike(results, case, of_case)), of_case)
         for case, of_case in case_verdicts(results).items()
     }
     return {case: basis for case, (basis, of_case) in bases_and_verdicts.items() if _agreeing(of_case)}
@@ -127,6 +147,15 @@ def _basis(of_case: Mapping[str, CaseVerdict], lineages: Mapping[str, str], read
     doubtful = {lineages.get(source, OURS) for source, finding in of_case.items() if finding.verdict == "disagree"}
     sure = agreeing - doubtful
     return Basis(CLOSED_FORM in sure, tuple(sorted(sure - {CLOSED_FORM, OURS})), readers)
+
+
+def _alike(results: Results, case: Key, of_case: Mapping[str, CaseVerdict]) -> tuple[str, ...]:
+    """Code bases that agree only by sources with a common law of a load of the case."""
+    lineages, laws = results.run.get("lineages") or {}, results.run.get("laws") or {}
+    needed = {*((results.run.get("loads") or {}).get(case[0]) or ())}
+    sharing = {source for source in of_case if needed & {*laws.get(source, ())}}
+    own = {lineages.get(source, OURS) for source in _agreeing(of_case) if source not in sharing}
+    return tuple(sorted({lineages.get(source, OURS) for source in _agreeing(of_case) if source in sharing} - own))
 
 
 def _agreeing(of_case: Mapping[str, CaseVerdict]) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from loopcheck import engines
 from loopcheck.analytic.papers import paper_model
+from loopcheck.engines.loads import laws
 from loopcheck.robots.efforts import Limits
 from loopcheck.robots.formats.model_file import file_hash
 from loopcheck.robots.motion import Motion
@@ -20,7 +21,7 @@ from loopcheck.validation.check.efforts.evaluate import weighting
 from loopcheck.validation.check.efforts.outcome import AsIs, Outcome, Ran
 from loopcheck.validation.check.efforts.resolution import SEED, Resolution
 from loopcheck.validation.check.efforts.rules import Evidence
-from loopcheck.validation.check.independence import lineage, shares
+from loopcheck.validation.check.independence import lineage, own_laws, shares
 from loopcheck.validation.common import sources
 from loopcheck.validation.common.known_issues import concerning
 from loopcheck.validation.common.tolerances import REGISTER, Tolerance, audits, digest, registered
@@ -107,6 +108,11 @@ def run_record(
         },
         "sources": {source: sources.description(source) for source in run_sources if _is_there(source)},
         "lineages": {source: lineage(source) for source in run_sources},
+        "laws": {source: list(own_laws(source)) for source in run_sources if _votes(source)},
+        "loads": {
+            name: sorted({law for case in cases if case.robot.name == name for law in laws(case.mechanism)})
+            for name in first
+        },
         "shares": {source: list(shares(source)) for source in run_sources if _votes(source)},
         "known_issues": [
             {**issue.model_dump(mode="json"), "reproduce": issue.reproduce}

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from loopcheck.validation.check.independence import IN_WORDS, bases
+from loopcheck.validation.check.independence import IN_WORDS, LAWS, bases
 from loopcheck.validation.check.views import (
     anchors_of_cases,
     case_name,
@@ -37,10 +37,12 @@ SHARED_TEXT = (
 CONFIRMATION_TEXT = (
     "The equations of a case are confirmed independently in two ways: the closed-form equations of the paper "
     "agree with the reference, or engines of two code bases agree that share no code. MuJoCo and its ports count "
-    "as a single code base. The two analytic models share a code base and do not count. Engines get masses, axes "
-    "and loops from the reader of the reference, so their agreement does not confirm these numbers. Further "
-    "readers of the file do: plain XML, and the parsers of Drake and Pinocchio for inertias. Only values that "
-    "they read are confirmed."
+    "as a single code base. Code bases that take a load of the case from the same functions of loopcheck ("
+    f"{', '.join(LAWS.values())}"
+    ", where an engine lacks them) count as one. The two analytic models share a code base and do not count. "
+    "Engines get masses, axes and loops from the reader of the reference, so their agreement does not confirm "
+    "these numbers. Further readers of the file do: plain XML, and the parsers of Drake and Pinocchio for "
+    "inertias. Only values that they read are confirmed."
 )
 
 
