@@ -121,14 +121,12 @@ def build(
     *,
     step: float = STEP,
     gains: Mapping[int, float] = NONE_HELD,
-    strongest: float = STRONGEST,
 ) -> Plant:
     """A mechanism in Drake.
 
     Args:
         step: Step of the plant [s].
         gains: Of the velocity of joints that are held, by their indices [N s/m or N m s/rad].
-        strongest: Largest effort of the actuators [N or N m].
 
     Raises:
         NotRepresentableError: If something of the mechanism has no counterpart.
@@ -144,7 +142,7 @@ def build(
     bare = Plant(mechanism=mechanism, plant=plant, context=None, bodies=tuple(bodies), joints=tuple(joints))
     _close_loops(bare)
     _add_springs(bare)
-    actuators = _add_actuators(bare, gains, strongest)
+    actuators = _add_actuators(bare, gains)
     plant.SetUseSampledOutputPorts(False)  # they would tell of the step before
     plant.Finalize()
     return Plant(
@@ -273,13 +271,13 @@ def _add_springs(bare: Plant) -> None:
         bare.plant.AddForceElement(trees.LinearSpringDamper(*ends, length, each.stiffness, each.damping))
 
 
-def _add_actuators(bare: Plant, gains: Mapping[int, float], strongest: float) -> dict[int, Any]:
+def _add_actuators(bare: Plant, gains: Mapping[int, float]) -> dict[int, Any]:
     """Actuators of drives and of rotors: only actuators have rotors."""
     driven = bare.mechanism.actuated_joints
     with_rotor = [j for j, joint in enumerate(bare.mechanism.joints) if joint.armature]
     actuators: dict[int, Any] = {}
     for j in dict.fromkeys([*driven, *with_rotor]):
-        actuators[j] = bare.plant.AddJointActuator(f"actuator{j}", bare.joints[j], strongest)
+        actuators[j] = bare.plant.AddJointActuator(f"actuator{j}", bare.joints[j], STRONGEST)
         actuators[j].set_default_rotor_inertia(bare.mechanism.joints[j].armature)
         actuators[j].set_default_gear_ratio(1.0)
         if j in gains:

@@ -5,7 +5,6 @@ that move with a clock in the model, its Runge-Kutta method has the fourth.
 """
 
 from dataclasses import replace
-from math import nan
 
 from loopcheck.engines.declarations import OverSteps, OverValues, Refinements, varied
 from loopcheck.engines.mujoco.routes.forward import (
@@ -48,18 +47,15 @@ STIFF = {10.0**k: replace(FIXED, solref=(-(10.0**k), -2 * 10.0 ** (k / 2))) for 
 NEWTON = varied(FIXED, "iterations", (1, 2, 4, 8))
 PGS = varied(replace(FIXED, solver="PGS"), "iterations", (5, 20, 80, 320))
 STOP = varied(FIXED, "tolerance", (10.0**-k for k in (2, 5, 8, 16)))
+AT = 4 * FINEST
+"""A step small enough for the refined setting to dominate the error [s]."""
 OF_SOLVER = (
-    ("compliance", "factor on inverse weights [-]", SOFTER, 1),
-    ("impedance, own inverse weights", "1 - impedance (solimp) [-]", SLACK, 1),
-    ("stiffness", "stiffness (solref), critically damped [1/s²]", STIFF, nan),
-    ("Newton iterations", "iterations [-]", NEWTON, nan),
-    ("PGS iterations", "iterations [-]", PGS, nan),
-    ("Newton tolerance", "tolerance [-]", STOP, nan),
-)
-"""At a fixed step, small enough for the refined setting to dominate the error: name, quantity, settings and order."""
-STUDIES = (
-    *OF_STEPS,
-    *(OverValues(f"Runge-Kutta, {name}", *study, longest=4 * FINEST) for name, *study in OF_SOLVER),
+    OverValues("Runge-Kutta, compliance", "factor on inverse weights [-]", SOFTER, 1, AT),
+    OverValues("Runge-Kutta, impedance, own inverse weights", "1 - impedance (solimp) [-]", SLACK, 1, AT),
+    OverValues("Runge-Kutta, stiffness", "stiffness (solref), critically damped [1/s²]", STIFF, longest=AT),
+    OverValues("Runge-Kutta, Newton iterations", "iterations [-]", NEWTON, longest=AT),
+    OverValues("Runge-Kutta, PGS iterations", "iterations [-]", PGS, longest=AT),
+    OverValues("Runge-Kutta, Newton tolerance", "tolerance [-]", STOP, longest=AT),
 )
 
 
@@ -82,5 +78,5 @@ def _in_words(settings: Settings) -> str:
     )
 
 
-ladders = Refinements(source=MujocoForward, in_words=_in_words, studies=STUDIES, finest=FINEST).ladders
+ladders = Refinements(source=MujocoForward, in_words=_in_words, studies=(*OF_STEPS, *OF_SOLVER), finest=FINEST).ladders
 """See `loopcheck.engines.contract.Refinements`."""

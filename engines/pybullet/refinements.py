@@ -40,18 +40,17 @@ OF_STEPS = (
     OverSteps("velocity motors, 4 substeps", replace(ONCE, substeps=4), SUBSTEPPED, order=1),
     OverSteps("velocity motors, default solver", AS_IT_COMES, FINE, order=1),
 )
+RESIDUALS = [10.0**-k for k in (7, 13, 19, 24, 28)]
 OF_SOLVER = (
-    ("iterations", "iterations [-]", varied(ITERATIVE, "iterations", (10, 50, 200, 2000))),
-    (
-        "residual threshold",
+    OverValues("Richardson 4, iterations", "iterations [-]", varied(ITERATIVE, "iterations", (10, 50, 200, 2000))),
+    OverValues(
+        "Richardson 4, residual threshold",
         "residual threshold [m²/s² or rad²/s²]",
-        varied(ITERATIVE, "residual", (10.0**-k for k in (7, 13, 19, 24, 28))),
+        varied(ITERATIVE, "residual", RESIDUALS),
     ),
-    ("erp", "erp [-]", varied(COARSE, "erp", sorted({*CORRECTIONS, 0.4, 1.0}))),
-    ("pre-roll", "steps before the span [-]", varied(COARSE, "lead", (1, 2, 4, 10))),
+    OverValues("Richardson 4, erp", "erp [-]", varied(COARSE, "erp", sorted({*CORRECTIONS, 0.4, 1.0}))),
+    OverValues("Richardson 4, pre-roll", "steps before the span [-]", varied(COARSE, "lead", (1, 2, 4, 10))),
 )
-"""Name, refined quantity and settings."""
-STUDIES = (*OF_STEPS, *(OverValues(f"Richardson 4, {name}", *study) for name, *study in OF_SOLVER))
 IN_WORDS = (
     "CONSTRAINT_SOLVER_LCP_SI, numSolverIterations {0.iterations}, solverResidualThreshold {0.residual:g}, "
     "numSubSteps {0.substeps}, erp {0.erp:g} globally and of each constraint, {0.lead} steps before the span"
@@ -59,6 +58,6 @@ IN_WORDS = (
 ladders = Refinements(
     source=PybulletForward,
     in_words=lambda settings: (DIRECT if settings.direct else "") + IN_WORDS.format(settings),
-    studies=STUDIES,
+    studies=(*OF_STEPS, *OF_SOLVER),
 ).ladders
 """See `loopcheck.engines.contract.Refinements`."""

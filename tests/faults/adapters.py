@@ -30,6 +30,21 @@ def set_to(route: str, **settings: Any) -> Source:
     return other
 
 
+def patched(route: str, place: str, **numbers: Any) -> Source:
+    """A route with other numbers in a module."""
+    sound: Any = engines.load(route)
+    module = import_module(f"loopcheck.engines.{place}")
+
+    class Other(type(sound)):  # type: ignore[misc]
+        def compute_efforts(self, case: Case, motion: Motion) -> EffortHistory:
+            with patch.multiple(module, **numbers):
+                history: EffortHistory = super().compute_efforts(case, motion)
+                return history
+
+    other: Source = Other()
+    return other
+
+
 def _soft_mujoco(_: float) -> Source:
     """Loops and drives as compliant as the file has them, at MuJoCo's default impedance."""
     return set_to("mujoco/forward", compliances=(1.0, 2.0), solimp=(0.95, 0.95, 0.001, 0.5, 1.0))
@@ -117,9 +132,9 @@ def physx_friction(_: float = 0.0) -> Source:
 OMITTED: Mapping[str, Mapping[str, Fault]] = {
     "dart/forward": {
         "loose loops": lambda _: set_to("dart/forward", erp=0.01),  # drawn together as slowly as by default
-        "weak motors": lambda peak: set_to("dart/forward", strongest=WEAK * peak),
+        "weak motors": lambda peak: patched("dart/forward", "dart.routes.forward", UNLIMITED=WEAK * peak),
     },
-    "drake/forward": {"weak motors": lambda peak: set_to("drake/forward", strongest=WEAK * peak)},
+    "drake/forward": {"weak motors": lambda peak: patched("drake/forward", "drake._plant", STRONGEST=WEAK * peak)},
     "exudyn/forward": {"start at rest": lambda _: set_to("exudyn/forward", exact_start=False)},
     "mujoco/forward": {"loose loops": _soft_mujoco, "velocity term dropped": mujoco_without_velocity_term},
     "pinocchio/forward": {
@@ -129,9 +144,11 @@ OMITTED: Mapping[str, Mapping[str, Fault]] = {
     "pybullet/forward": {
         "loose loops": lambda _: set_to("pybullet/forward", erp=0.2),  # drawn together as slowly as by default
         "default damping": lambda _: set_to("pybullet/forward", damping=0.04),
-        "weak motors": lambda peak: set_to("pybullet/forward", strongest=WEAK * peak),
+        "weak motors": lambda peak: patched("pybullet/forward", "pybullet.routes.forward", STRONGEST=WEAK * peak),
     },
-    "simbody/forward": {"cubic splines": lambda _: set_to("simbody/forward", degree=3)},  # accelerations are polygons
+    "simbody/forward": {
+        "cubic splines": lambda _: patched("simbody/forward", "simbody.routes.forward", DEGREE=3)
+    },  # accelerations are polygons
     "genesis/as_is": {"rotors filled in": _genesis_rotors},
     "physx/as_is": {"default friction": physx_friction},
 }

@@ -34,8 +34,6 @@ class Settings(Steps):
     """Steps before the span; with `erp` 1 the start is forgotten after two."""
     erp: float = 1.0
     """Fraction of the opening of a loop that a step takes back [-]; DART's default is 0.01."""
-    strongest: float = UNLIMITED
-    """Largest force of the servos [N or N m]."""
 
 
 OWN = Settings(settled=2e-7)
@@ -107,8 +105,8 @@ def _march(
     servos = [tree.joints[j][0] for j in driven]
     for servo in servos:
         servo.setActuatorType(dartpy.dynamics.ActuatorType.SERVO)
-        servo.setForceUpperLimit(0, settings.strongest)
-        servo.setForceLowerLimit(0, -settings.strongest)
+        servo.setForceUpperLimit(0, UNLIMITED)
+        servo.setForceLowerLimit(0, -UNLIMITED)
     places = [servo.getIndexInSkeleton(0) for servo in servos]
     rest = np.array([mechanism.joints[j].rest_position[0] for j in driven])
     positions, forces, drift = [], [], Deviation()
@@ -132,7 +130,7 @@ def _in_words(settings: Settings, lead: int) -> dict[str, str]:
         "loops": f"BallJointConstraint and WeldJointConstraint, error reduction {settings.erp:g}, force mixing 1e-9",
         "solver": "direct, Dantzig's for boxed constraints, DART's default",
         "drives": "SERVO with command (x(t+dt) - x)/dt and forces of at most "
-        f"{settings.strongest:g}; read by getConstraintImpulse over the step",
+        f"{UNLIMITED:g}; read by getConstraintImpulse over the step",
         "springs and dampers": "of joints by DART, implicit in the step",
         "loads": "springs of balls and between points, external wrenches and gravity compensation before each step; "
         "rotors of drives by their prescribed acceleration",

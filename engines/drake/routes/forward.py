@@ -48,8 +48,6 @@ class Settings(Steps):
     """Number of the finest simulations that are extrapolated; 0 for all."""
     lead: int = 30
     """Steps before the span, if they take no longer than `FARTHEST`: half of how it starts is forgotten in each."""
-    strongest: float = STRONGEST
-    """Largest effort of the actuators [N or N m]."""
 
 
 OWN = Settings(settled=2e-6)
@@ -95,7 +93,7 @@ def _simulated(mechanism: Mechanism, motion: Motion, drives: tuple[int, ...], se
     traced = motion.assemble(np.array([begin - dt / 2, begin, motion.t[0] - dt / 2, motion.t[0]]))
     driven = tuple(mechanism.drives[k].joints[0] for k in drives)
     with guarded(f"drake: steps of {dt:g} s"):
-        drake = build(mechanism, step=dt, gains=dict.fromkeys(driven, GAIN), strongest=settings.strongest)
+        drake = build(mechanism, step=dt, gains=dict.fromkeys(driven, GAIN))
         start = _unactuated_start(drake, traced.q[3], traced.qd[2])
         drake.put(traced.q[1], traced.qd[0])
         positions, efforts, drift = _march(drake, motion, drives, start, (dt, lead))
@@ -183,6 +181,6 @@ def _in_words(settings: Settings, lead: int, *, undriven: bool) -> dict[str, str
         "loops": "AddBallConstraint, AddWeldConstraint and AddCouplerConstraint",
         "solver": "discrete plant with SAP; its tolerance cannot be set",
         "drives": f"actuators with controller gains p 1e-9 and d {GAIN:g}, desired velocity (x(t+dt) - x)/dt, "
-        f"effort at most {settings.strongest:g}; read by the net actuation port",
+        f"effort at most {STRONGEST:g}; read by the net actuation port",
         "loads": "springs as force elements, external wrenches and gravity compensation as applied spatial forces",
     }

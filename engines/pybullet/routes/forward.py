@@ -29,6 +29,8 @@ from loopcheck.robots.robot import Case
 
 UNLIMITED = 1e9
 """Force of motors and loops, and joint velocity, that are never reached [N, N m, m/s or rad/s]."""
+STRONGEST = UNLIMITED
+"""Largest force of the motors [N or N m]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +59,6 @@ class Settings:
     """Whether the direct solver is used for loops that it solves correctly."""
     damping: float = 0.0
     """Linear and angular damping of every link [1/s]; Bullet's default is 0.04."""
-    strongest: float = UNLIMITED
-    """Largest force of the motors [N or N m]."""
 
 
 PATIENCE = 50
@@ -137,7 +137,7 @@ def _in_words(plan: _Plan) -> dict[str, str]:
         "loops": f"createConstraint (point-to-point, fixed, gear), erp {settings.erp:g} each and globally, "
         "force limit off",
         "motors": "VELOCITY_CONTROL with target (x(t+dt) - x)/dt, gain 1, "
-        f"force at most {settings.strongest:g}; read by getJointState",
+        f"force at most {STRONGEST:g}; read by getJointState",
         "damping": f"linear and angular {settings.damping:g}; joint damping as in the model; "
         "motors of passive joints off",
         "loads": "springs, external wrenches and gravity compensation applied before each step",
@@ -215,7 +215,7 @@ def _drive(settings: Settings, driven: Driven, q: Array, target: Array) -> None:
         driven.links,
         pybullet.VELOCITY_CONTROL,
         targetVelocities=((target - q) / driven.dt).tolist(),
-        forces=[settings.strongest] * len(driven.links),
+        forces=[STRONGEST] * len(driven.links),
         velocityGains=[1.0] * len(driven.links),
         physicsClientId=driven.world.client,
     )

@@ -55,8 +55,6 @@ class Settings:
     """Divisor of `FINEST` [-]."""
     tolerance: float = 1e-11
     """Tolerance of the projection onto constraints on positions and velocities [m, rad, or per s]."""
-    degree: int = DEGREE
-    """Of the prescribed splines; odd, and at most seven."""
 
 
 OWN = Settings()
@@ -115,7 +113,7 @@ def in_words(settings: Settings) -> dict[str, str]:
         "steps": f"{', '.join(f'{1e3 * dt:g}' for dt in settings.steps)} ms; the finest is reported",
         "loops": f"PointConstraint, WeldConstraint, CoordinateCouplerConstraint; projected to {settings.tolerance:g}, "
         "or to twice the initial loop gap",
-        "drives": f"prescribed coordinates, GCVSpline of degree {settings.degree} with a knot per step; the effort is "
+        "drives": f"prescribed coordinates, GCVSpline of degree {DEGREE} with a knot per step; the effort is "
         "minus the multiplier",
         "loads": "springs, dampers, external wrenches and gravity compensation as forces of OpenSim",
     }
@@ -128,7 +126,7 @@ def _simulated(mechanism: Mechanism, motion: Motion, drives: tuple[int, ...], se
     targets = motion.law(motion.t)
     rest = mechanism.values_of(driven, mechanism.rest_position[None])[0]
     with guarded(f"simbody/forward: steps of {dt:g} s"):
-        functions = _splines(motion, drives, settings.degree, dt, rest)
+        functions = _splines(motion, drives, dt, rest)
         model = build(mechanism, list(zip(driven, functions, strict=True)))
         multipliers, positions, drift = _march(model, motion, driven, dt, settings.tolerance)
     forces = -multipliers - targets.qdd[:, drives] * [added_inertia(model, d) for d in driven]
@@ -161,7 +159,7 @@ def _want_regular(mechanism: Mechanism, motion: Motion) -> None:
                 )
 
 
-def _splines(motion: Motion, drives: tuple[int, ...], degree: int, dt: float, rest: Array) -> list[Any]:
+def _splines(motion: Motion, drives: tuple[int, ...], dt: float, rest: Array) -> list[Any]:
     """Prescribed motions, as functions of time in OpenSim, relative to the references of all joints."""
     padding = min(PADDING, int(FARTHEST / dt))
     knots = np.arange(-padding, round((motion.t[-1] - motion.t[0]) / dt) + padding + 1) * dt + motion.t[0]
@@ -171,7 +169,7 @@ def _splines(motion: Motion, drives: tuple[int, ...], degree: int, dt: float, re
     splines = []
     for column in values.T.tolist():
         spline = opensim.GCVSpline()
-        spline.setDegree(degree)
+        spline.setDegree(DEGREE)
         for t, value in zip(knots.tolist(), column, strict=True):
             spline.addPoint(t, value)
         splines.append(spline)
