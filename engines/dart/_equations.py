@@ -104,7 +104,12 @@ def turn_of(tree: Tree, j: int) -> tuple[Rotation, Array]:
 
 
 def position_of(tree: Tree, body: int, point: Array) -> Array:
-    """Position in DART of a point of a body or the world [m], shape (3,)."""
+    """Position in DART of a point [m], shape (3,).
+
+    Args:
+        body: Index of the body, or `WORLD`.
+        point: The point in the body frame [m], shape (3,).
+    """
     if body == WORLD:
         return point
     pose = tree.bodies[body].getWorldTransform()
@@ -112,5 +117,10 @@ def position_of(tree: Tree, body: int, point: Array) -> Array:
 
 
 def velocity_of(tree: Tree, body: int, point: Array) -> Array:
-    """Its velocity [m/s], shape (3,)."""
+    """Velocity in DART of a point [m/s], shape (3,).
+
+    Args:
+        body: Index of the body, or `WORLD`.
+        point: The point in the body frame [m], shape (3,).
+    """
     return np.zeros(3) if body == WORLD else np.array(tree.bodies[body].getLinearVelocity(point))
