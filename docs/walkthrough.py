@@ -38,8 +38,11 @@ def steps(text: str) -> Iterator[Step]:
         yield Step(match["kind"], match["text"], match["output"] or "")
 
 
-def take(step: Step, folder: Path) -> str:
+def take(step: Step, folder: Path, programs: str = "") -> str:
     """Take a step in a folder.
+
+    Args:
+        programs: Folder of programs that are taken before those of this environment.
 
     Returns:
         Output of the commands, both streams; empty for an edit.
@@ -47,7 +50,7 @@ def take(step: Step, folder: Path) -> str:
     if step.kind == "diff":
         _edit(step.text.splitlines(), folder)
         return ""
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    path = os.pathsep.join((*filter(None, [programs]), str(Path(sys.executable).parent), os.environ["PATH"]))
     environment = {name: value for name, value in os.environ.items() if name not in (UV, UV_RUN)}
     ended = subprocess.run(
         ["bash", "-c", step.text],

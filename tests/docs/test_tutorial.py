@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from docs.walkthrough import FILES, TUTORIAL, Step, steps, take
+from tests.pageless import pageless_programs
 
 STEPS = list(steps(TUTORIAL.read_text(encoding="utf-8")))
 ANSWER = re.compile(r"\b(?:exit status \d+|disagrees?|agrees?|not comparable|not run)\b")
@@ -36,10 +37,11 @@ def test_an_edit_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     "tests/docs/test_pasted.py::test_the_main_commands_of_the_readme_succeed",
 )
 def test_the_tutorial_ends_as_shown(tmp_path: Path) -> None:
-    folder = tmp_path / "gripper"
+    """Without the pages, whose paths are shown."""
+    folder, programs = tmp_path / "gripper", pageless_programs(tmp_path / "bin")
     shutil.copytree(FILES, folder)
     for step in STEPS:
-        output = take(step, folder)
+        output = take(step, folder, str(programs))
         if step.output:
             assert ANSWER.findall(output) == ANSWER.findall(step.output), _context(step, output)
     assert 'errors="0"' in (folder / "loopcheck.xml").read_text(encoding="utf-8")

@@ -1,10 +1,14 @@
 """Fixtures of the tests of the judge."""
 
+import fcntl
+import hashlib
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from itertools import repeat
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,9 +28,14 @@ from loopcheck.validation.execution.workers import ALONE, Workers, nothing, work
 from loopcheck.validation.frame import study
 from loopcheck.validation.frame.preload import PRELOAD
 from loopcheck.validation.report import pages
+from loopcheck.validation.tune import bandwidths
+from loopcheck.validation.tune.runs import tuning_runs
+from tests.pageless import leave_pages_out
 
 Command: TypeAlias = Callable[..., tuple[int, str, str]]
 """Takes command-line arguments; returns exit status, stdout and stderr."""
+Once: TypeAlias = Callable[..., Path]
+"""Takes a function that fills an empty folder, and what it depends on; returns the folder, which tests only read."""
 
 
 IMPORTED_LATE = (
@@ -67,11 +76,43 @@ def loopcheck(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     return call
 
 
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """Makes a folder once for all processes of this run of the tests; the others wait for it."""
+    base = tmp_path_factory.getbasetemp()
+    root = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "once"
+    root.mkdir(exist_ok=True)
+
+    def made(make: Callable[[Path], object], *key: object) -> Path:
+        folder = root / hashlib.sha256(repr((make.__module__, make.__qualname__, key)).encode()).hexdigest()[:16]
+        with folder.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not folder.exists():
+                draft = Path(tempfile.mkdtemp(dir=root))
+                make(draft)
+                draft.rename(folder)
+        return folder
+
+    return made
+
+
 @pytest.fixture
 def tables_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """No page is drawn: for tests that look at tables, of robots whose page others draw."""
-    monkeypatch.setattr(pages, "write_pages", lambda *_, **__: None)
-    monkeypatch.setattr(pages, "completed", lambda sections, _: list(sections))
+    leave_pages_out(monkeypatch)
+
+
+@pytest.fixture
+def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages have no figures that tasks draw: for tests that look at texts of pages."""
+    monkeypatch.setattr(pages, "completed", lambda sections, _=None: [pages._filled(s, repeat([])) for s in sections])
+
+
+@pytest.fixture
+def short_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proofs of settings with fewer samples and controllers: for tests of what is said about them."""
+    monkeypatch.setattr(tuning_runs, "PROVEN", 60)
+    monkeypatch.setattr(bandwidths, "PER_DECADE", 1)
 
 
 def exit_status(results: Results) -> int:

@@ -42,7 +42,6 @@ def run(arguments: Sequence[str]) -> None:
 def small(command: str = "") -> Iterator[pytest.MonkeyPatch]:
     """Studies have few and short tasks meanwhile, and no page is written except that of `check`."""
     import loopcheck.engines.declarations
-    from loopcheck.validation.report import pages
     from loopcheck.validation.studies.control import study as ctc
     from loopcheck.validation.studies.control.runs import ControlSettings
     from loopcheck.validation.studies.control.simulate import Circle
@@ -55,12 +54,12 @@ def small(command: str = "") -> Iterator[pytest.MonkeyPatch]:
     from loopcheck.validation.tune import bandwidths
     from loopcheck.validation.tune import study as tune
     from loopcheck.validation.tune.runs import tuning_runs
+    from tests.pageless import leave_pages_out
 
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(Path(__file__).parents[2])  # where workers find this file
         if command != "check":
-            patch.setattr(pages, "write_pages", lambda *_, **__: None)
-            patch.setattr(pages, "completed", lambda sections, _: sections)
+            leave_pages_out(patch)
         patch.setattr(loopcheck.engines.declarations, "ladders", _short)
         patch.setattr(tuned, "TARGETS", (0.1,))
         patch.setattr(tuned, "tunable", lambda: ("mujoco",))  # MJX compiles each setting

@@ -35,6 +35,7 @@ from loopcheck.validation.tune.verify import VerifiedCertificate, _sections, _su
 from tests.validation.conftest import Command
 from tests.validation.test_stale_results import motion_file
 
+pytestmark = pytest.mark.usefixtures("tables_only", "short_proofs")
 FOUR_BAR = CATALOGUE / "four_bar/four_bar.xml"
 FOUND = JudgedRun(
     purpose=OWN,
@@ -273,7 +274,6 @@ def test_unchecked_entries_are_named_as_such() -> None:
 @pytest.mark.extended(
     "test_no_figure_of_a_claim_can_be_falsified", "test_a_motion_beside_the_certificate_is_part_of_it"
 )
-@pytest.mark.usefixtures("tables_only")
 def test_claims_cannot_be_left_out_and_the_motion_cannot_change(loopcheck: Command, tmp_path: Path) -> None:
     folder, motion = tmp_path / "tuned", motion_file(tmp_path / "m.csv", 3.0)
     options = ("--motion", motion, "--configuration", "vertical", "--accuracy", "0.01", "--jobs", "1")

@@ -84,6 +84,7 @@ def test_the_number_of_workers_does_not_matter(loopcheck: Command, tmp_path: Pat
 
 
 @pytest.mark.extended("tests/validation/test_tolerances.py::test_a_tolerance_belongs_to_a_source")
+@pytest.mark.usefixtures("no_figures")
 def test_a_limit_of_the_users_own_judges_and_is_recorded(loopcheck: Command, tmp_path: Path) -> None:
     """Beyond a limit is exit status 1; an informational row is judged once it has a limit."""
     limits = {"mujoco/kkt": 0.5, "mujoco/as_is": 1e-4}
@@ -121,6 +122,7 @@ def own_folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.extended("test_a_bad_folder_of_a_robot_is_one_line")
+@pytest.mark.usefixtures("tables_only")
 def test_robots_of_the_users_own(
     loopcheck: Command, own_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -368,6 +370,7 @@ def test_every_command_ends_by_one_rule(verdicts: list[str], record: dict[str, l
 
 
 @pytest.mark.extended("tests/validation/test_isolation.py::test_a_folder_is_for_one_command_at_a_time")
+@pytest.mark.usefixtures("tables_only")
 def test_a_folder_is_for_one_study(loopcheck: Command, tmp_path: Path) -> None:
     loopcheck("check", "3prr", *FAST, "--source", "mujoco/kkt", "--out", tmp_path)
     _is_refused(
@@ -379,6 +382,7 @@ def test_a_folder_is_for_one_study(loopcheck: Command, tmp_path: Path) -> None:
 
 
 @pytest.mark.extended("tests/validation/test_gate_tools.py::test_a_tree_is_called_a_tree")
+@pytest.mark.usefixtures("tables_only", "short_proofs")
 def test_every_command_calls_a_tree_a_tree(loopcheck: Command, tmp_path: Path) -> None:
     arm = """<mujoco><worldbody><body name="rod"><joint name="hinge" axis="0 1 0" damping="1"/>
     <inertial pos="1 0 0" mass="1" diaginertia=".1 .1 .1"/></body></worldbody>
@@ -386,13 +390,13 @@ def test_every_command_calls_a_tree_a_tree(loopcheck: Command, tmp_path: Path) -
     for name in ("arm.xml", "simple.xml"):
         (tmp_path / name).write_text(arm, encoding="utf-8")
     model, judged = tmp_path / "arm.xml", ("--accuracy", ".1", "--out")
-    checked = loopcheck("check", model, "--source", "mujoco/as_is", *judged, tmp_path / "check")
+    checked = loopcheck("check", model, "--source", "mujoco/as_is", "--dt", ".1", *judged, tmp_path / "check")
     log = min((tmp_path / "check" / "logs").glob("*-vertical-mujoco.csv"))
     answers = {
         "check": checked,
         "judge": loopcheck("judge", model, log, "--configuration", "vertical", *judged, tmp_path / "judge"),
         "tune": loopcheck("tune", model, *judged, tmp_path / "tune"),
-        "serial": loopcheck("serial", model, tmp_path / "simple.xml", *judged, tmp_path / "serial"),
+        "serial": loopcheck("serial", model, tmp_path / "simple.xml", "--samples", "4", *judged, tmp_path / "serial"),
         "convert": loopcheck("convert", model, tmp_path / "arm.usda"),
         "list": loopcheck("list", model),
     }

@@ -29,7 +29,7 @@ FOLDED = (0.2, -0.5, 0.2, -0.1)
 def in_one_process() -> Iterator[None]:
     """No process is started, which would take seconds."""
     with in_this_process() as patch:
-        for module in ("comparison.targets", "new_robot"):
+        for module in ("common.targets", "new.new_robot"):
             patch.setattr(f"loopcheck.validation.{module}.want_readable", lambda *_, **__: None)
         yield
 

@@ -46,6 +46,7 @@ def effort(motion: Path) -> float:
         ),
     ],
 )
+@pytest.mark.usefixtures("no_figures")
 def test_an_effort_beyond_a_range_is_named(
     limit: str, change: tuple[str, str], motion: Path, effort: float, loopcheck: Command, tmp_path: Path
 ) -> None:

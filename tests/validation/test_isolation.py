@@ -17,7 +17,7 @@ from loopcheck.validation.studies.sweep.cases import Variation, compute_cases, d
 from loopcheck.validation.studies.sweep.dataset import PARTS
 from tests.conftest import MODELS
 from tests.house import copy_house, start
-from tests.validation.conftest import Command
+from tests.validation.conftest import Command, Once
 
 LIMIT = 5
 """Time limit of a call for hanging routes [s]."""
@@ -95,16 +95,18 @@ BAD = [f"broken/{route}" for route in BODIES if route != "fickle"] + ["absent/kk
 
 
 @pytest.fixture(scope="module")
-def going_wrong(house: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def going_wrong(house: Path, once: Once) -> Path:
     """Folder in which a command has had its results in `out`, with all sources that go wrong beside others."""
-    folder = tmp_path_factory.mktemp("wrong")
-    limits = ("--time-limit", LIMIT, "--jobs", 2)
-    chosen = (*FAST, *_sources("mujoco/kkt", "mujoco/as_is", *BAD))
-    process = start(house, "check", *chosen, *limits, "--out", "out", at=folder)
-    out, err = process.communicate()
-    assert process.returncode == 3, err
-    assert "xxx" not in out + err
-    return folder
+
+    def check(folder: Path) -> None:
+        limits = ("--time-limit", LIMIT, "--jobs", 2)
+        chosen = (*FAST, *_sources("mujoco/kkt", "mujoco/as_is", *BAD))
+        process = start(house, "check", *chosen, *limits, "--out", "out", at=folder)
+        out, err = process.communicate()
+        assert process.returncode == 3, err
+        assert "xxx" not in out + err
+
+    return once(check)
 
 
 def test_engines_that_go_wrong_take_nothing_along(going_wrong: Path) -> None:

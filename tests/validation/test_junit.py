@@ -226,8 +226,20 @@ def test_a_run_of_what_was_expected_alone_passes(tmp_path: Path) -> None:
 
 
 @pytest.mark.extended("test_a_case_has_every_figure")
+@pytest.mark.usefixtures("tables_only")
 def test_a_run_writes_its_figures(loopcheck: Command, tmp_path: Path) -> None:
-    chosen = ("--source", "mujoco/kkt", "--source", "mujoco/as_is", "--jobs", "1", "--out", tmp_path / "out")
+    chosen = (
+        "--source",
+        "mujoco/kkt",
+        "--source",
+        "mujoco/as_is",
+        "--dt",
+        "0.1",
+        "--jobs",
+        "1",
+        "--out",
+        tmp_path / "out",
+    )
     files = ("--junit", tmp_path / "lc.xml", "--tolerance", "mujoco/as_is=0.0001")
     assert loopcheck("check", MODELS / "four_bar.xml", *chosen, *files)[0] == 1
     xml = ElementTree.parse(tmp_path / "lc.xml").getroot()

@@ -73,6 +73,7 @@ def test_a_bad_entry_is_refused(change: dict[str, object], complaint: str) -> No
 
 
 @pytest.mark.extended("test_entries_concern_the_engines_sources_and_robots_of_a_run")
+@pytest.mark.usefixtures("no_figures")
 def test_the_report_prints_what_concerns_the_run(loopcheck: Command, tmp_path: Path) -> None:
     one_case = ("--mode", "plus", "--variant", "default", "--configuration", "vertical", "--jobs", "1")
     loopcheck("check", "3prr", *one_case, "--source", "mujoco/inverse", "--out", tmp_path)

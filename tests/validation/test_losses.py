@@ -39,6 +39,7 @@ def arm(tmp_path: Path) -> Path:
 
 
 @pytest.mark.extended("test_gate_has_an_error_unless_the_loss_is_accepted")
+@pytest.mark.usefixtures("no_figures")
 def test_check_ends_with_status_3_unless_the_loss_is_accepted(arm: Path, tmp_path: Path, loopcheck: Command) -> None:
     junit = tmp_path / "junit.xml"
     command = ("check", arm, "--source", "mujoco/kkt", "--out", tmp_path / "out", "--junit", junit)
@@ -67,6 +68,7 @@ def test_check_ends_with_status_3_unless_the_loss_is_accepted(arm: Path, tmp_pat
 
 
 @pytest.mark.extended("test_gate_has_an_error_unless_the_loss_is_accepted")
+@pytest.mark.usefixtures("no_figures")
 def test_a_report_made_again_names_the_losses(arm: Path, tmp_path: Path, loopcheck: Command) -> None:
     loopcheck("check", arm, "--source", "mujoco/kkt", "--out", tmp_path / "out")
     status, out, _ = loopcheck("report", tmp_path / "out")

@@ -59,6 +59,9 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
 """A study that takes seconds, of each command."""
 LIGHT = {*COMMANDS} - {"study sweep"}
 """Commands that begin at once."""
+KILLED = {"check", "judge", "tune", "study versions", "study sweep"}
+"""Commands that are killed: those that people run most, and those that keep more than a journal. The others find what a
+killed command leaves."""
 SECONDS = {"check": 5.0, "judge": 2.5, "tune": 8.5, "serial": 11.0}
 """CPU time of the commands that are evidence [s]."""
 
@@ -109,7 +112,8 @@ def test_all_commands_behave_alike(
 ) -> None:
     """After lost workers all is written, and the status is 3; the same command then computes the same as a whole run.
 
-    After a kill the same command resumes: the tables are the same, and finished results are not computed again.
+    After a kill the same command resumes from its journal: the tables are the same, and finished results are not
+    computed again.
     """
     command = [*name.split(), *COMMANDS[name], "--out"]
     _lose_all(name, small_studies, WorkerFailure("its process died: SIGSEGV"))
@@ -127,7 +131,10 @@ def test_all_commands_behave_alike(
         moments = random.Random(f"{SEED} {name}")
         for kill in range(pytestconfig.getoption("--kills")):
             folder = tmp_path / f"killed{kill}"
-            _kill(command, folder, moments.uniform(0.25, 1.25) * span)
+            if name in KILLED:
+                _kill(command, folder, moments.uniform(0.25, 1.25) * span)
+            else:
+                _leave_half(tmp_path / "whole", folder, moments)
             kept = _kept(folder)
             assert loopcheck(*command, folder)[0] == 0
             tasks = _record(folder)["tasks"]
@@ -177,6 +184,14 @@ def _kill(command: list[Any], folder: Path, after: float) -> None:
     time.sleep(after)
     process.kill()
     process.join()
+
+
+def _leave_half(whole: Path, folder: Path, chance: random.Random) -> None:
+    """Write what a killed command leaves: the journal with half of the results."""
+    shutil.copytree(whole / JOURNAL, folder / JOURNAL)
+    results = sorted((folder / JOURNAL).glob(f"[0-9a-f]*{RESULT}"))
+    for path in chance.sample(results, (len(results) + 1) // 2):
+        path.unlink()
 
 
 def _record(folder: Path) -> dict[str, Any]:

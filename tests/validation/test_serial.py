@@ -37,9 +37,9 @@ from loopcheck.robots.robot import Case, MotionSpec, Robot, make_case
 from loopcheck.validation.check.closed_twins import possible_twins
 from loopcheck.validation.check.sections.robots import robots
 from loopcheck.validation.common.results import read as results_in
+from loopcheck.validation.execution.tables import read_tables
 from loopcheck.validation.execution.workers import Workers
 from loopcheck.validation.frame.study import run_study
-from loopcheck.validation.report import pages
 from loopcheck.validation.report.blocks import Section
 from loopcheck.validation.serial import study
 from loopcheck.validation.serial.beside import closed_twin
@@ -50,7 +50,8 @@ from loopcheck.validation.serial.study import Serial
 from loopcheck.validation.serial.writing import Motions, Repairs
 from tests.analytic.test_transmission import crank_angle
 from tests.json_outputs import valid_result
-from tests.validation.conftest import Command, in_this_process
+from tests.pageless import leave_pages_out
+from tests.validation.conftest import Command, Once, in_this_process
 
 LEGS = CATALOGUE / "legs"
 KNEE = (LEGS / "knee.xml", LEGS / "knee_serial.xml")
@@ -64,12 +65,16 @@ def compared(folder: Path, closed: Path, serial: Path, with_functions: bool = Tr
     with in_this_process() as patch:
         if not with_functions:
             patch.setattr(study, "fitted", no_functions)
-        patch.setattr(pages, "write_pages", lambda *_, **__: None)
-        patch.setattr(pages, "completed", lambda sections, _: list(sections))
+        leave_pages_out(patch)
         asked = Serial(closed=case_of(closed), serial=case_of(serial), samples=32, **options)
         result, conclusion = run_study(asked, folder, workers=Workers(1))
     assert valid_result(asked, result, conclusion)["exit_status"] == 0, result.record
     return folder, result.tables
+
+
+def known(folder: Path) -> Comparison:
+    """A comparison that is in a folder."""
+    return folder, read_tables(folder, Serial.tables)
 
 
 def no_functions(*_: Any) -> str:
@@ -83,13 +88,13 @@ def case_of(path: Path) -> Case:
 
 
 @pytest.fixture(scope="module")
-def knee(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
-    return compared(tmp_path_factory.mktemp("knee"), *KNEE, speeds={"knee_motor": 12.0})
+def knee(once: Once) -> Comparison:
+    return known(once(lambda folder: compared(folder, *KNEE, speeds={"knee_motor": 12.0}), "knee"))
 
 
 @pytest.fixture(scope="module")
-def ankle(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
-    return compared(tmp_path_factory.mktemp("ankle"), *ANKLE)
+def ankle(once: Once) -> Comparison:
+    return known(once(lambda folder: compared(folder, *ANKLE), "ankle"))
 
 
 def read(path: Path) -> Mechanism:

@@ -28,13 +28,14 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.transmission import FOLDER
 from loopcheck.validation.cli import main
 from loopcheck.validation.execution import progress
-from loopcheck.validation.report import pages
 from loopcheck.validation.serial import study
-from tests.validation.conftest import in_this_process
+from tests.pageless import leave_pages_out
+from tests.validation.conftest import Once, in_this_process
 from tests.validation.test_serial import no_functions
 
 Run = Callable[..., "Printed"]
 G1 = "unitree_g1_ankle_left"
+TEXT = "terminal.txt"
 DIFFERENTIAL = """<mujoco><compiler angle="radian"/><option gravity="0 0 -9.81"/><worldbody>
 <body name="cross"><joint name="pitch" axis="0 1 0" range="-1 1"/>
 <inertial mass=".2" pos="0 0 0" diaginertia="1e-3 1e-3 1e-3"/>
@@ -131,23 +132,22 @@ class Printed:
 
 
 @pytest.fixture(scope="module")
-def serial(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def serial(once: Once) -> Run:
     """Runs the command once for each set of arguments, without pages and functions of the pose."""
-    known: dict[tuple[str, ...], Printed] = {}
 
     def run(*arguments: str) -> Printed:
-        if arguments not in known:
-            folder = tmp_path_factory.mktemp("serial")
+        def write(folder: Path) -> None:
             with in_this_process() as patch:
                 patch.setattr(study, "fitted", no_functions)
                 if arguments[0] != G1:
                     patch.setattr(bounds, "CLOSE", 0.2)  # limits are looked at in one run alone
-                patch.setattr(pages, "write_pages", lambda *_, **__: None)
-                patch.setattr(pages, "completed", lambda sections, _: list(sections))
+                leave_pages_out(patch)
                 status, out = called("serial", *arguments, "--samples", "16", "--out", str(folder))
             assert status == 0, out
-            known[arguments] = Printed(text=out, folder=folder)
-        return known[arguments]
+            (folder / TEXT).write_text(out, encoding="utf-8")
+
+        folder = once(write, *arguments)
+        return Printed(text=(folder / TEXT).read_text(encoding="utf-8"), folder=folder)
 
     return run
 

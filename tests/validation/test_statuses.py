@@ -77,6 +77,7 @@ def test_a_bug_in_a_command_is_one_line_and_status_70(
 
 
 @pytest.mark.evidence("two whole commands with a fault of our own", seconds=1.5)
+@pytest.mark.usefixtures("tables_only")
 @pytest.mark.parametrize("place", ["loopcheck.engines.equations.Kkt.compute_efforts", "loopcheck.engines.matrices"])
 def test_a_bug_in_a_row_is_status_70_when_all_tables_are_written(
     loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str

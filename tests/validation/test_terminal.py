@@ -19,14 +19,10 @@ from rich.console import Console
 from loopcheck.validation.report.terminal import table
 from tests.conftest import MODELS
 from tests.cpu_time import extended_but
+from tests.pageless import PROGRAM
 
 ROBOTS = Path(__file__).parents[2] / "robots"
 FAST = ("check", "slider_crank", "--configuration", "vertical", "--dt", "0.05", "--source", "analytic/lagrange")
-PAGELESS = (
-    "from loopcheck.validation import cli; from loopcheck.validation.report import pages; "
-    "pages.completed = lambda *_: []; pages.write_pages = lambda *_, **__: None; cli.main()"
-)
-"""The command line without drawing the page, of which the terminal shows the path alone."""
 FAULTY = (
     "from loopcheck.validation import cli; from loopcheck.validation.frame import study; "
     "study._record = None; cli.main()"
@@ -136,7 +132,7 @@ COMMANDS = {
 def test_the_last_lines_stay_on_the_screen(name: str, tmp_path: Path) -> None:
     arguments, status, page = COMMANDS[name]
     narrow = on_terminal([*arguments, "--out", tmp_path])
-    wide = on_terminal([*arguments, "--out", tmp_path], columns=120, program=("-c", PAGELESS))
+    wide = on_terminal([*arguments, "--out", tmp_path], columns=120, program=PROGRAM)
     assert (narrow.status, wide.status) == (status, status)
     for ended in (narrow, wide):
         want_intact(ended.lines)
@@ -171,7 +167,7 @@ def test_bad_input_is_on_the_screen(tmp_path: Path, columns: int) -> None:
 @pytest.mark.extended("test_the_last_lines_stay_on_the_screen")
 @pytest.mark.parametrize("piped", ["stdout", "stderr"])
 def test_bars_are_on_the_stream_that_is_a_terminal(tmp_path: Path, piped: str) -> None:
-    ended = on_terminal([*FAST, "--out", tmp_path], piped=piped, program=("-c", PAGELESS), NO_COLOR="1")
+    ended = on_terminal([*FAST, "--out", tmp_path], piped=piped, program=PROGRAM, NO_COLOR="1")
     text = "\n".join(ended.lines)
     assert any(BAR.search(screen) for screen in ended.screens)
     assert not COLOUR.search(ended.bytes_written)
@@ -189,7 +185,7 @@ def test_bars_are_on_the_stream_that_is_a_terminal(tmp_path: Path, piped: str) -
 
 @pytest.mark.extended("test_the_last_lines_stay_on_the_screen")
 def test_a_terminal_that_cannot_move_its_cursor_gets_text_alone(tmp_path: Path) -> None:
-    ended = on_terminal([*FAST, "--out", tmp_path], program=("-c", PAGELESS), TERM="dumb")
+    ended = on_terminal([*FAST, "--out", tmp_path], program=PROGRAM, TERM="dumb")
     assert ended.status == 0
     assert b"\x1b" not in ended.bytes_written
     want_intact(ended.lines)

@@ -261,16 +261,16 @@ def write_conclusion(
         write_csv(result.folder, conclusion.tables)
     say([*([] if is_shown else [*_unread_lines(result.record), *conclusion.summary]), *conclusion.hints])
     if study.page:
-        sections = [
-            *_first_section(result.record),
-            *_unread_section(result.record),
-            *conclusion.sections,
-            *_open_tasks(result.record),
-        ]
+        sections = chain(
+            _first_section(result.record),
+            _unread_section(result.record),
+            conclusion.sections,
+            _open_tasks(result.record),
+        )
         command = "" if all_figures else pasted("report", str(result.folder), "--all-figures")
-        sections = pages.completed(list(pages.selected(sections, command)), pool)
+        complete = pages.completed(list(pages.selected(sections, command)), pool)
         title, is_first = conclusion.title, bool(result.record.get("is_first"))
-        pages.write_pages(sections, result.folder, stem=study.page, title=title, is_first=is_first)
+        pages.write_pages(complete, result.folder, stem=study.page, title=title, is_first=is_first)
         say([Text(f"Report: {_page(study, result.folder)}")])
     return conclusion
 

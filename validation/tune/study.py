@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -459,7 +460,7 @@ class Tune(Study):
         sizes = zip(parts["part"].fillna(""), parts["rms"].fillna(parts["largest"]), strict=True)
         return Conclusion(
             title="loopcheck: settings for an accuracy",
-            sections=[*(sections(rows, record) if is_searched else ()), *part_sections(parts)],
+            sections=chain(sections(rows, record) if is_searched else (), part_sections(parts)),
             summary=[*part_summary(parts), *(summary(rows, record, result.folder) if is_searched else ())],
             verdicts=[
                 *([record["verdict"]] if is_searched else ()),
