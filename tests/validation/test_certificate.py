@@ -218,6 +218,7 @@ def test_the_section_of_a_page_has_the_verdict_of_its_rows(verdict: str) -> None
         ({"schema": SCHEMA}, "engine"),
         ({}, f"schema must be {SCHEMA}, got loopcheck.certificate/1, whose held-out motions its maker could choose"),
         ([], "must be an object with entries, got a list"),
+        ({**certificate().content, "claims": []}, "claims"),
     ],
 )
 def test_other_files_are_no_certificates(content: Any, reason: str, tmp_path: Path) -> None:

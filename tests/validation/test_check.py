@@ -72,15 +72,6 @@ def test_a_script_needs_no_guard_to_check_a_file(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "['agree', 'reference']\n"), done.stderr
 
 
-@pytest.mark.extended("test_a_file_is_checked_with_a_motion_of_its_own")
-@pytest.mark.usefixtures("tables_only")
-def test_a_file_is_found_from_where_the_user_stands(
-    loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(MODELS)
-    assert loopcheck("check", "four_bar.xml", *EXACT, "--out", tmp_path)[0] == 0
-
-
 def test_the_motion_stays_inside_the_limits(tmp_path: Path) -> None:
     text = (MODELS / "four_bar.xml").read_text(encoding="utf-8")
     limited = text.replace('<joint name="crank"', '<joint name="crank" range="-5 3" limited="true"')

@@ -62,16 +62,6 @@ def test_numbers_survive_the_tables(loopcheck: Command, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.extended("tests/validation/test_first_page.py::test_what_a_killed_command_leaves_makes_its_page_again")
-def test_report_is_rebuilt_from_the_tables_alone(loopcheck: Command, tmp_path: Path) -> None:
-    loopcheck("check", "3prr", *FAST, "--source", "mujoco/kkt", "--out", tmp_path)
-    before = {name: (tmp_path / name).read_bytes() for name in ("report.html", "report.md")}
-    for name in before:
-        (tmp_path / name).unlink()
-    assert loopcheck("report", tmp_path)[0] == 0
-    assert {name: (tmp_path / name).read_bytes() for name in before} == before
-
-
 @pytest.mark.extended("tests/validation/test_lanes.py::test_workers_go_on_while_nobody_takes_results")
 @pytest.mark.usefixtures("tables_only")
 def test_the_number_of_workers_does_not_matter(loopcheck: Command, tmp_path: Path) -> None:
@@ -164,14 +154,6 @@ def test_what_the_paper_does_not_model_is_not_comparable(loopcheck: Command, tmp
     assert (status, "Agreement: 1 of 2 comparisons" in out) == (3, True)
     (line,) = (line for line in out.splitlines() if line.startswith("Not in agreement: analytic/paper"))
     assert "armature" in line
-
-
-@pytest.mark.extended(
-    "tests/validation/test_statuses.py::test_a_study_that_judges_nothing_is_incomplete_where_something_did_not_run"
-)
-@pytest.mark.usefixtures("tables_only")
-def test_nothing_judged_is_no_pass(loopcheck: Command, tmp_path: Path) -> None:
-    assert loopcheck("check", "3prr", *FAST, "--source", "mujoco/inverse", "--out", tmp_path)[0] == 3
 
 
 def test_list_names_everything(loopcheck: Command) -> None:
@@ -369,7 +351,7 @@ def test_every_command_ends_by_one_rule(verdicts: list[str], record: dict[str, l
     assert exit_status(verdicts, {"not_run": [], "internal_errors": [], **record}) == status
 
 
-@pytest.mark.extended("tests/validation/test_isolation.py::test_a_folder_is_for_one_command_at_a_time")
+@pytest.mark.extended("tests/validation/test_recovery.py::test_every_command_locks_its_folder")
 @pytest.mark.usefixtures("tables_only")
 def test_a_folder_is_for_one_study(loopcheck: Command, tmp_path: Path) -> None:
     loopcheck("check", "3prr", *FAST, "--source", "mujoco/kkt", "--out", tmp_path)

@@ -12,12 +12,11 @@ import pandas as pd
 import pytest
 
 from loopcheck.validation.common.results import read
-from loopcheck.validation.execution.files import LOCK, locked
 from loopcheck.validation.studies.sweep.cases import Variation, compute_cases, drawn, nominal
 from loopcheck.validation.studies.sweep.dataset import PARTS
 from tests.conftest import MODELS
 from tests.house import copy_house, start
-from tests.validation.conftest import Command, Once
+from tests.validation.conftest import Once
 
 LIMIT = 5
 """Time limit of a call for hanging routes [s]."""
@@ -162,18 +161,6 @@ def test_what_died_is_tried_again(
     chosen = ("check", *FAST, *_sources("mujoco/kkt", "broken/moody"), "--jobs", 1)
     assert status(house, *chosen, "--out", folder) == 3
     assert _notes(folder)["broken/moody"] == "no longer moody"
-
-
-def test_a_folder_is_for_one_command_at_a_time(loopcheck: Command, tmp_path: Path) -> None:
-    with locked(tmp_path):
-        before = {path.name for path in tmp_path.iterdir()}
-        status, _, err = loopcheck("check", *FAST, "--source", "mujoco/kkt", "--out", tmp_path)
-        assert (status, err) == (
-            2,
-            f"loopcheck: {tmp_path}: another loopcheck process writes there. Wait, or name another folder\n",
-        )
-        assert {path.name for path in tmp_path.iterdir()} == before
-    assert not (tmp_path / LOCK).exists()
 
 
 @pytest.mark.extended("tests/validation/test_recovery.py::test_a_disk_that_is_full_is_one_line_and_leaves_nothing_torn")

@@ -131,7 +131,8 @@ COMMANDS = {
 @pytest.mark.parametrize("name", extended_but(["a study"], COMMANDS, "test_the_last_lines_stay_on_the_screen"))
 def test_the_last_lines_stay_on_the_screen(name: str, tmp_path: Path) -> None:
     arguments, status, page = COMMANDS[name]
-    narrow = on_terminal([*arguments, "--out", tmp_path])
+    program = ("-m", "loopcheck") if name == "a study" else PROGRAM
+    narrow = on_terminal([*arguments, "--out", tmp_path], program=program)
     wide = on_terminal([*arguments, "--out", tmp_path], columns=120, program=PROGRAM)
     assert (narrow.status, wide.status) == (status, status)
     for ended in (narrow, wide):

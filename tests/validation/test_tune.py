@@ -428,15 +428,6 @@ def test_a_certificate_holds_until_something_changes(
     assert (status, "9.9.9" in out) == (1, True)
 
 
-@pytest.mark.extended("tests/validation/test_certificate.py::test_other_files_are_no_certificates")
-def test_a_certificate_without_claims_is_none(tuned: Path, loopcheck: Command, tmp_path: Path) -> None:
-    content = json.loads((tuned / "certificate.json").read_text()) | {"claims": []}
-    (tmp_path / "empty.json").write_text(json.dumps(content))
-    arguments = (tuned / "tuned.xml", "--verify", tmp_path / "empty.json", "--out", tmp_path / "out")
-    status, _, err = loopcheck("tune", *arguments)
-    assert (status, "claims" in err) == (2, True)
-
-
 @pytest.mark.extended("test_where_nothing_acts_nothing_is_reached")
 @pytest.mark.parametrize("broken", [{"error": np.nan}, {"floor": np.nan}, {"reason": "lost"}])
 def test_what_is_no_number_is_never_reached(
