@@ -439,6 +439,7 @@ def test_options_of_the_command_reach_the_judge(case: Case, exact: Log, tmp_path
 
 
 @pytest.mark.extended("test_below_the_floor_there_is_no_verdict_and_it_says_what_would_do")
+@pytest.mark.usefixtures("tables_only")
 def test_the_suggested_accuracy_of_an_undecided_log_agrees(loopcheck: Command, tmp_path: Path) -> None:
     options = ("--configuration", "vertical", "--jobs", "1", "--accuracy", "3%", "--out", tmp_path)
     status, out, _ = loopcheck("judge", MODEL, planar_four_bar.LOGS / "friction.csv", *options)
