@@ -63,7 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Choose tests by kind; compile functions of JAX quickly, and share them between all processes."""
     config.pluginmanager.register(
         Kinds(
-            extended=config.getoption("--extended"),
+            extended=config.getoption("--extended") or config.getoption("--every-case"),
             tolerance=inf if config.getoption("--robots") else config.getoption("--cpu-tolerance"),
         ),
         "kinds of tests",
@@ -87,6 +87,9 @@ def pytest_collection_finish() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--extended", action="store_true", help="Run the extended tests too.")
+    parser.addoption(
+        "--every-case", action="store_true", help="Run the extended tests, and simulations in all modes of each robot."
+    )
     parser.addoption(
         "--cpu-tolerance",
         type=float,
