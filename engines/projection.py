@@ -53,7 +53,7 @@ class LoopMotions:
             Joint velocities [m/s or rad/s], shape (..., nv).
         """
         rates = qd[..., None]
-        return (self.D @ (self.W @ rates) + self.Z @ (self.Z.mT @ rates))[..., 0]
+        return (self.D @ (self.W @ rates) + self.Z @ (self.Z.swapaxes(-1, -2) @ rates))[..., 0]
 
     def accelerations(self, qdd: Array, closure_bias: Array) -> Array:
         """Accelerations that keep the loops closed: of a motion only those of the drives are used.
@@ -82,13 +82,13 @@ class LoopMotions:
             Efforts of the actuators [N or N m], shape (..., na, forces).
         """
         Z = self.Z
-        forces = forces - M @ Z @ np.linalg.solve(Z.mT @ M @ Z, Z.mT @ forces)
+        forces = forces - M @ Z @ np.linalg.solve(Z.swapaxes(-1, -2) @ M @ Z, Z.swapaxes(-1, -2) @ forces)
         gear = np.linalg.norm(S, axis=-1, keepdims=True)  # taken off, lest one of 1e6 hides what the others do
-        A, on_drives = (S / gear) @ self.D, self.D.mT @ forces
+        A, on_drives = (S / gear) @ self.D, self.D.swapaxes(-1, -2) @ forces
         if A.shape[-2] == A.shape[-1]:
-            return np.asarray(np.linalg.solve(A.mT, on_drives) / gear)
+            return np.asarray(np.linalg.solve(A.swapaxes(-1, -2), on_drives) / gear)
         Q, R = np.linalg.qr(scale[:, None] * gear * A)
-        return np.asarray(scale[:, None] * (Q @ np.linalg.solve(R.mT, on_drives)))
+        return np.asarray(scale[:, None] * (Q @ np.linalg.solve(R.swapaxes(-1, -2), on_drives)))
 
 
 def loop_motions(J: Array, W: Array) -> LoopMotions:
@@ -166,7 +166,9 @@ class _Rows:
     def motions(self) -> LoopMotions:
         """Possible motions of the loop; the rank must be the same in all poses."""
         rank, factors, nc = int(self.rank.flat[0]), self.factors[..., None, :], self.closures
-        inverse = (self.V_T[..., :rank, :].mT / self.values[..., None, :rank]) @ self.U[..., :rank].mT
+        inverse = (self.V_T[..., :rank, :].swapaxes(-1, -2) / self.values[..., None, :rank]) @ self.U[
+            ..., :rank
+        ].swapaxes(-1, -2)
         # Newton's step for an inverse: motions that have nothing to do with each other are mixed by the SVD at
         # round-off of the larger, which is much for the smaller; the step leaves the square of that.
         inverse = inverse - inverse @ (self.H @ inverse - np.eye(self.H.shape[-2]))
@@ -174,7 +176,7 @@ class _Rows:
             W=self.W,
             D=inverse[..., nc:] * factors[..., nc:],
             J_inverse=inverse[..., :nc] * factors[..., :nc],
-            Z=self.V_T[..., rank:, :].mT,
+            Z=self.V_T[..., rank:, :].swapaxes(-1, -2),
         )
 
 

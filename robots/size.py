@@ -115,4 +115,4 @@ def resolved_part(mechanism: Mechanism, J: Array, of_rows: ClosureUnits | None =
     U, values, _ = svd(D[..., None] * J * unit_rates(mechanism), full_matrices=False)
     counts = values > mechanism.closing.noise * np.maximum(values[..., :1], 1.0)
     U = U * counts[..., None, :]
-    return (U @ U.mT) * D[..., None, :] / D[..., None]
+    return (U @ U.swapaxes(-1, -2)) * D[..., None, :] / D[..., None]

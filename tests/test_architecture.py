@@ -123,6 +123,12 @@ def test_no_folder_imports_itself_through_others() -> None:
     cycles.prepare()  # raises CycleError with the folders
 
 
+def test_numpy_1_suffices_for_an_older_release_of_an_engine() -> None:
+    """PyBullet before 3.2.7 needs it, in an environment of its own; it has no `mT`."""
+    for path in FILES:
+        assert not [node for node in _nodes(path) if isinstance(node, ast.Attribute) and node.attr == "mT"], path
+
+
 def test_an_engine_is_imported_only_in_its_folder() -> None:
     every = frozenset().union(*PACKAGES.values())
     for path in FILES:

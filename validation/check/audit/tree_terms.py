@@ -57,10 +57,10 @@ class TreeTerms:
         )
 
     def _matrix(self, M: Array) -> Array:
-        return self._E.mT @ M @ self._E
+        return self._E.swapaxes(-1, -2) @ M @ self._E
 
     def _force(self, force: Array) -> Array:
-        return (self._E.mT @ force[..., None])[..., 0]
+        return (self._E.swapaxes(-1, -2) @ force[..., None])[..., 0]
 
 
 def tree_of(mechanism: Mechanism) -> Mechanism:
