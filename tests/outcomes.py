@@ -1,6 +1,6 @@
 """Outcomes of sources that must have efforts."""
 
-from loopcheck.validation.check.efforts.outcome import AsIs, Outcome, Ran
+from loopcheck.validation.check.efforts.outcome import Outcome, Ran, Unmodified
 
 
 def ran(outcome: Outcome) -> Ran:
@@ -9,7 +9,7 @@ def ran(outcome: Outcome) -> Ran:
     return outcome
 
 
-def unmodified(outcome: Outcome) -> AsIs:
+def unmodified(outcome: Outcome) -> Unmodified:
     """The outcome, of an unmodified simulation."""
-    assert isinstance(outcome, AsIs), outcome.note
+    assert isinstance(outcome, Unmodified), outcome.note
     return outcome

@@ -12,7 +12,7 @@ from scipy.interpolate import make_lsq_spline
 from loopcheck.analytic.logs.closing.closed_log import closed_log
 from loopcheck.analytic.logs.residual import Residual, acting_after, half_step_lag, residual_efforts
 from loopcheck.analytic.logs.signals.filters import Filter, interpolating_filter, smoothing_filter, step_filter
-from loopcheck.analytic.logs.signals.noise import noise, resolution, rounding, stuck_codes
+from loopcheck.analytic.logs.signals.noise import noise, rounding, rounding_step, stuck_codes
 from loopcheck.analytic.logs.signals.rates import wrong_rates
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import HarnessError, SingularityError
@@ -115,16 +115,16 @@ def test_columns_whose_noise_is_known_are_not_looked_at_again(monkeypatch: pytes
 
 def test_encoders_and_exporters_are_seen_by_their_steps() -> None:
     x = np.cumsum(np.random.default_rng(2).normal(size=(500, 1)), axis=0)
-    assert resolution(np.round(x / 0.3) * 0.3) == pytest.approx(0.3)
-    assert resolution(np.round(x, 4)) == pytest.approx(1e-4)
-    assert resolution(x) == 0
+    assert rounding_step(np.round(x / 0.3) * 0.3) == pytest.approx(0.3)
+    assert rounding_step(np.round(x, 4)) == pytest.approx(1e-4)
+    assert rounding_step(x) == 0
     small = np.sin(np.linspace(0, 5, 201))[:, None]
     for size, offset in ((1e-3, 0), (1e-9, 0), (5e-4, 1), (9e-5, 0.1)):  # all of it near a whole number of some decimal
-        assert resolution(offset + size * small) == 0
-    assert resolution(np.round(1 + 5e-4 * small, 6)) == pytest.approx(1e-6)
+        assert rounding_step(offset + size * small) == 0
+    assert rounding_step(np.round(1 + 5e-4 * small, 6)) == pytest.approx(1e-6)
     assert noise(np.round(x / 50) * 50)[0] >= 50 / np.sqrt(12)
     tall = np.random.default_rng(3).uniform(0, 2e3, size=(500, 1))  # 2e7 codes, more than an encoder has
-    assert resolution(np.round(tall, 4)) == pytest.approx(1e-4)
+    assert rounding_step(np.round(tall, 4)) == pytest.approx(1e-4)
 
 
 def test_rounding_of_a_slow_column_is_noise_of_a_step_over_the_root_of_12() -> None:

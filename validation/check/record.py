@@ -18,7 +18,7 @@ from loopcheck.robots.robot import Case, WrenchSpec
 from loopcheck.validation.check.audit.audit import Row, blocking_reasons, doubts
 from loopcheck.validation.check.efforts.compare import case_and_source
 from loopcheck.validation.check.efforts.evaluate import weighting
-from loopcheck.validation.check.efforts.outcome import AsIs, Outcome, Ran
+from loopcheck.validation.check.efforts.outcome import Outcome, Ran, Unmodified
 from loopcheck.validation.check.efforts.resolution import SEED, Resolution
 from loopcheck.validation.check.efforts.rules import Evidence
 from loopcheck.validation.check.independence import lineage, own_laws, shares
@@ -176,7 +176,7 @@ def _floors(output: RunOutput) -> Iterator[Mapping[str, Any]]:
         resolution = output.resolutions.get((outcome.case.key, outcome.source))
         for k, actuator in enumerate(outcome.case.mechanism.actuators):
             floor = resolution.effort.get(actuator.name, math.nan) if resolution else math.nan
-            if isinstance(outcome, AsIs) and (outcome.settled.bounds or not outcome.settled.reason):
+            if isinstance(outcome, Unmodified) and (outcome.settled.bounds or not outcome.settled.reason):
                 floor = float(outcome.settled.floor_of_largest[k])
             if math.isfinite(floor):
                 yield {**case_and_source(outcome), "actuator": actuator.name, "floor": floor}

@@ -18,7 +18,7 @@ from loopcheck.robots.robot import Case
 from loopcheck.validation.check.audit.audit import ExpectedTerms, expected_terms
 from loopcheck.validation.check.efforts.compare import summarize, unexplained
 from loopcheck.validation.check.efforts.evaluate import prescribe_or_error
-from loopcheck.validation.check.efforts.outcome import AsIs
+from loopcheck.validation.check.efforts.outcome import Unmodified
 from loopcheck.validation.check.efforts.resolution import Resolution, measure_resolution
 from loopcheck.validation.check.plan import Failure, Motions, Plan
 from loopcheck.validation.check.record import Request, RunOutput
@@ -102,13 +102,13 @@ def _resolutions(output: RunOutput, request: Request, pool: WorkerPool) -> Mappi
     beyond = {
         (outcome.case.key, outcome.source): outcome
         for outcome in output.outcomes
-        if (outcome.case.key, outcome.source) in pairs and not isinstance(outcome, AsIs)
+        if (outcome.case.key, outcome.source) in pairs and not isinstance(outcome, Unmodified)
     }  # the noise floor of its log is the resolution of an unmodified simulation
     tasks = [
         Task(
             measure_resolution,
             (outcome.case, output.motions[outcome.case.key], outcome.source, outcome.compared),
-            partial(_unresolved, outcome.case),
+            partial(_unmeasured, outcome.case),
             is_kept=lambda resolution: not resolution.note,
             engine=sources.engine_of(outcome.source),
         )
@@ -117,5 +117,5 @@ def _resolutions(output: RunOutput, request: Request, pool: WorkerPool) -> Mappi
     return dict(zip(beyond, pool.results(tasks, "resolution"), strict=True))
 
 
-def _unresolved(case: Case, reason: str) -> Resolution:
+def _unmeasured(case: Case, reason: str) -> Resolution:
     return Resolution(effort={actuator.name: nan for actuator in case.mechanism.actuators}, note=reason)

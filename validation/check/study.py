@@ -12,7 +12,7 @@ from loopcheck.robots.logs.log_files import write_log
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 from loopcheck.validation.check.collect import collect
-from loopcheck.validation.check.efforts.outcome import AsIs, Outcome
+from loopcheck.validation.check.efforts.outcome import Outcome, Unmodified
 from loopcheck.validation.check.record import Request, RunOutput
 from loopcheck.validation.check.report import SECTIONS
 from loopcheck.validation.check.stages import run_stages
@@ -164,7 +164,7 @@ def _no_twin(paths: Sequence[Path], reason: str) -> Mapping[str, Any]:
 def _write_logs(outcomes: Iterable[Outcome], folder: Path) -> None:
     """Write the log behind each simulation as it is, for `judge` to take it again."""
     for outcome in outcomes:
-        if isinstance(outcome, AsIs) and outcome.history.as_is is not None:
+        if isinstance(outcome, Unmodified) and outcome.history.as_is is not None:
             folder.mkdir(parents=True, exist_ok=True)
             log = outcome.history.as_is.log
             write_log(log, folder / f"{re.sub(NO_NAME, '_', log.name)}.csv")

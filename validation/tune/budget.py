@@ -21,7 +21,7 @@ from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 from loopcheck.validation.check.efforts.as_is import residual_series, step_residuals
 from loopcheck.validation.check.efforts.evaluate import evaluate
-from loopcheck.validation.check.efforts.outcome import AsIs
+from loopcheck.validation.check.efforts.outcome import Unmodified
 from loopcheck.validation.check.efforts.resolution import SEED, ULPS, moved
 
 REST = "rest"
@@ -106,8 +106,8 @@ def _rows(case: Case, source: str) -> Iterator[Mapping[str, Any]]:
     tuning: Tuning | None = engines.part(engine.name, "tuning")
     motion = prescribe(case)
     outcome = evaluate(case, motion, source)
-    if tuning is None or not isinstance(outcome, AsIs) or outcome.settled.reason:
-        yield from missing(case, source, outcome.settled.reason if isinstance(outcome, AsIs) else outcome.note)
+    if tuning is None or not isinstance(outcome, Unmodified) or outcome.settled.reason:
+        yield from missing(case, source, outcome.settled.reason if isinstance(outcome, Unmodified) else outcome.note)
         return
     as_is, left = outcome.history.as_is, outcome.settled
     assert as_is is not None  # what `settled` follows from

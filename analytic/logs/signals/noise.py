@@ -67,7 +67,7 @@ def noise(values: Array) -> Array:
         estimate[goes_on] = deviation[is_alike]
         surer.append((scatter, estimate.copy()))
         goes_on = goes_on[estimate[goes_on] > 0]  # nothing is below none
-    return np.maximum(estimate, resolution(values) / np.sqrt(12))
+    return np.maximum(estimate, rounding_step(values) / np.sqrt(12))
 
 
 def rounding(values: Array) -> Array:
@@ -84,7 +84,7 @@ def rounding(values: Array) -> Array:
     return eps * np.sqrt((values**2).mean(axis=0) / 12)
 
 
-def resolution(values: Array) -> Array:
+def rounding_step(values: Array) -> Array:
     """Rounding step of each column, as of an encoder or an exporter.
 
     Args:
@@ -93,7 +93,7 @@ def resolution(values: Array) -> Array:
     Returns:
         Steps [unit of the column], shape (columns,); 0 for a column without visible rounding.
     """
-    return np.array([_resolution(column) for column in values.T])
+    return np.array([_rounding_step(column) for column in values.T])
 
 
 def stuck_codes(log: Log) -> Iterator[str]:
@@ -153,7 +153,7 @@ def _deviation(squares: Array) -> Array:
     return np.minimum(np.sqrt(squares.mean(axis=0)), ROBUST * np.sqrt(np.median(squares, axis=0)) / NORMAL)
 
 
-def _resolution(column: Array) -> float:
+def _rounding_step(column: Array) -> float:
     levels = np.unique(column)
     if len(levels) < 2:
         return 0.0

@@ -15,7 +15,7 @@ from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.errors import INTERNAL
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import modes
-from loopcheck.validation.check.efforts.outcome import AsIs, Failed, Modelled, Outcome, Ran, Reference
+from loopcheck.validation.check.efforts.outcome import Failed, Modelled, Outcome, Ran, Reference, Unmodified
 from loopcheck.validation.check.efforts.resolution import measure_resolution
 from loopcheck.validation.check.efforts.rules import Claim, Evidence, beyond_limits, judged, own_doubt
 from loopcheck.validation.common import sources
@@ -81,7 +81,7 @@ def summarize_resolved(outcomes: Sequence[Outcome], motion: Motion, evidence: Ev
     resolutions = {
         (outcome.case.key, outcome.source): measure_resolution(outcome.case, motion, outcome.source, outcome.compared)
         for outcome in outcomes
-        if outcome.compared and not isinstance(outcome, AsIs) and (outcome.case.key, outcome.source) in pairs
+        if outcome.compared and not isinstance(outcome, Unmodified) and (outcome.case.key, outcome.source) in pairs
     }
     if not resolutions:
         return summary
@@ -151,12 +151,13 @@ def verdict_rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> li
     mechanism, tolerance = outcome.case.mechanism, evidence.tolerances.get(outcome.source)
     peaks = _peaks(reference, mechanism.actuator_units)
     resolution = evidence.resolutions.get((outcome.case.key, outcome.source))
-    doubt = Verdict("disagree", evidence.doubts.get(outcome.case.key, ""))
-    doubt = doubt if doubt.note else own_doubt(reference, evidence)
-    beyond = Verdict("", "")
+    doubt = own_doubt(reference, evidence)
+    if outcome.case.key in evidence.doubts:
+        doubt = Verdict("disagree", evidence.doubts[outcome.case.key])
+    beyond = None
     if isinstance(outcome, Ran) and tolerance is not None:
         beyond = beyond_limits(outcome, tolerance, resolution)
-    settled = outcome.settled if isinstance(outcome, AsIs) else None
+    settled = outcome.settled if isinstance(outcome, Unmodified) else None
     offsets = reference.offsets if isinstance(reference, Reference) and outcome.source not in sources.ANALYTIC else ""
     rows: list[Mapping[str, Any]] = []
     for k, (actuator, unit) in enumerate(zip(mechanism.actuators, mechanism.actuator_units, strict=True)):
@@ -209,7 +210,7 @@ def _errors(outcome: Outcome, reference: Outcome, actuator: int) -> dict[str, fl
     errors = dict.fromkeys(("max_error", "rms_error", "relative_error"), np.nan)
     if not isinstance(reference, Reference):
         return errors
-    if isinstance(outcome, AsIs):
+    if isinstance(outcome, Unmodified):
         left = outcome.settled
         if left.reason and not left.bounds:
             return errors

@@ -28,12 +28,12 @@ from loopcheck.robots.size import size_in_motion
 from loopcheck.validation.check.efforts.as_is import settled
 from loopcheck.validation.check.efforts.outcome import (
     STIFF_ON_GAPS,
-    AsIs,
     Failed,
     Modelled,
     Ran,
     Redundant,
     Reference,
+    Unmodified,
     is_stiff_on_gaps,
 )
 from loopcheck.validation.common import sources
@@ -117,7 +117,7 @@ def outcome_of(case: Case, motion: Motion, source: str, compute: Callable[[], Ef
         return _reference(modelled, motion) if source == sources.REFERENCE else modelled
     if history.as_is is not None:
         left = settled(case.mechanism, history.as_is)
-        return _as(AsIs, outcome, note=_joined(left.reason, left.note, history.note), settled=left)
+        return _as(Unmodified, outcome, note=_joined(left.reason, left.note, history.note), settled=left)
     projected = _projected(case, motion, history)
     if projected is None:
         return outcome

@@ -4,7 +4,7 @@
 Outcome ── Failed                    no efforts, with the reason
         └─ Ran                       an engine
              ├─ Redundant            an engine with more actuators than the motion determines
-             ├─ AsIs                 the unmodified simulation of the user's file
+             ├─ Unmodified                 the unmodified simulation of the user's file
              └─ Modelled             an analytic model, with its power balance
                   └─ Reference       the model that the others are held against
 ```
@@ -87,7 +87,7 @@ class Redundant(Ran):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AsIs(Ran):
+class Unmodified(Ran):
     """An unmodified simulation."""
 
     settled: Settled

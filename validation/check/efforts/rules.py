@@ -1,5 +1,9 @@
 """The rules of verdicts: one table, asked from its first row on; the first rule that applies decides.
 
+The table is asked once for the first verdicts, and again with the resolution of every route that disagreed then. Where
+r is mentioned, it is the part of an effort that the digits of the file leave open (`analytic.dynamics.resolution`): its
+loops do not quite close. Routes with rows of their own compute the closures themselves, so their efforts contain it.
+
 A comparison fails closed: a source that did not run, an empty comparison or a value that is not finite never reads
 `agree`. Errors are divided by the scale of the same actuator (`loopcheck.analytic.dynamics.powers.effort_scale`).
 """
@@ -15,11 +19,11 @@ from loopcheck.robots.errors import INTERNAL
 from loopcheck.robots.size import size
 from loopcheck.validation.check.efforts.outcome import (
     STIFF_ON_GAPS,
-    AsIs,
     Failed,
     Outcome,
     Ran,
     Reference,
+    Unmodified,
     is_stiff_on_gaps,
 )
 from loopcheck.validation.check.efforts.resolution import Resolution
@@ -68,10 +72,10 @@ class Claim:
 
     outcome: Outcome
     reference: Outcome
-    doubt: Verdict
-    """On the reference, with an empty note if there is none."""
-    beyond: Verdict
-    """By the first exceeded limit of the source besides the effort error; an empty note without one."""
+    doubt: Verdict | None
+    """On the reference."""
+    beyond: Verdict | None
+    """By the first exceeded limit of the source besides the effort error."""
     actuator: int
     numbers: Mapping[str, float]
     """Peak, scale and errors of the row."""
@@ -124,12 +128,14 @@ def _failed(claim: Claim) -> Verdict | None:
 def _is_reference(claim: Claim) -> Verdict | None:
     if claim.outcome.source != sources.REFERENCE:
         return None
-    return claim.doubt if claim.doubt.note else Verdict("reference", "")
+    return claim.doubt or Verdict("reference", "")
 
 
 def _doubted(claim: Claim) -> Verdict | None:
+    if claim.doubt is None:
+        return None
     why = claim.doubt.note.removeprefix(f"{INTERNAL}: {AUDIT} ")
-    return Verdict("not comparable", f"the reference cannot be trusted: {why}") if why else None
+    return Verdict("not comparable", f"the reference cannot be trusted: {why}")
 
 
 def _without_limit(claim: Claim) -> Verdict | None:
@@ -146,7 +152,7 @@ def _another_robot(claim: Claim) -> Verdict | None:
 
 
 def _too_rounded(claim: Claim) -> Verdict | None:
-    if isinstance(claim.outcome, AsIs) and isinstance(claim.reference, Reference):
+    if isinstance(claim.outcome, Unmodified) and isinstance(claim.reference, Reference):
         limit = FILE_RESOLVES[1] * claim.limit * float(claim.reference.required.divisor[claim.actuator])
     else:
         limit = FILE_RESOLVES[0] * claim.numbers["scale"]
@@ -161,7 +167,7 @@ def _too_rounded(claim: Claim) -> Verdict | None:
 
 
 def _by_accuracy(claim: Claim) -> Verdict | None:
-    if not isinstance(claim.outcome, AsIs) or not isinstance(claim.reference, Reference):
+    if not isinstance(claim.outcome, Unmodified) or not isinstance(claim.reference, Reference):
         return None
     left, required, k = claim.outcome.settled, claim.reference.required, claim.actuator
     if left.reason and not left.bounds:
@@ -178,6 +184,7 @@ def _nothing_acts(claim: Claim) -> Verdict | None:
 
 
 def _rigid_on_gaps(claim: Claim) -> Verdict | None:
+    """Ask the rules behind this one, and excuse all but an agreement."""
     if not is_stiff_on_gaps(claim.outcome.case, claim.outcome.source):
         return None
     verdict, note = next(found for rule in BY_TOLERANCE if (found := rule.verdict(claim)) is not None)
@@ -198,7 +205,7 @@ def _file_resolves_no_more(claim: Claim) -> Verdict | None:
     has_own_rows = isinstance(claim.outcome, Ran) and claim.outcome.history.own_rows
     has_own_rows = has_own_rows or is_stiff_on_gaps(claim.outcome.case, claim.outcome.source)
     error, unresolved = claim.numbers["max_error"], RESOLVED * claim.unresolved
-    if not has_own_rows or claim.beyond.note or claim.by_effort.verdict != "disagree" or error > unresolved:
+    if not has_own_rows or claim.beyond or claim.by_effort.verdict != "disagree" or error > unresolved:
         return None
     tolerance = claim.limit * claim.numbers["scale"]
     figures = f"error {error:.3g}, tolerance {tolerance:.3g}, 3 r {unresolved:.3g}"
@@ -206,8 +213,9 @@ def _file_resolves_no_more(claim: Claim) -> Verdict | None:
 
 
 def _beyond_another_limit(claim: Claim) -> Verdict | None:
-    is_ours = claim.beyond.note.startswith(INTERNAL)
-    return claim.beyond if claim.beyond.note and not (is_ours and claim.by_effort.verdict == "disagree") else None
+    if claim.beyond is None or (claim.beyond.note.startswith(INTERNAL) and claim.by_effort.verdict == "disagree"):
+        return None
+    return claim.beyond
 
 
 def _by_effort(claim: Claim) -> Verdict:
@@ -239,7 +247,11 @@ RULES = (
         "the reference is judged by its own figures alone: powers, and the sum of its terms",
     ),
     Rule("the reference is in doubt", _doubted, "no engine is blamed, or praised, for a reference in doubt"),
-    Rule("no limit is registered", _without_limit, "a limit chosen after the result would prove nothing"),
+    Rule(
+        "no limit is registered, or none for its error",
+        _without_limit,
+        "a limit chosen after the result would prove nothing",
+    ),
     Rule(
         "the audit found another robot",
         _another_robot,
@@ -266,8 +278,8 @@ RULES = (
 """The rules in their order, each with its reason."""
 
 
-def own_doubt(reference: Outcome, evidence: Evidence) -> Verdict:
-    """Verdict on the reference by its own figures, with an empty note if there is no doubt."""
+def own_doubt(reference: Outcome, evidence: Evidence) -> Verdict | None:
+    """Verdict against the reference by its own figures."""
     if not isinstance(reference, Ran):
         return Verdict("disagree", "it did not run")
     resolution = evidence.resolutions.get((reference.case.key, sources.REFERENCE))
@@ -295,10 +307,10 @@ def judge_effort(error: float, limit: float, resolution: float | None) -> Verdic
     return Verdict("disagree", figures)
 
 
-def beyond_limits(outcome: Ran, tolerance: Tolerance, resolution: Resolution | None = None) -> Verdict:
-    """Verdict by the first exceeded limit besides the effort error; an empty note without one."""
+def beyond_limits(outcome: Ran, tolerance: Tolerance, resolution: Resolution | None = None) -> Verdict | None:
+    """Verdict by the first exceeded limit besides the effort error."""
     measured = {name: outcome.own_figures.get(name) for name in ("power_imbalance", "term_sum")}
-    resolutions, unresolved = {"power_imbalance": resolution.power_balance} if resolution else {}, ""
+    resolutions, below = {"power_imbalance": resolution.power_balance} if resolution else {}, ""
     for name, value in measured.items():
         limit, resolved, words = getattr(tolerance, name), resolutions.get(name, np.nan), name.replace("_", " ")
         if limit is None or (value is not None and value <= allowed(limit, outcome.case.mechanism)):
@@ -307,9 +319,11 @@ def beyond_limits(outcome: Ran, tolerance: Tolerance, resolution: Resolution | N
             got = "not reported" if value is None else f"{value:.3g}"
             return Verdict("not comparable", f"{INTERNAL}: {AUDIT} {words} must be at most {limit:g}, got {got}")
         figures = f"{words} {value:.3g}, resolution {resolved:.3g}, limit {limit:g}"
-        unresolved = f"below the resolution of this route: {figures}"
+        below = f"below the resolution of this route: {figures}"
     off = _off_the_motion(outcome, tolerance)
-    return Verdict("disagree", off) if off else Verdict("not comparable", unresolved)
+    if off:
+        return Verdict("disagree", off)
+    return Verdict("not comparable", below) if below else None
 
 
 def _off_the_motion(outcome: Ran, tolerance: Tolerance) -> str:

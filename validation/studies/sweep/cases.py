@@ -16,7 +16,7 @@ from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import DEFAULT, Case, representative_case
 from loopcheck.validation.check.efforts.compare import largest_of_acting, relative_error
 from loopcheck.validation.check.efforts.evaluate import attempt, evaluate
-from loopcheck.validation.check.efforts.outcome import AsIs, Failed, Outcome, Ran, Reference
+from loopcheck.validation.check.efforts.outcome import Failed, Outcome, Ran, Reference, Unmodified
 from loopcheck.validation.common import sources
 from loopcheck.validation.common.targets import robot_of
 from loopcheck.validation.common.verdicts import NOT_SUPPORTED
@@ -233,7 +233,7 @@ def _compared(outcome: Outcome, reference: Outcome | None) -> dict[str, Any]:
         return {"result": "not comparable", "note": "the reference did not run"}
     expected = reference.history.effort
     peak, error = float(np.abs(expected).max()), relative_error(outcome.compared.effort, expected, reference.scale)
-    if isinstance(outcome, AsIs):  # of a simulation as it is, the residual of its own motion
+    if isinstance(outcome, Unmodified):  # of a simulation as it is, the residual of its own motion
         if outcome.settled.reason:
             return {"result": "not comparable", "note": outcome.settled.reason}
         error = largest_of_acting(outcome.settled.largest, reference.required.divisor)
