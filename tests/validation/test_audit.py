@@ -86,7 +86,7 @@ def test_a_rotor_behind_a_gear_is_rebuilt_in_pybullet(model_case: CaseMaker) -> 
     assert rows.loc[rows["quantity"] == "armature", "note"].item().startswith("rebuilt: ")
 
 
-@pytest.mark.extended("test_nothing_is_found_without_a_fault")
+@pytest.mark.extended("tests/faults/test_faults.py::test_nothing_is_found_without_a_fault")
 def test_a_spatial_robot_with_a_wrench_passes() -> None:
     case = make_case(load("6spu"), variant="default", mode="home", configuration="vertical")
     motion = prescribe(case, dt=0.1)

@@ -154,7 +154,7 @@ def test_no_task_of_any_study_can_forget_the_files_of_its_model() -> None:
             function = getattr(getattr(module, owner[0]) if owner else module, last)
             forgetful += [] if takes_model(function) else [name]
     assert not forgetful
-    assert {"judge_settings", "budget", "simulate_levels", "rows_of_faults", "tuned_cost", "evaluate"} <= names
+    assert {"judge_settings", "budget", "simulate_levels", "tuned_cost", "evaluate"} <= names
 
 
 def with_servo(folder: Path, gain: float) -> Path:
