@@ -40,9 +40,10 @@ from loopcheck.validation.check.efforts.as_is import (
 )
 from loopcheck.validation.check.efforts.compare import summarize
 from loopcheck.validation.check.efforts.evaluate import evaluate, random_case
-from loopcheck.validation.check.efforts.outcome import Outcome
+from loopcheck.validation.check.efforts.outcome import Outcome, Reference
 from loopcheck.validation.check.efforts.rules import Evidence
 from loopcheck.validation.check.study import Check
+from loopcheck.validation.common.limits import FILE_RESOLVES
 from loopcheck.validation.common.readings import differences
 from loopcheck.validation.common.targets import case_of
 from loopcheck.validation.common.tolerances import with_own_limits
@@ -396,6 +397,10 @@ def test_a_run_is_judged_by_what_is_left_if_an_accuracy_is_asked_for(four_bar: t
         "disagree",
     ]
     assert row(outcomes, error - floor)["verdict"] == "not comparable"  # within the noise floor of the limit
+    assert isinstance(reference, Reference)
+    for part, verdict in ((0.99, "agree"), (1.01, "not comparable")):  # of what the digits of the file may leave open
+        rounded = replace(reference, unresolved=np.array([part * FILE_RESOLVES[1] * 2 * error * peak]))
+        assert row([rounded, run], 2 * error)["verdict"] == verdict
     lost = replace(run, settled=replace(left, reason="not followed"))
     assert row([outcomes[0], lost], 2 * error)["verdict"] == "not comparable"
     assert np.isnan(row([outcomes[0], lost], None)["max_error"])

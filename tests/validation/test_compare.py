@@ -26,6 +26,7 @@ from loopcheck.validation.common import sources
 from loopcheck.validation.common.accuracy import Requirement
 from loopcheck.validation.common.targets import cases_of
 from loopcheck.validation.common.tolerances import Tolerance, registered
+from loopcheck.validation.common.verdicts import FILE
 from loopcheck.validation.execution.errors import internal_errors
 from tests.conftest import MODELS
 
@@ -277,9 +278,11 @@ def test_a_route_without_a_limit_is_not_judged(reference: Reference, candidate: 
     assert np.isnan(row["tolerance"])
 
 
-def test_an_engine_that_lost_something_is_not_compared(reference: Reference, candidate: Ran) -> None:
+@pytest.mark.parametrize("reader", ["mujoco", FILE])
+def test_an_engine_that_lost_something_is_not_compared(reader: str, reference: Reference, candidate: Ran) -> None:
+    """Nor is one whose file has no audit."""
     key = candidate.case.key
-    blocking_reasons = replace(EVIDENCE, blocking_reasons={(key, "mujoco"): "it lost a mass"})
+    blocking_reasons = replace(EVIDENCE, blocking_reasons={(key, reader): "it lost a mass"})
     (row, *_) = rows_of(reference, candidate, blocking_reasons)
     assert (row["verdict"], row["note"]) == ("not comparable", "it lost a mass; said so")
     other = replace(
