@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,7 +20,7 @@ from loopcheck.validation.check.efforts.compare import (
     summarize_resolved,
     unexplained,
 )
-from loopcheck.validation.check.efforts.outcome import Failed, Modelled, Outcome, Ran, Redundant, Reference
+from loopcheck.validation.check.efforts.outcome import Failed, Modelled, Outcome, Ran, Redundant, Reference, Unmodified
 from loopcheck.validation.check.efforts.resolution import Resolution
 from loopcheck.validation.check.efforts.rules import Evidence
 from loopcheck.validation.common import sources
@@ -276,6 +277,22 @@ def test_a_route_without_a_limit_is_not_judged(reference: Reference, candidate: 
     (row, *_) = rows_of(reference, candidate, replace(EVIDENCE, tolerances={sources.REFERENCE: TRUST, ROUTE: shown}))
     assert (row["verdict"], row["note"], row["max_error"]) == ("informational", "said so", 0)
     assert np.isnan(row["tolerance"])
+
+
+@pytest.mark.parametrize(("internal", "verdict"), [(0.9, "agree"), (1.1, "not comparable")])
+def test_an_internal_load_above_every_shared_peak_prevents_a_verdict(
+    internal: float, verdict: str, reference: Reference, candidate: Ran
+) -> None:
+    """Of an unmodified simulation, whose controller divides the load."""
+    together = replace(reference, required=replace(reference.required, shared=((0, 1, 2),)))
+    left = SimpleNamespace(reason="", bounds=False, internal=internal * together.required.divisor)
+    for name in ("largest", "rms", "floor_of_largest"):
+        setattr(left, name, np.zeros(3))
+    run = Unmodified(case=candidate.case, source="mujoco/as_is", history=candidate.history, settled=left)  # type: ignore[arg-type]
+    limits = {**EVIDENCE.tolerances, "mujoco/as_is": Tolerance(relative_error=0.1, reason="asked for")}
+    rows = rows_of(together, run, replace(EVIDENCE, tolerances=limits))
+    assert [row["verdict"] for row in rows] == 3 * [verdict]
+    assert all("internal load" in row["note"] for row in rows)
 
 
 @pytest.mark.parametrize("reader", ["mujoco", FILE])
