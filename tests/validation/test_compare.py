@@ -229,6 +229,12 @@ def test_a_verdict_flips_at_each_other_limit(name: str, reference: Reference, ca
         assert rows[0]["note"] == "; ".join(filter(None, (said, "said so")))
 
 
+def test_a_simulation_off_its_motion_says_so_whatever_its_error(reference: Reference, candidate: Ran) -> None:
+    off = with_history(candidate, effort=5 * EXPECTED, closure_drift=Deviation(length=1.0))
+    assert {row["verdict"] for row in rows_of(reference, off)} == {"disagree"}
+    assert all(row["note"].startswith("closure drift must be at most ") for row in rows_of(reference, off))
+
+
 @pytest.mark.parametrize("name", ["power_imbalance", "term_sum"])
 def test_a_reference_in_doubt_lets_nothing_agree(name: str, reference: Reference, candidate: Ran) -> None:
     limit: float = getattr(TRUST, name)
