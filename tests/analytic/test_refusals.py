@@ -105,7 +105,13 @@ def test_no_evaluator_passes_what_the_plain_one_refuses(
         (("3rrr", "pmm"), 29, (1.0, 0.0), 0.0),
         (("3rrr", "ppp"), 20, (0.2, 0.6), 0.1),
         (("3prr", "plus"), 12, (0.0, 1.0), 1.0),
-        (("3rrr", "mmp"), 60, (0.375, 1.0), 0.1),
+        pytest.param(
+            ("3rrr", "mmp"),
+            60,
+            (0.375, 1.0),
+            0.1,
+            marks=pytest.mark.extended("test_no_evaluator_passes_some_of_what_the_plain_one_refuses"),
+        ),
     ],
 )
 def test_no_evaluator_passes_some_of_what_the_plain_one_refuses(

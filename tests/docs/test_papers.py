@@ -167,6 +167,6 @@ def test_no_twist_of_the_complement_is_hindered(case: Case) -> None:
 
 def test_the_state_equations_are_of_order_four() -> None:
     """Halving the step divides the deviation by sixteen."""
-    coarse, fine = (simulated("6spu", h, 0.2) for h in (0.02, 0.01))
+    coarse, fine = (simulated("6spu", h, 0.12) for h in (0.02, 0.01))
     assert math.log2(coarse.deviation / fine.deviation) == pytest.approx(4, abs=0.3)
     assert fine.energy < 1e-6
