@@ -165,8 +165,9 @@ def test_no_twist_of_the_complement_is_hindered(case: Case) -> None:
     assert rank == 6 * len(case.mechanism.bodies) - 3
 
 
+@pytest.mark.evidence("two integrations of a hexapod", seconds=1)
 def test_the_state_equations_are_of_order_four() -> None:
     """Halving the step divides the deviation by sixteen."""
-    coarse, fine = (simulated("6spu", h, 0.12) for h in (0.02, 0.01))
+    coarse, fine = (simulated("6spu", h, 0.2) for h in (0.02, 0.01))
     assert math.log2(coarse.deviation / fine.deviation) == pytest.approx(4, abs=0.3)
     assert fine.energy < 1e-6
