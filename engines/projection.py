@@ -166,9 +166,8 @@ class _Rows:
     def motions(self) -> LoopMotions:
         """Possible motions of the loop; the rank must be the same in all poses."""
         rank, factors, nc = int(self.rank.flat[0]), self.factors[..., None, :], self.closures
-        inverse = (self.V_T[..., :rank, :].swapaxes(-1, -2) / self.values[..., None, :rank]) @ self.U[
-            ..., :rank
-        ].swapaxes(-1, -2)
+        V, U_T = (x.swapaxes(-1, -2) for x in (self.V_T[..., :rank, :], self.U[..., :rank]))
+        inverse = (V / self.values[..., None, :rank]) @ U_T
         # Newton's step for an inverse: motions that have nothing to do with each other are mixed by the SVD at
         # round-off of the larger, which is much for the smaller; the step leaves the square of that.
         inverse = inverse - inverse @ (self.H @ inverse - np.eye(self.H.shape[-2]))

@@ -22,7 +22,7 @@ import pinocchio
 
 from docs.benchmark.files import ROBOTS, SAMPLES, error, oracle, problem
 from docs.benchmark.pinocchio_loop import Loop, simple_loop
-from docs.benchmark.timing import alternated
+from docs.benchmark.timing import FEW, GAP, alternated, repeated
 from loopcheck.analytic.batch import inverse_dynamics
 from loopcheck.analytic.batch.compiled import lanes_of_a_vector, load_map, map_job
 from loopcheck.analytic.batch.inverse import _equations
@@ -38,8 +38,6 @@ from loopcheck.robots.robot import Case
 TABLE = Path(__file__).parent / "rivals.csv"
 SPAN = 100
 """Consecutive samples of a lane."""
-FEW, GAP = 512, 520
-"""Samples whose inputs and outputs fit into a cache, and numbers of a column: no whole number of pages [-]."""
 FLAGS = {
     "g++, flags of loopcheck": ("-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"),
     "g++, -ffast-math": ("-ffast-math",),
@@ -353,12 +351,8 @@ def alone(traced: Trace, q: Array, drive: Drive, python: str, folder: Path) -> M
         name = f"{traced.mechanism.model.path.stem}_{len(calls)}"
         calls[text] = _loaded(VECTORS + MAP, sizes, folder, name, options)
     found = {text: np.zeros((ny, GAP)) for text in calls}
-
-    def repeated(call: Callable[..., None], y: Array) -> Callable[[], None]:
-        places = [ctypes.c_void_p(array.ctypes.data) for array in (given, y)]
-        return lambda: [call(*places) for _ in range(SAMPLES // FEW)]
-
-    return {text: (repeated(call, found[text]), found[text]) for text, call in calls.items()}
+    places = {text: [ctypes.c_void_p(x.ctypes.data) for x in (given, y)] for text, y in found.items()}
+    return {text: (repeated(partial(call, *places[text]), SAMPLES // FEW), found[text]) for text, call in calls.items()}
 
 
 def by_hand(case: Case, drive: Drive, q: Array, folder: Path, steps: int) -> Callable[[], Array]:

@@ -9,6 +9,13 @@ import numpy as np
 from loopcheck.robots.arrays import Array
 
 REPETITIONS = 7
+FEW, GAP = 512, 520
+"""Samples whose inputs and outputs fit into a cache, and numbers of a column: no whole number of pages [-]."""
+
+
+def repeated(act: Callable[[], Any], count: int) -> Callable[[], Any]:
+    """The same act several times."""
+    return lambda: [act() for _ in range(count)]
 
 
 def alternated(ways: Mapping[str, tuple[Callable[[], Any], int]]) -> dict[str, Array]:

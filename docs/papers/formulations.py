@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from docs.benchmark.timing import alternated
+from docs.benchmark.timing import FEW, GAP, alternated, repeated
 from docs.papers.operations import COST, Number, array_of, cost, on_objects, parts_of
 from loopcheck.analytic.batch.compiled import load_map, map_job
 from loopcheck.analytic.batch.equations import links, motions, tree_efforts
@@ -24,8 +24,6 @@ SAMPLE = 10
 """Sample of the motion. Pivots are chosen at it, which can change a count by a few operations."""
 PERIOD = 5e-3
 """Time between samples of the controller of Zubizarreta et al. [s]."""
-FEW, GAP = 512, 520
-"""Samples whose inputs and outputs fit into a cache, and numbers of a column: no whole number of pages [-]."""
 CALLS = 5000
 """Calls of machine code that are timed at once."""
 EQUATIONS, SYSTEMS = 48, 8
@@ -183,15 +181,11 @@ def times(ways: Mapping[str, Traced]) -> dict[str, Array]:
     """
     rng = np.random.default_rng(0)
     A, b = rng.normal(size=(SYSTEMS, EQUATIONS, EQUATIONS)), rng.normal(size=(SYSTEMS, EQUATIONS, 1))
-    acts = {name: (_repeated(machine_code(way), CALLS), CALLS * FEW) for name, way in ways.items()}
-    acts["dense"] = (_repeated(lambda: np.linalg.solve(A, b), CALLS // 50), CALLS // 50 * SYSTEMS)
+    acts = {name: (repeated(machine_code(way), CALLS), CALLS * FEW) for name, way in ways.items()}
+    acts["dense"] = (repeated(lambda: np.linalg.solve(A, b), CALLS // 50), CALLS // 50 * SYSTEMS)
     for act, _ in acts.values():
         act()
     return alternated(acts)
-
-
-def _repeated(act: Callable[[], Any], count: int) -> Callable[[], Any]:
-    return lambda: [act() for _ in range(count)]
 
 
 def machine_code(traced: Traced) -> Callable[[], Any]:

@@ -11,7 +11,7 @@ from loopcheck.engines.boundary import of_paths, want_representable
 from loopcheck.engines.exudyn._exudyn import exudyn, items, silenced
 from loopcheck.engines.exudyn._frames import COORDINATES, Frame, Pose, coordinates, frames, places
 from loopcheck.engines.exudyn._rotors import add_rotors
-from loopcheck.engines.mechanics import axes_along
+from loopcheck.engines.mechanics import BALL_OR_FREE, axes_along
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import WORLD, ConnectClosure, Joint, Mechanism, WeldClosure
@@ -122,9 +122,9 @@ def _coupled(mechanism: Mechanism) -> Iterator[str]:
 def _on_joints(mechanism: Mechanism) -> Iterator[str]:
     """Loads on a joint or along a line of an unsupported kind."""
     for joint in mechanism.joints:
-        if joint.armature and joint.kind in ("ball", "free"):
+        if joint.armature and joint.kind in BALL_OR_FREE:
             yield f"armature of {joint.kind} joint '{joint.name}' (rotors only on hinges and slides)"
-        if joint.kind in ("ball", "free") and (joint.stiffness or joint.damping):
+        if joint.kind in BALL_OR_FREE and (joint.stiffness or joint.damping):
             yield (
                 f"spring or damper of {joint.kind} joint '{joint.name}' (springs and dampers only on hinges and slides)"
             )

@@ -101,7 +101,7 @@ Prepared: TypeAlias = tuple[Built, float]
 
 
 def prepared(mechanism: Mechanism, settings: Settings, precision: str = "") -> Prepared:
-    """See `loopcheck.engines.declarations.Tuning.prepared`: the robot in a scene; the script itself is run."""
+    """See `Tuning.prepared`: the robot in a scene; the script itself is run."""
     step = float(settings.get("timestep", STEP))
     stepping = Scripted(step=step, functions=functions_of(script(mechanism, settings)))
     with guarded("genesis"), silenced():

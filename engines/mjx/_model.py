@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 
 from loopcheck.engines.boundary import of_paths, want_representable
+from loopcheck.engines.mechanics import BALL_OR_FREE
 from loopcheck.engines.mjx._mjx import jax, mjx, on_cpu
 from loopcheck.engines.mujoco.model import TORQUE_SCALE, build, driven, holds_angle, own_actuators_off
 from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, VelocitySeries
@@ -245,7 +246,7 @@ def moved(q: Any, displacement: Any, joints: Joints) -> Any:
     for kind, place, dof in joints:
         shifts = {"free": 3, "ball": 0}.get(kind, 1)
         parts.append(q[place : place + shifts] + displacement[dof : dof + shifts])
-        if kind in ("free", "ball"):
+        if kind in BALL_OR_FREE:
             first, turn = place + shifts, dof + shifts
             parts.append(_turned(q[first : first + 4], displacement[turn : turn + 3]))
     return jax.numpy.concatenate(parts)

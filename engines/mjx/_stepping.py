@@ -8,6 +8,7 @@ requested.
 from functools import partial
 from typing import Any, NamedTuple
 
+from loopcheck.engines.mechanics import BALL_OR_FREE
 from loopcheck.engines.mjx._mjx import jax, mjx
 from loopcheck.engines.mjx._model import QUICK, Joints, Loads, computed, moved
 from loopcheck.engines.mujoco.model import TORQUE_SCALE
@@ -153,7 +154,7 @@ def _rate_of_displacement(displacement: Any, velocity: Any, joints: Joints) -> A
     """Growth rate of a displacement, θ̇ = ω + θ × ω / 2 + θ × (θ × ω) / 12 for turns in body axes, (nv,)."""
     rate = velocity
     for kind, _, dof in joints:
-        if kind in ("free", "ball"):
+        if kind in BALL_OR_FREE:
             turn = slice(dof + 3 * (kind == "free"), dof + 3 * (kind == "free") + 3)
             once = jnp.cross(displacement[turn], velocity[turn])
             rate = rate.at[turn].add(once / 2 + jnp.cross(displacement[turn], once) / 12)

@@ -26,7 +26,7 @@ def prepared(mechanism: Mechanism, settings: Settings, precision: str = "single"
 
 
 def seconds_per_step(mechanism: Mechanism, q: JointPositions, settings: Settings) -> float:
-    """See `loopcheck.engines.declarations.Tuning.seconds_per_step`."""
+    """See `Tuning.seconds_per_step`."""
     stepper = prepared(mechanism, settings)
     with on_device(double=False):
         empty = mjx.make_data(stepper.model, impl="jax")

@@ -14,12 +14,12 @@ __all__ = ["SETTINGS", "families", "files", "given", "plan", "prepared", "run", 
 
 
 def prepared(mechanism: Mechanism, settings: Settings, precision: str = "") -> WarpStepper:
-    """See `loopcheck.engines.declarations.Tuning.prepared`."""
+    """See `Tuning.prepared`."""
     return WarpStepper(model_with(mechanism, settings))
 
 
 def seconds_per_step(mechanism: Mechanism, q: JointPositions, settings: Settings) -> float:
-    """See `loopcheck.engines.declarations.Tuning.seconds_per_step`; on a GPU the step is captured, as for training."""
+    """See `Tuning.seconds_per_step`; on a GPU the step is captured, as for training."""
     model = model_with(mechanism, settings)
     on_device, start = put(model), mujoco.MjData(model)
     start.qpos[:] = q[: model.nq]  # lengths of tendons follow

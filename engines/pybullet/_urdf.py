@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from loopcheck.engines.mechanics import BALL_OR_FREE
 from loopcheck.robots.arrays import Array, frozen
 from loopcheck.robots.formats.mjcf_writer import numbers
 from loopcheck.robots.mechanism import WORLD, Body, Joint, Mechanism
@@ -48,7 +49,7 @@ def rotors(mechanism: Mechanism) -> tuple[Rotor, ...]:
 def _of_joint(joint: Joint, dofs: slice) -> Iterator[Rotor]:
     if not joint.armature:
         return
-    turning = tuple(range(dofs.stop - 3, dofs.stop)) if joint.kind in ("ball", "free") else ()
+    turning = tuple(range(dofs.stop - 3, dofs.stop)) if joint.kind in BALL_OR_FREE else ()
     for j in range(dofs.start, dofs.stop - len(turning)):
         yield Rotor(joints=(j,), axes=Z[None], inertia=joint.armature)
     if turning:

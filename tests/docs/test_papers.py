@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from docs.benchmark.timing import FEW
 from docs.papers import values
 from docs.papers.__main__ import FINDINGS, FOLDER, PAGE, ROWS, VALUES, page
 from docs.papers.curves import CURVES
-from docs.papers.formulations import FEW, PERIOD, machine_code, on_the_tree, recursion, virtual_work, with_sensors
+from docs.papers.formulations import PERIOD, machine_code, on_the_tree, recursion, virtual_work, with_sensors
 from docs.papers.formulations import SAMPLE as AT
 from docs.papers.operations import PRINTED, SAMPLE, Number, cost, graph_of_wang, minimum_norm, of_wang
 from docs.papers.state_equations import simulated

@@ -152,10 +152,10 @@ def _basis(of_case: Mapping[str, CaseVerdict], lineages: Mapping[str, str], read
 def _alike(results: Results, case: Key, of_case: Mapping[str, CaseVerdict]) -> tuple[str, ...]:
     """Code bases that agree only by sources with a common law of a load of the case."""
     lineages, laws = results.run.get("lineages") or {}, results.run.get("laws") or {}
-    needed = {*((results.run.get("loads") or {}).get(case[0]) or ())}
-    sharing = {source for source in of_case if needed & {*laws.get(source, ())}}
-    own = {lineages.get(source, OURS) for source in _agreeing(of_case) if source not in sharing}
-    return tuple(sorted({lineages.get(source, OURS) for source in _agreeing(of_case) if source in sharing} - own))
+    needed, agreeing = {*((results.run.get("loads") or {}).get(case[0]) or ())}, _agreeing(of_case)
+    sharing = {source for source in agreeing if needed & {*laws.get(source, ())}}
+    alike, own = ({lineages.get(source, OURS) for source in some} for some in (sharing, {*agreeing} - sharing))
+    return tuple(sorted(alike - own))
 
 
 def _agreeing(of_case: Mapping[str, CaseVerdict]) -> list[str]:

@@ -17,9 +17,8 @@ from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import modes
 from loopcheck.validation.check.efforts.outcome import Failed, Modelled, Outcome, Ran, Reference, Unmodified
 from loopcheck.validation.check.efforts.resolution import measure_resolution
-from loopcheck.validation.check.efforts.rules import Claim, Evidence, beyond_limits, judged, own_doubt
+from loopcheck.validation.check.efforts.rules import Claim, Evidence, beyond_limits, doubt_of, judged
 from loopcheck.validation.common import sources
-from loopcheck.validation.common.accuracy import Verdict
 from loopcheck.validation.common.results import table
 from loopcheck.validation.common.tolerances import Tolerance
 from loopcheck.validation.common.verdicts import CASE, NOT_SUPPORTED, Key
@@ -151,9 +150,7 @@ def verdict_rows(outcome: Outcome, reference: Outcome, evidence: Evidence) -> li
     mechanism, tolerance = outcome.case.mechanism, evidence.tolerances.get(outcome.source)
     peaks = _peaks(reference, mechanism.actuator_units)
     resolution = evidence.resolutions.get((outcome.case.key, outcome.source))
-    doubt = own_doubt(reference, evidence)
-    if outcome.case.key in evidence.doubts:
-        doubt = Verdict("disagree", evidence.doubts[outcome.case.key])
+    doubt = doubt_of(reference, evidence)
     beyond = None
     if isinstance(outcome, Ran) and tolerance is not None:
         beyond = beyond_limits(outcome, tolerance, resolution)

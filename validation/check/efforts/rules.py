@@ -42,13 +42,13 @@ class Evidence:
     tolerances: Mapping[str, Tolerance] = field(default_factory=registered)
     """Tolerances by source."""
     blocking_reasons: Mapping[tuple[Key, str], str] = field(default_factory=dict)
-    """Reasons against any comparison with an engine, by case and engine, from `audit.lost`."""
+    """Reasons against any comparison with an engine, by case and engine, from `audit.blocking_reasons`."""
     doubts: Mapping[Key, str] = field(default_factory=dict)
     """Doubts about the reference by case, from `audit.doubts`."""
     requested: Sequence[frozenset[str]] | None = None
     """Groups of sources requested by the user, an exact name or the routes of a pattern; None: all by name."""
     resolutions: Mapping[tuple[Key, str], Resolution] = field(default_factory=dict)
-    """Measured resolution by case and source; see `unexplained`."""
+    """Measured resolution by case and source; see `compare.unexplained`."""
 
     def with_cases_beside(self, beside: Mapping[Key, Key]) -> "Evidence":
         """The same evidence, extended to cases without audits of their own.
@@ -118,7 +118,11 @@ class Rule(NamedTuple):
 
 def judged(claim: Claim) -> Verdict:
     """Verdict of the first rule that applies, with its note if necessary."""
-    return next(found for rule in RULES if (found := rule.verdict(claim)) is not None)
+    return _first(RULES, claim)
+
+
+def _first(rules: Sequence[Rule], claim: Claim) -> Verdict:
+    return next(found for rule in rules if (found := rule.verdict(claim)) is not None)
 
 
 def _failed(claim: Claim) -> Verdict | None:
@@ -187,7 +191,7 @@ def _rigid_on_gaps(claim: Claim) -> Verdict | None:
     """Ask the rules behind this one, and excuse all but an agreement."""
     if not is_stiff_on_gaps(claim.outcome.case, claim.outcome.source):
         return None
-    verdict, note = next(found for rule in BY_TOLERANCE if (found := rule.verdict(claim)) is not None)
+    verdict, note = _first(BY_TOLERANCE, claim)
     if verdict == "agree":
         return Verdict(verdict, note)
     requested = claim.evidence.requested
@@ -278,8 +282,10 @@ RULES = (
 """The rules in their order, each with its reason."""
 
 
-def own_doubt(reference: Outcome, evidence: Evidence) -> Verdict | None:
-    """Verdict against the reference by its own figures."""
+def doubt_of(reference: Outcome, evidence: Evidence) -> Verdict | None:
+    """Verdict against the reference, by the readers of its file or by its own figures."""
+    if doubt := evidence.doubts.get(reference.case.key):
+        return Verdict("disagree", doubt)
     if not isinstance(reference, Ran):
         return Verdict("disagree", "it did not run")
     resolution = evidence.resolutions.get((reference.case.key, sources.REFERENCE))
