@@ -19,12 +19,12 @@ from loopcheck.robots.robot import DEFAULT, Case, configurations, make_case, mod
 from loopcheck.validation.check.audit.audit import ExpectedTerms, audit, blocking_reasons, doubts, expected_terms
 from loopcheck.validation.check.efforts.compare import summarize_resolved
 from loopcheck.validation.check.efforts.evaluate import evaluate, motion_key, prescribe_or_error
-from loopcheck.validation.check.efforts.outcome import Failed, Outcome
+from loopcheck.validation.check.efforts.outcome import Outcome, is_unsupported
 from loopcheck.validation.check.efforts.rules import Evidence
 from loopcheck.validation.common import sources
 from loopcheck.validation.common.targets import robot_of
 from loopcheck.validation.common.tolerances import registered
-from loopcheck.validation.common.verdicts import FILE, NOT_SUPPORTED
+from loopcheck.validation.common.verdicts import FILE
 
 Key: TypeAlias = tuple[str, str, str, str]
 """Target, variant, mode and configuration."""
@@ -178,7 +178,7 @@ def test_agrees_with_the_reference(
     if isinstance(motion, HarnessError):
         raise motion
     outcomes = [_outcome(key, sources.REFERENCE), _outcome(key, source)]
-    if _is_unsupported(outcomes[1]) and _supported(key):
+    if is_unsupported(outcomes[1]) and _supported(key):
         pytest.skip(f"not supported: {outcomes[1].note}")
     evidence = Evidence(blocking_reasons=_lost(key, source.split("/")[0]), doubts=_doubts(key))
     rows = summarize_resolved(outcomes, motion, evidence)
@@ -237,11 +237,7 @@ def _skip_if_not_installed(source: str) -> None:
 def _supported(key: Key) -> bool:
     """Whether an installed engine supports the case by another route than its unmodified simulation."""
     routes = [name for name in sources.names(_case(key).robot) if name not in sources.ANALYTIC]
-    return any(not _is_unsupported(_outcome(key, name)) for name in routes if not sources.is_as_is(name))
-
-
-def _is_unsupported(outcome: Outcome) -> bool:
-    return isinstance(outcome, Failed) and outcome.verdict == NOT_SUPPORTED
+    return any(not is_unsupported(_outcome(key, name)) for name in routes if not sources.is_as_is(name))
 
 
 @cache

@@ -252,10 +252,11 @@ def closure_names(mechanism: Mechanism) -> tuple[str, ...]:
 
 def closure_of_rows(mechanism: Mechanism) -> list[int]:
     """Index of the closure that each row of Φ belongs to, shape (nc,)."""
-    return [k for k, closure in enumerate(mechanism.closures) for _ in range(_number_of_rows(closure))]
+    return [k for k, closure in enumerate(mechanism.closures) for _ in range(number_of_rows(closure))]
 
 
-def _number_of_rows(closure: Closure) -> int:
+def number_of_rows(closure: Closure) -> int:
+    """Number of rows of Φ of a closure."""
     match closure:
         case CoordinateClosure() | PathClosure():
             return 1

@@ -1,15 +1,16 @@
 """A user's own closed loop with Pinocchio in Python."""
 
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
 
+from loopcheck.analytic.kinematics.closures import number_of_rows
 from loopcheck.engines.pinocchio._tree import Tree, build
 from loopcheck.robots.arrays import AccelerationSeries, Array, PositionSeries, VelocitySeries
 from loopcheck.robots.errors import NotRepresentableError
-from loopcheck.robots.mechanism import ConnectClosure, Mechanism, RigidClosure, WeldClosure
+from loopcheck.robots.mechanism import Mechanism
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,19 +73,9 @@ def simple_loop(mechanism: Mechanism) -> Loop:
         (
             tree.place(closure.body1, closure.point1),
             tree.place(closure.body2, closure.point2),
-            _rows(closure),
+            number_of_rows(closure),
         )
         for closure in mechanism.rigid_closures
     ]
     driven = tuple(mechanism.dof_slices[actuator.coordinate.joints[0]].start for actuator in mechanism.actuators)
     return Loop(tree=tree, ends=tuple(ends), driven=driven)
-
-
-def _rows(closure: RigidClosure) -> int:
-    match closure:
-        case ConnectClosure():
-            return 3
-        case WeldClosure():
-            return 6
-        case _:
-            assert_never(closure)

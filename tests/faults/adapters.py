@@ -15,6 +15,7 @@ from loopcheck.robots.efforts import EffortHistory, Source
 from loopcheck.robots.log import Log
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
+from tests.faults.seeds import late
 
 WEAK = 0.9
 """Force limit of a weak motor, over the largest required effort [-]."""
@@ -169,7 +170,7 @@ def applied_twice(log: Log) -> Log:
 
 def one_step_late(log: Log) -> Log:
     """The log with the effort of the step before in each row."""
-    return replace(log, effort=np.concatenate([log.effort[:1], log.effort[:-1]]))
+    return replace(log, effort=late(log.effort))
 
 
 def reading_as_effort(kind: str) -> Callable[[Log], Log]:

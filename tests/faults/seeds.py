@@ -110,7 +110,8 @@ def rounded(motion: Motion) -> Motion:
     return altered(motion, lambda values: values.astype(np.float32).astype(np.float64))
 
 
-def _late(effort: Array) -> Array:
+def late(effort: Array) -> Array:
+    """The effort of the sample before in each row."""
     return np.concatenate([effort[:1], effort[:-1]])
 
 
@@ -123,7 +124,7 @@ def _one_sign(effort: Array) -> Array:
 
 
 READINGS: Mapping[str, Callable[[Array], Array]] = {
-    "one step late": _late,
+    "one step late": late,
     "actuators swapped": _swapped,
     "one sign": _one_sign,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,13 +15,13 @@ from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.errors import INTERNAL
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import modes
-from loopcheck.validation.check.efforts.outcome import Failed, Modelled, Outcome, Ran, Reference, Unmodified
+from loopcheck.validation.check.efforts.outcome import Modelled, Outcome, Ran, Reference, Unmodified, is_unsupported
 from loopcheck.validation.check.efforts.resolution import measure_resolution
 from loopcheck.validation.check.efforts.rules import Claim, Evidence, beyond_limits, doubt_of, judged
 from loopcheck.validation.common import sources
 from loopcheck.validation.common.results import table
 from loopcheck.validation.common.tolerances import Tolerance
-from loopcheck.validation.common.verdicts import CASE, NOT_SUPPORTED, Key
+from loopcheck.validation.common.verdicts import CASE, Key
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,18 +41,14 @@ def summarize(outcomes: Sequence[Outcome], evidence: Evidence | None = None) -> 
     references = {outcome.case.key: outcome for outcome in outcomes if outcome.source == sources.REFERENCE}
     unsupported: dict[Key, set[str]] = {}
     for outcome in outcomes:
-        if _is_unsupported(outcome):
+        if is_unsupported(outcome):
             unsupported.setdefault(outcome.case.key, set()).add(outcome.source)
     rows: list[Mapping[str, Any]] = []
     for outcome in outcomes:
-        if _is_unsupported(outcome) and _is_required(outcome, evidence.requested, unsupported[outcome.case.key]):
+        if is_unsupported(outcome) and _is_required(outcome, evidence.requested, unsupported[outcome.case.key]):
             outcome = replace(outcome, verdict="not comparable")  # noqa: PLW2901
         rows += verdict_rows(outcome, references[outcome.case.key], evidence)
     return table("summary", rows)
-
-
-def _is_unsupported(outcome: Outcome) -> TypeGuard[Failed]:
-    return isinstance(outcome, Failed) and outcome.verdict == NOT_SUPPORTED
 
 
 def _is_required(outcome: Outcome, requested: Sequence[frozenset[str]] | None, unsupported: Collection[str]) -> bool:

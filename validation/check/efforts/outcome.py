@@ -4,7 +4,7 @@
 Outcome ── Failed                    no efforts, with the reason
         └─ Ran                       an engine
              ├─ Redundant            an engine with more actuators than the motion determines
-             ├─ Unmodified                 the unmodified simulation of the user's file
+             ├─ Unmodified           the unmodified simulation of the user's file
              └─ Modelled             an analytic model, with its power balance
                   └─ Reference       the model that the others are held against
 ```
@@ -12,6 +12,7 @@ Outcome ── Failed                    no efforts, with the reason
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory
@@ -19,6 +20,7 @@ from loopcheck.robots.robot import Case
 from loopcheck.validation.check.efforts.as_is import Settled
 from loopcheck.validation.common import sources
 from loopcheck.validation.common.accuracy import Requirement
+from loopcheck.validation.common.verdicts import NOT_SUPPORTED
 
 STIFF_ON_GAPS = (
     "the redundant equations of the loops contradict each other by the rounding of the file, which rigid constraints "
@@ -104,9 +106,14 @@ class Modelled(Ran):
     """Whether the robot is at rest, without a power balance."""
 
     @property
+    def balance(self) -> float | None:
+        """The power imbalance, zero at rest [-]; None if not computed."""
+        return 0.0 if self.at_rest else self.power_imbalance
+
+    @property
     def own_figures(self) -> Mapping[str, float | None]:
         """Figures that need no reference, by their limit in the tolerances [-]; None if not computed."""
-        return {"power_imbalance": 0.0 if self.at_rest else self.power_imbalance}
+        return {"power_imbalance": self.balance}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +137,12 @@ class Reference(Modelled):
     @property
     def own_figures(self) -> Mapping[str, float | None]:
         """Figures that need no reference, by their limit in the tolerances [-]; None if not computed."""
-        return {"power_imbalance": 0.0 if self.at_rest else self.power_imbalance, "term_sum": self.term_sum}
+        return {"power_imbalance": self.balance, "term_sum": self.term_sum}
+
+
+def is_unsupported(outcome: Outcome) -> TypeGuard[Failed]:
+    """Return whether a source cannot represent an element of the model."""
+    return isinstance(outcome, Failed) and outcome.verdict == NOT_SUPPORTED
 
 
 def is_stiff_on_gaps(case: Case, source: str) -> bool:

@@ -261,8 +261,7 @@ def _start_findings(poses: Poses) -> Iterator[Finding]:
                 message=f"the loop of '{closure.name}' is open by {gaps[:, k].max():.2g} of the size of the robot in "
                 f"{listed(opened, NAMED)}",
                 advice=f"Start where the ends meet, {_in_unit(mechanism, k, float(gaps[:, k].max()))} from there: "
-                "`--fix` "
-                "writes a keyframe with closed loops."
+                "`--fix` writes a keyframe with closed loops."
                 if not poses.is_large
                 else "",
             )

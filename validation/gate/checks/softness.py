@@ -111,9 +111,8 @@ def closure_forces(mechanism: Mechanism, q: PositionSeries, efforts: Array) -> A
     state = State.at_rest(mechanism, q)
     Phi = state.Phi
     rows = state.every_Phi[:, [_is_length(mechanism.closures[k]) for k in closure_of_rows(mechanism)]]
-    M = (
-        inertia_matrix(state) + rows.swapaxes(-1, -2) @ rows
-    )  # no motion of the closed loops feels it, and slides of tendons need it
+    # No motion of the closed loops feels the added rows, and slides of tendons need them.
+    M = inertia_matrix(state) + rows.swapaxes(-1, -2) @ rows
     pushed = np.repeat((mechanism.selection.T * efforts)[None], len(q), axis=0)
     solved = np.linalg.solve(M, np.concatenate([pushed, Phi.swapaxes(1, 2)], axis=2))
     accelerations, A = solved[..., : mechanism.na], Phi @ solved[..., mechanism.na :]

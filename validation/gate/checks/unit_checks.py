@@ -188,8 +188,8 @@ def _controls(mechanism: Mechanism, m: Any) -> Iterator[Finding]:
                 message=f"the ctrlrange of servo '{actuator.name}' is {ratio:.3g} times the range of its hinge "
                 f"'{joint.name}', {joint.limits[0]:.3g} to {joint.limits[1]:.3g} rad",
                 advice="Write the ctrlrange in radians, as MuJoCo reads it in every file: "
-                f"{np.deg2rad(min(low, high)):.3g} "
-                f"to {np.deg2rad(max(low, high)):.3g} if it is in degrees; or correct the range of '{joint.name}'.",
+                f"{np.deg2rad(min(low, high)):.3g} to {np.deg2rad(max(low, high)):.3g} if it is in degrees; or correct "
+                f"the range of '{joint.name}'.",
             )
 
 
