@@ -37,7 +37,20 @@ REPORTS = [
 ]
 HOW_TO = [f"docs/how_to/{path.stem}" for path in sorted((ROOT / "docs/how_to").glob("*.md"))]
 BACKGROUND = [f"docs/reference/{page}" for page in ("analytic", "engines")]
-PAGES = ("commands", "python", "results", "limits", "terms", "judge", "tune", "serial", "gradients", "atlas")
+PAGES = (
+    "commands",
+    "python",
+    "results",
+    "limits",
+    "terms",
+    "judge",
+    "tune",
+    "serial",
+    "gradients",
+    "atlas",
+    "orders",
+    "measured",
+)
 REFERENCE = [f"docs/reference/{page}" for page in PAGES]
 CONTENTS = {
     "Tutorial": ["docs/tutorial"],

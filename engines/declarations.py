@@ -64,10 +64,20 @@ class Level:
     """Settings that reproduce it, besides the step."""
     runs: int
     """Number of simulations in the extrapolation; 1 without extrapolation."""
-    plain: bool
-    """Whether it is a single run of the engine's own stepping, as in a user's simulation."""
     source: Source | None
     """Source of the efforts; None in an outline."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Claim on the order of an error in a refined quantity."""
+
+    value: float
+    """The expected order [-]."""
+    source: str
+    """Method or theorem that it follows from."""
+    limit: str = ""
+    """What the efforts converge to; empty for the efforts of rigid loops."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +90,10 @@ class Ladder:
     """Name, unique among the studies of the route."""
     refined: str
     """The refined quantity, with its unit."""
-    order: float = nan
-    """Theoretical order of the error in the refined quantity [-]; NaN without theory."""
+    order: Order | None = None
+    """Expected order of the error in the refined quantity; None without a claim."""
+    default: float = nan
+    """Value of the refined quantity in a simulation without settings; NaN if the engine has none."""
     levels: tuple[Level, ...]
     """Coarsest first."""
     extrapolated: tuple[int, ...] = ()
@@ -98,7 +110,7 @@ class OverSteps:
     settings: Any
     bounds: tuple[float, float]
     """Upper bound of the coarsest and lower bound of the finest step [s]."""
-    order: float = nan
+    order: Order | None = None
     """See `Ladder.order`."""
     extrapolated: tuple[int, ...] = ()
     """See `Ladder.extrapolated`."""
@@ -115,7 +127,7 @@ class OverValues:
     """See `Ladder.refined`."""
     settings: Mapping[float, Any]
     """All settings by the value of the refined setting."""
-    order: float = nan
+    order: Order | None = None
     """See `Ladder.order`."""
     longest: float = nan
     """Upper bound of the step [s]; not used for settings with `parts`."""
@@ -130,10 +142,10 @@ class Refinements:
     in_words: Callable[[Any], str]
     """Settings by the names of the engine."""
     studies: Sequence[OverSteps | OverValues]
+    default: float = nan
+    """Step of a simulation without settings [s]; NaN if the engine has none."""
     finest: float = nan
     """Upper bound of the finest step of the route [s]; not used for settings with `parts`."""
-    is_plain: Callable[[Any], bool] = lambda settings: True
-    """Whether a single simulation with these settings is the engine's own stepping."""
 
     def ladders(self, motion: Motion) -> Iterator[Ladder]:
         """All studies; see `loopcheck.engines.contract.Refinements.ladders`."""
@@ -148,6 +160,7 @@ class Refinements:
                     steps = halvings(part / ratio, coarsest=coarsest / ratio, finest=finest)
                     yield ladder(
                         refined=STEP,
+                        default=self.default,
                         levels=tuple(self._level(dt, dt, study.settings, part) for dt in steps),
                         extrapolated=study.extrapolated,
                         own=(study.own, _fixed_step(own, part, self.finest)) if study.own else (0, nan),
@@ -167,8 +180,7 @@ class Refinements:
             extrapolated = getattr(settings, "compliances", (dt,))
             source = self.source(replace(settings, steps=(dt,)))
         runs = len(extrapolated)
-        plain = runs == 1 and self.is_plain(settings)
-        return Level(value=value, dt=dt, settings=self.in_words(settings), runs=runs, plain=plain, source=source)
+        return Level(value=value, dt=dt, settings=self.in_words(settings), runs=runs, source=source)
 
 
 def _fixed_step(settings: Any, part: float, longest: float) -> float:

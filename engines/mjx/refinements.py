@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from loopcheck.engines.declarations import OverSteps, OverValues, Refinements
+from loopcheck.engines.declarations import Order, OverSteps, OverValues, Refinements
 from loopcheck.engines.mjx.routes.forward import FINEST, OWN, OWN_SINGLE, MjxForward, Settings
 
 BOUNDS = (0.021, FINEST / 4.1)
@@ -13,13 +13,18 @@ SOFT, SOFT_SINGLE = (
     {10.0**k: replace(settings, compliances=(10.0**k,)) for k in powers}
     for settings, powers in ((OWN, (1, 0, -1, -2, -3)), (OWN_SINGLE, (3, 2, 1, 0, -1)))
 )
+FOURTH = Order(4, "classical Runge-Kutta method on mjx.forward (Hairer, Nørsett and Wanner, II.1)")
+SINGLE = replace(FOURTH, limit="round-off of single precision")
+LINEAR = Order(1, "regularization of rows, linear in their softness")
 STIFF = {10.0**k: replace(AS_IT_IS, solref=(10.0**k, 2 * 10.0 ** (k / 2))) for k in range(1, 6)}
 FACTOR, STIFFNESS = "factor on inverse weights [-]", "stiffness (solref), critically damped [1/s²]"
 STUDIES = (
-    OverSteps("Runge-Kutta, two compliances", OWN, BOUNDS, order=4, own=1),
-    OverSteps("single precision, two compliances", OWN_SINGLE, BOUNDS, order=4),
-    OverValues("compliance", FACTOR, SOFT, order=1, longest=FINEST),
-    OverValues("single precision, compliance", FACTOR, SOFT_SINGLE, order=1, longest=FINEST),
+    OverSteps("Runge-Kutta, two compliances", OWN, BOUNDS, FOURTH, own=1),
+    OverSteps("single precision, two compliances", OWN_SINGLE, BOUNDS, SINGLE),
+    OverValues("compliance", FACTOR, SOFT, LINEAR, longest=FINEST),
+    OverValues(
+        "single precision, compliance", FACTOR, SOFT_SINGLE, replace(LINEAR, limit=SINGLE.limit), longest=FINEST
+    ),
     OverValues("as it is, stiffness", STIFFNESS, STIFF, longest=FINEST / 4),
 )
 
@@ -40,7 +45,5 @@ def _in_words(settings: Settings) -> str:
     )
 
 
-ladders = Refinements(
-    source=MjxForward, in_words=_in_words, studies=STUDIES, finest=FINEST, is_plain=lambda settings: False
-).ladders
+ladders = Refinements(source=MjxForward, in_words=_in_words, studies=STUDIES, default=2e-3, finest=FINEST).ladders
 """See `loopcheck.engines.contract.Refinements`."""

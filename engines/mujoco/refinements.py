@@ -6,7 +6,7 @@ that move with a clock in the model, its Runge-Kutta method has the fourth.
 
 from dataclasses import replace
 
-from loopcheck.engines.declarations import OverSteps, OverValues, Refinements, varied
+from loopcheck.engines.declarations import Order, OverSteps, OverValues, Refinements, varied
 from loopcheck.engines.mujoco.routes.forward import (
     FINEST,
     MJ_STEP,
@@ -27,19 +27,23 @@ SOFT = replace(HARD, compliances=(1.0,))
 """With the inverse weights of the model (an MJCF cannot set them)."""
 DEFAULT = replace(SOFT, solref=(0.02, 1.0), solimp=(0.9, 0.95, 0.001, 0.5, 2.0), tolerance=1e-8)
 """Default of every constraint without settings in the file."""
+FOURTH = Order(4, "classical Runge-Kutta method, targets by a clock in the model (Hairer, Nørsett and Wanner, II.1)")
+FIRST = Order(1, "Euler's method; mj_step holds the targets over a step with any integrator")
+OWN_SOFTNESS = replace(FIRST, limit="efforts of the model's soft loops")
+LINEAR = Order(1, "regularization of rows, linear in their softness (MuJoCo: Computation)")
 WRITTEN = {value.fixed["integrator"] for value in SETTINGS["integrator"].values.values()}
 EULER, EULER_HARDER = replace(HARD, integrator="Euler"), replace(HARD, integrator="Euler", compliances=(1e-5,))
 OF_STEPS = (
-    OverSteps("Runge-Kutta, two compliances", FIXED, FINE, order=4, own=1),
-    OverSteps("Runge-Kutta, compliance 0.001", HARD, FINE, order=4),
-    OverSteps("mj_step Euler", EULER, FINEST_OF_ALL, order=1, extrapolated=(2, 3, 4)),
-    OverSteps("mj_step Euler, compliance 1e-05", EULER_HARDER, FINER, order=1, extrapolated=(2, 3, 4)),
+    OverSteps("Runge-Kutta, two compliances", FIXED, FINE, FOURTH, own=1),
+    OverSteps("Runge-Kutta, compliance 0.001", HARD, FINE, FOURTH),
+    OverSteps("mj_step Euler", EULER, FINEST_OF_ALL, FIRST, extrapolated=(2, 3, 4)),
+    OverSteps("mj_step Euler, compliance 1e-05", EULER_HARDER, FINER, FIRST, extrapolated=(2, 3, 4)),
     *(
-        OverSteps(f"mj_step {name}", replace(HARD, integrator=name), FINE, order=1)
+        OverSteps(f"mj_step {name}", replace(HARD, integrator=name), FINE, FIRST)
         for name in sorted(WRITTEN & set(MJ_STEP) - {"Euler"}, reverse=True)
     ),
-    OverSteps("mj_step Euler, own inverse weights", replace(SOFT, integrator="Euler"), FINEST_OF_ALL, order=1),
-    OverSteps("mj_step Euler, default softness", replace(DEFAULT, integrator="Euler"), FINER, order=1),
+    OverSteps("mj_step Euler, own inverse weights", replace(SOFT, integrator="Euler"), FINEST_OF_ALL, OWN_SOFTNESS),
+    OverSteps("mj_step Euler, default softness", replace(DEFAULT, integrator="Euler"), FINER, OWN_SOFTNESS),
 )
 SOFTER = {10.0**-k: replace(HARD, compliances=(10.0**-k,)) for k in range(7)}
 SLACK = {10.0**-k: replace(SOFT, solimp=(1 - 10.0**-k, 1 - 10.0**-k, 0.001, 0.5, 1.0)) for k in range(1, 5)}
@@ -50,8 +54,8 @@ STOP = varied(FIXED, "tolerance", (10.0**-k for k in (2, 5, 8, 16)))
 AT = 4 * FINEST
 """A step small enough for the refined setting to dominate the error [s]."""
 OF_SOLVER = (
-    OverValues("Runge-Kutta, compliance", "factor on inverse weights [-]", SOFTER, 1, AT),
-    OverValues("Runge-Kutta, impedance, own inverse weights", "1 - impedance (solimp) [-]", SLACK, 1, AT),
+    OverValues("Runge-Kutta, compliance", "factor on inverse weights [-]", SOFTER, LINEAR, AT),
+    OverValues("Runge-Kutta, impedance, own inverse weights", "1 - impedance (solimp) [-]", SLACK, LINEAR, AT),
     OverValues("Runge-Kutta, stiffness", "stiffness (solref), critically damped [1/s²]", STIFF, longest=AT),
     OverValues("Runge-Kutta, Newton iterations", "iterations [-]", NEWTON, longest=AT),
     OverValues("Runge-Kutta, PGS iterations", "iterations [-]", PGS, longest=AT),
@@ -78,5 +82,7 @@ def _in_words(settings: Settings) -> str:
     )
 
 
-ladders = Refinements(source=MujocoForward, in_words=_in_words, studies=(*OF_STEPS, *OF_SOLVER), finest=FINEST).ladders
+ladders = Refinements(
+    source=MujocoForward, in_words=_in_words, studies=(*OF_STEPS, *OF_SOLVER), default=2e-3, finest=FINEST
+).ladders
 """See `loopcheck.engines.contract.Refinements`."""

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from loopcheck.engines.declarations import OverSteps, OverValues, Refinements
+from loopcheck.engines.declarations import Order, OverSteps, OverValues, Refinements
 from loopcheck.engines.pinocchio._simulation import EULER, RUNGE_KUTTA
 from loopcheck.engines.pinocchio.routes.forward import FINEST, PinocchioForward, Settings
 
@@ -20,14 +20,17 @@ def _with(**changes: Any) -> Settings:
 UNDAMPED = _with(stiffness=0.0, damping=0.0)
 ONCE = {10.0**-k: _with(mu=10.0**-k, iterations=1) for k in range(2, 13, 2)}
 MORE = {float(n): _with(mu=1e-3, iterations=n) for n in (1, 2, 4, 8, 16)}
+FOURTH = Order(4, "classical Runge-Kutta method (Hairer, Nørsett and Wanner, II.1)")
+FIRST = Order(1, "semi-implicit Euler method on constraintDynamics")
+LINEAR = Order(1, "proximal regularization, linear in mu after one iteration (Carpentier, Budhiraja and Mansard 2021)")
 STIFF = {10.0**k: _with(stiffness=10.0**k, damping=2 * 10.0 ** (k / 2)) for k in range(1, 6)}
 AT = 2 * FINEST
 """A step small enough for the refined setting to dominate the error [s]."""
 STUDIES = (
-    OverSteps("Runge-Kutta", OWN, FINE, order=4, extrapolated=(2,), own=1),
-    OverSteps("Runge-Kutta, no drift feedback", UNDAMPED, FINE, order=4),
-    OverSteps("semi-implicit Euler", _with(integrator=EULER), FINER, order=1, extrapolated=(2, 3, 4)),
-    OverValues("Runge-Kutta, mu, one iteration", "mu [1/kg or 1/(kg m²)]", ONCE, order=1, longest=AT),
+    OverSteps("Runge-Kutta", OWN, FINE, FOURTH, extrapolated=(2,), own=1),
+    OverSteps("Runge-Kutta, no drift feedback", UNDAMPED, FINE, FOURTH),
+    OverSteps("semi-implicit Euler", _with(integrator=EULER), FINER, FIRST, extrapolated=(2, 3, 4)),
+    OverValues("Runge-Kutta, mu, one iteration", "mu [1/kg or 1/(kg m²)]", ONCE, LINEAR, longest=AT),
     OverValues("Runge-Kutta, proximal iterations at mu 0.001", "iterations [-]", MORE, longest=AT),
     OverValues("Runge-Kutta, drift feedback", "Kp, critically damped [1/s²]", STIFF, longest=AT),
 )
@@ -50,6 +53,5 @@ ladders = Refinements(
     in_words=_in_words,
     studies=STUDIES,
     finest=FINEST,
-    is_plain=lambda settings: settings.solver.integrator == EULER,
 ).ladders
 """See `loopcheck.engines.contract.Refinements`."""

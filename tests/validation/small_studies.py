@@ -50,7 +50,6 @@ def small(command: str = "") -> Iterator[pytest.MonkeyPatch]:
     from loopcheck.validation.studies.free_motion import study as benchmarks
     from loopcheck.validation.studies.readings import study as readings
     from loopcheck.validation.studies.readings.slide import slides
-    from loopcheck.validation.studies.refinement import tuned
     from loopcheck.validation.tune import bandwidths
     from loopcheck.validation.tune import study as tune
     from loopcheck.validation.tune.runs import tuning_runs
@@ -61,8 +60,6 @@ def small(command: str = "") -> Iterator[pytest.MonkeyPatch]:
         if command != "check":
             leave_pages_out(patch)
         patch.setattr(loopcheck.engines.declarations, "ladders", _short)
-        patch.setattr(tuned, "TARGETS", (0.1,))
-        patch.setattr(tuned, "tunable", lambda: ("mujoco",))  # MJX compiles each setting
         patch.setattr(
             ctc, "Control", partial(ctc.Control, levels=(5.0,), settings=ControlSettings(task=Circle(dt=0.02)))
         )

@@ -1,6 +1,6 @@
-"""`loopcheck study refinement`: orders and verdicts, its advice, and its continuation after an interruption."""
+"""`loopcheck study refinement`: expected and observed orders, uncertainty, and continuation after an interruption."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import wraps
 from math import nan
@@ -10,34 +10,41 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from docs.orders import TERMS, prepared_term
 from loopcheck import engines
 from loopcheck.engines import declarations as declared
 from loopcheck.engines.declarations import STEP, Ladder, ladders
 from loopcheck.engines.extrapolation import value_at_zero
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.catalogue import names
 from loopcheck.robots.motion import Motion
-from loopcheck.robots.robot import Case, load, representative_case
+from loopcheck.robots.robot import Case
 from loopcheck.validation.common.targets import cases_of
-from loopcheck.validation.common.tolerances import registered
 from loopcheck.validation.execution.tables import read_tables
-from loopcheck.validation.execution.workers import Workers, worker_pool
+from loopcheck.validation.execution.workers import Workers
 from loopcheck.validation.frame.study import run_study
-from loopcheck.validation.studies.refinement import study, tuned
-from loopcheck.validation.studies.refinement.advice import ANY, PLAIN, advice, answer, own_settings
+from loopcheck.validation.studies.refinement import study
 from loopcheck.validation.studies.refinement.analysis import (
     CONVERGES,
     DIVERGES,
+    EXPECTED,
+    HIGHER,
+    LOWER,
+    NO_CLAIM,
     NOT_RUN,
+    RICHARDSON,
     STALLED,
+    UNRESOLVED,
+    claims,
+    end_of,
     floor_of,
+    longest_run,
+    order_verdict,
     refinements,
-    summary,
-    verdict,
 )
 from loopcheck.validation.studies.refinement.levels import LEVELS, PreparedCase, prepared_case, simulate_levels
+from loopcheck.validation.studies.refinement.report import study_verdicts, targets
 from loopcheck.validation.studies.refinement.study import TABLE, Refinement
-from loopcheck.validation.tune.engine import tuning_of
-from loopcheck.validation.tune.runs.judged_run import Extent, judge_settings
-from loopcheck.validation.tune.runs.purposes import given_purposes
 from tests.cpu_time import extended_but
 from tests.validation.conftest import Command, in_this_process
 
@@ -53,16 +60,25 @@ def test_a_power_law_has_its_order_and_its_index(order: int, ratio: float) -> No
     exact, shape = np.array([[1.0, -2.0]]), np.array([[0.3, 1.0]])
     found = refinements(values, [exact + 1e-3 * h**order * shape for h in values], np.full(2, 2.0), order)
     np.testing.assert_allclose(found["order"][2:], order, atol=1e-6)
-    np.testing.assert_allclose(found["index"][2:], [1.25e-3 * h**order / 2 for h in values[2:]], rtol=1e-6)
+    np.testing.assert_allclose(found["uncertainty"][2:], [1.25e-3 * h**order / 2 for h in values[2:]], rtol=1e-6)
     assert found["change"].isna().tolist() == [True, False, False, False]
 
 
-def test_an_order_that_is_not_plausible_is_replaced_by_theory() -> None:
-    """First order instead of fourth: the factor is 3."""
-    efforts = [np.array([[1 + h]]) for h in (0.4, 0.2, 0.1)]
-    found = refinements([0.4, 0.2, 0.1], efforts, np.ones(1), 4)
-    assert found["order"].iloc[-1] == pytest.approx(1)
-    assert found["index"].iloc[-1] == pytest.approx(3 * 0.1 / (2**4 - 1))
+@pytest.mark.parametrize(("power", "expected", "used"), [(1, 4, 1), (0.2, 4, 0.5), (6, 4, 4)])
+def test_an_order_off_the_expected_one_has_a_factor_of_three(power: float, expected: float, used: float) -> None:
+    """And the lower of both orders, not below a half."""
+    efforts = [np.array([[1 + h**power]]) for h in (0.4, 0.2, 0.1)]
+    found = refinements([0.4, 0.2, 0.1], efforts, np.ones(1), expected)
+    assert found["order"].iloc[-1] == pytest.approx(power)
+    assert found["uncertainty"].iloc[-1] == pytest.approx(3 * (0.2**power - 0.1**power) / (2**used - 1))
+
+
+def test_a_value_of_zero_has_no_order() -> None:
+    """As no steps before the span."""
+    found = refinements([0.0, 1.0, 2.0], [np.full((1, 1), x) for x in (1.0, 2.0, 4.0)], np.ones(1), nan)
+    assert found["change"].tolist()[1:] == [1.0, 2.0]
+    assert found[["order", "uncertainty"]].isna().all(axis=None)
+    assert floor_of(np.array([1.0, 0.0]), np.array([0.2, 0.1])) == 0.1
 
 
 def test_a_level_that_failed_leaves_a_gap() -> None:
@@ -73,31 +89,40 @@ def test_a_level_that_failed_leaves_a_gap() -> None:
     assert found["order"].isna().all()
 
 
-CHANGES = [nan, 1e-2, 2e-3, 5e-4, 1e-7, 4e-8]
-ORDERS = [nan, nan, 2.3, 2.1, 12.0, 1.3]
-"""Changes and orders of a ladder that reaches its noise after four levels."""
+@pytest.mark.parametrize(
+    ("off", "count", "end", "floor", "wanted"),
+    [
+        ([0.1, 0.05], 2, CONVERGES, nan, EXPECTED),
+        ([0.1, 0.05], 2, STALLED, 1e-3, EXPECTED),  # at the right order to another limit
+        ([0.4, 0.3], 0, CONVERGES, nan, HIGHER),
+        ([-0.4, -0.3], 0, CONVERGES, nan, LOWER),
+        ([-0.4, -0.3], 0, CONVERGES, 1e-9, UNRESOLVED),
+        ([-0.4, -0.3], 0, STALLED, 1e-3, LOWER),
+        ([0.1, -0.4, -0.3], 1, CONVERGES, nan, UNRESOLVED),
+        ([-0.4, 0.3], 0, CONVERGES, nan, UNRESOLVED),
+        ([-0.4], 0, CONVERGES, nan, UNRESOLVED),
+        ([], 0, NOT_RUN, nan, NOT_RUN),
+    ],
+)
+def test_verdicts_on_an_order(off: list[float], count: int, end: str, floor: float, wanted: str) -> None:
+    assert order_verdict(4.0, np.array(off), count, end, floor) == wanted
+
+
+def test_a_ladder_without_a_claim_has_no_verdict_on_its_order() -> None:
+    assert order_verdict(nan, np.array([]), 0, CONVERGES, nan) == NO_CLAIM
 
 
 @pytest.mark.parametrize(
-    ("noise", "order"),
+    ("holds", "wanted"),
     [
-        (1e-9, 1.3),  # all are above it
-        (9.9e-9, 12.0),
-        (1e-8, 2.1),  # one that is just ten times the noise is not above that
-        (4.99e-5, 2.1),
-        (5e-5, 2.3),
-        (1.99e-4, 2.3),
-        (2e-4, nan),
-        (nan, nan),
+        ([False, True, True, False, True], [1, 2]),
+        ([True, False, True], [2]),
+        ([True, True, False, True, True], [3, 4]),
+        ([False, False], []),
     ],
 )
-def test_the_order_is_taken_above_the_noise(noise: float, order: float) -> None:
-    """Ten times: below, round-off makes any order there is."""
-    levels = _rows()[:6].assign(ladder="one", configuration="vertical", change=CHANGES, order=ORDERS)
-    (row,) = summary(levels, {"mujoco/forward": TARGET}, {"mujoco/forward": noise}).to_dict("records")
-    assert row["order"] == pytest.approx(order, nan_ok=True)
-    unknown = summary(levels, {}, {}).to_dict("records")[0]
-    assert np.isnan([unknown["order"], unknown["target"]]).all()
+def test_the_asymptotic_range_is_the_longest_and_finest(holds: list[bool], wanted: list[int]) -> None:
+    assert longest_run(np.array(holds)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -114,56 +139,91 @@ def test_the_order_is_taken_above_the_noise(noise: float, order: float) -> None:
         ([nan, nan, nan], nan, NOT_RUN),
     ],
 )
-def test_verdicts(error: list[float], floor: float, wanted: str) -> None:
+def test_ends(error: list[float], floor: float, wanted: str) -> None:
     values, errors = np.array([0.5**k for k in range(len(error))]), np.array(error)
-    assert floor_of(values, errors, 1.0) == pytest.approx(floor, nan_ok=True)
-    assert verdict(errors, floor, TARGET) == wanted
+    assert floor_of(values, errors) == pytest.approx(floor, nan_ok=True)
+    assert end_of(errors, floor, TARGET) == wanted
+
+
+def test_a_claim_names_its_range_and_the_error_at_the_default() -> None:
+    """First order from the second level on; round-off at the last one."""
+    first, last = _rows(np.array([0.9, 0.25, 0.125, 0.0625, 0.03125]) + 1e-15), _rows(np.array([4e-13, 2e-13, 1e-13]))
+    (row,) = claims(first, {"mujoco/forward": TARGET}).to_dict("records")
+    assert (row["from"], row["to"], row["orders"], row["verdict"]) == (0.5, 0.0625, 2, EXPECTED)
+    assert row["observed"] == pytest.approx(1)
+    assert (row["at"], row["error"]) == (0.25, pytest.approx(0.125))  # 0.3 is the default
+    assert row["uncertainty"] > row["error"]
+    (row,) = claims(last, {}).to_dict("records")
+    assert (row["verdict"], row["orders"]) == (UNRESOLVED, 0)
+    assert np.isnan([row["observed"], row["from"], row["to"]]).all()
+
+
+def test_a_failed_claim_disagrees_unless_its_limit_is_stated() -> None:
+    lower = _rows(np.array([0.8, 0.6, 0.45, 0.34]))
+    found = pd.concat(
+        [
+            claims(rows, {"mujoco/forward": TARGET})
+            for rows in (lower, lower.assign(limit="soft loops"), _rows(np.ones(4) * nan))
+        ]
+    )
+    assert study_verdicts(found) == ["disagree", "measured", "not run"]
 
 
 @pytest.fixture(scope="module")
-def prepared(prr: Case, prr_motion: Motion) -> PreparedCase:
+def prepared(prr: Case) -> PreparedCase:
     """The first fifth of the motion."""
-    short = prr_motion.assemble(prr_motion.t[: len(prr_motion.t) // 5 + 1])
-    prepared = prepared_case(prr)
-    return replace(prepared, motion=short, reference=prepared.reference[: len(short.t)])
+    return _short(prepared_case(prr))
 
 
-@pytest.mark.parametrize(("order", "name"), [(4, "Runge-Kutta, two compliances"), (1, "mj_step Euler")])
-def test_mujoco_has_the_order_of_its_integrator(prepared: PreparedCase, order: int, name: str) -> None:
-    of_name = _summary(simulate_levels(prepared, _first_levels(prepared.motion, "mujoco/forward", name, 4)))
-    assert of_name.loc[name, "order"] == pytest.approx(order, abs=0.1)
-    assert of_name.loc[name, "verdict"] == CONVERGES
-    if order == 1:
-        assert of_name.loc[f"{name}, Richardson 2", "order"] == pytest.approx(2, abs=0.15)
+@pytest.fixture(scope="module")
+def linkage() -> PreparedCase:
+    (case,) = cases_of(["four_bar"], variants=["default"], configurations=["vertical"])
+    return _short(prepared_case(case))
 
 
-def test_pybullet_is_of_first_order(prepared: PreparedCase) -> None:
-    pytest.importorskip("pybullet")
-    found = _summary(
-        simulate_levels(prepared, _first_levels(prepared.motion, "pybullet/forward", "velocity motors", 5))
-    )
-    assert found.loc["velocity motors", "order"] == pytest.approx(1, abs=0.1)
-    assert found.loc["velocity motors, Richardson 2", "order"] == pytest.approx(2, abs=0.15)
-    errors = found["error"]
-    assert errors["velocity motors"] > 30 * errors["velocity motors, Richardson 2"]
+METHODS = {
+    "dart/forward": ["servos"],
+    "drake/forward": ["SAP"],
+    "exudyn/forward": ["trapezoidal rule"],
+    "mujoco/forward": ["Runge-Kutta, two compliances", "mj_step Euler", "mj_step implicitfast", "mj_step RK4"],
+    "pinocchio/forward": ["Runge-Kutta", "semi-implicit Euler"],
+    "pybullet/forward": ["velocity motors"],
+}
+"""Methods whose order four or more levels resolve on every robot."""
 
 
-@pytest.mark.parametrize(("order", "name"), [(4, "Runge-Kutta"), (1, "semi-implicit Euler")])
-def test_pinocchio_has_the_order_of_its_integrator(prepared: PreparedCase, order: int, name: str) -> None:
-    pytest.importorskip("pinocchio")
-    levels = simulate_levels(prepared, _first_levels(prepared.motion, "pinocchio/forward", name, 4))
-    orders = levels.groupby("ladder")["order"].last()  # that of fourth order is soon below the registered noise
-    assert orders[name] == pytest.approx(order, abs=0.1)
-    assert _summary(levels).loc[name, "verdict"] == CONVERGES
-    if order == 1:
-        assert orders[f"{name}, Richardson 2"] == pytest.approx(2, abs=0.15)
+@pytest.mark.parametrize(
+    "route",
+    extended_but(["dart/forward", "mujoco/forward", "pinocchio/forward"], METHODS, "test_methods_have_their_orders"),
+)
+def test_methods_have_their_orders(route: str, prepared: PreparedCase, linkage: PreparedCase) -> None:
+    """On a parallel robot and on a linkage, whose first-order error is small in the beginning."""
+    if not engines.installed(route.split("/")[0]):
+        pytest.skip(f"{route} is not installed")
+    assert set(_claims(prepared, route)["verdict"]) == {EXPECTED}
+    assert set(_claims(linkage, route)["verdict"]) <= {EXPECTED, UNRESOLVED}
 
 
-def test_exudyn_is_of_second_order(prepared: PreparedCase) -> None:
-    pytest.importorskip("exudyn")
-    found = _summary(simulate_levels(prepared, _first_levels(prepared.motion, "exudyn/forward", "trapezoidal rule", 5)))
-    assert found.loc["trapezoidal rule", "order"] == pytest.approx(2, abs=0.1)
-    assert found.loc["trapezoidal rule", "verdict"] == CONVERGES
+@pytest.mark.extended("test_methods_have_their_orders")
+@pytest.mark.parametrize("robot", [name for name in names() if name not in ("3prr", "four_bar")])
+def test_methods_have_their_orders_on_every_robot(robot: str) -> None:
+    """Servos of velocities have a higher order where velocity terms are small: on `andrews`, `n_four_bar_2`."""
+    (case, *_) = cases_of([robot], variants=["default"])
+    _hold(_short(prepared_case(case), part=10), without=case.robot.without)
+
+
+@pytest.mark.extended("test_methods_have_their_orders")
+@pytest.mark.parametrize("term", TERMS)
+def test_a_term_keeps_the_order(term: str, tmp_path: Path) -> None:
+    _hold(_short(prepared_term(term, tmp_path), part=10))
+
+
+def _hold(prepared: PreparedCase, without: Collection[str] = ()) -> None:
+    """No order is lower than expected, and most of those that are simulated are shown."""
+    installed = [route for route in METHODS if engines.installed(route.split("/")[0]) and route not in without]
+    found = pd.concat([_claims(prepared, route) for route in installed])
+    assert LOWER not in set(found["verdict"]), found.to_string()
+    assert found["verdict"].isin([EXPECTED, HIGHER]).sum() > (found["verdict"] != NOT_RUN).sum() / 2
 
 
 @pytest.mark.parametrize("name", ["mj_step Euler, default softness", "mj_step Euler, own inverse weights"])
@@ -171,8 +231,9 @@ def test_soft_constraints_stall_though_the_changes_fall(prepared: PreparedCase, 
     ladder = _first_levels(prepared.motion, "mujoco/forward", name, 7)
     levels = simulate_levels(prepared, ladder)
     assert levels["change"].iloc[-1] < levels["change"].iloc[1] / 10
-    assert _summary(levels).loc[name, "verdict"] == STALLED
-    assert levels["relative_error"].iloc[-1] > 3 * levels["index"].iloc[-1]
+    (found,) = claims(levels, targets()).to_dict("records")
+    assert (found["end"], found["verdict"]) == (STALLED, EXPECTED)
+    assert levels["relative_error"].iloc[-1] > 3 * levels["uncertainty"].iloc[-1]
 
 
 def test_a_solver_that_gives_up_stalls(prepared: PreparedCase) -> None:
@@ -184,7 +245,7 @@ def test_a_solver_that_gives_up_stalls(prepared: PreparedCase) -> None:
         replace(level, source=forward.MujocoForward(replace(lame, steps=(level.dt,)))) for level in ladder.levels
     )
     levels = simulate_levels(prepared, replace(ladder, levels=by_lame))
-    assert _summary(levels).loc[ladder.name, "verdict"] in (STALLED, DIVERGES)
+    assert claims(levels, targets())["end"].iloc[0] in (STALLED, DIVERGES)
     assert levels["relative_error"].min() > 0.01
 
 
@@ -221,44 +282,6 @@ def test_the_own_setting_is_that_of_the_route(route: str, prr: Case, prr_motion:
     np.testing.assert_allclose(found, wanted, atol=1e-6 * np.abs(wanted).max())
 
 
-def test_advice_is_the_cheapest_that_meets_the_target_in_every_case() -> None:
-    columns = ["target", "allowed", "ladder", "value", "relative_error", "reached"]
-    found = advice(_rows(), targets=(1e-2, 1e-6))[columns].to_numpy().tolist()
-    assert found == [
-        [1e-2, PLAIN, "plain", 0.25, 8e-3, True],
-        [1e-2, ANY, "own", 1.0, 1e-9 * 8**4, True],
-        [1e-6, PLAIN, "plain", 0.125, 4e-3, False],
-        [1e-6, ANY, "own", 0.5, 1e-9 * 4**4, True],
-    ]
-
-
-def test_advice_counts_neither_luck_nor_a_failed_case() -> None:
-    """The expensive ladder meets the target at its first level by chance; the cheapest failed in a case."""
-    rows = _rows()
-    lucky = rows[rows["ladder"] == "plain"].assign(ladder="lucky", wall_time=1e-3)
-    lucky["relative_error"] = lucky["value"].map({1.0: 1e-9, 0.5: 0.5, 0.25: 0.5, 0.125: 0.5})
-    failing = rows[rows["ladder"] == "plain"].assign(ladder="failing", wall_time=1e-4, relative_error=1e-9)
-    failing.loc[failing["configuration"] == "vertical", "relative_error"] = nan
-    found = advice(pd.concat([rows, lucky, failing], ignore_index=True), targets=(1e-2, 1e-6))
-    assert not found["ladder"].isin(["lucky", "failing"]).any()
-
-
-def test_advice_says_where_nothing_ran() -> None:
-    found = advice(_rows().assign(relative_error=nan), targets=(1e-2,))
-    assert {answer(row) for row in found.to_dict("records")} == {
-        "no level ran in every case; see the notes of the levels"
-    }
-
-
-def test_where_the_own_setting_stands() -> None:
-    rows = _rows()
-    rows.loc[(rows["ladder"] == "own") & (rows["value"] == 0.125), "own"] = True
-    (row,) = own_settings(rows, {"mujoco/forward": 1e-4}).to_dict("records")
-    assert row["own error"] == 1e-9
-    assert row["cheapest"] == "own, step 1000 ms"
-    assert row["its cost"] < row["own cost"]
-
-
 @pytest.fixture
 def few(prepared: PreparedCase) -> Iterator[None]:
     """Two ladders of three levels on a short motion, instead of all."""
@@ -266,26 +289,7 @@ def few(prepared: PreparedCase) -> Iterator[None]:
     with in_this_process() as patch:
         patch.setattr(declared, "ladders", lambda motion: short)
         patch.setattr(study, "prepared_case", wraps(prepared_case)(lambda case: prepared))
-        patch.setattr(tuned, "tunable", list)
         yield
-
-
-@pytest.mark.extended("test_advice_is_the_cheapest_that_meets_the_target_in_every_case")
-def test_what_is_advised_is_what_a_user_types_and_reaches_its_target(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The settings that the table names, tried again by themselves."""
-    monkeypatch.setattr(tuned, "TARGETS", (1e-2,))
-    monkeypatch.setattr(tuned, "tunable", lambda: ["mujoco"])
-    case = representative_case(load("four_bar"))
-    with worker_pool(Workers(jobs=1)) as pool:
-        (row,) = tuned.tuned_rows([case], pool).to_dict("records")
-        purposes = given_purposes(case, "mujoco", pool)[0][:1]
-    settings = dict(pair.split("=") for pair in row["settings"].replace('"', "").split(", "))
-    given = tuning_of("mujoco").given(case.mechanism)
-    (run,) = judge_settings(case, "mujoco", given, purposes, settings, Extent(400))
-    assert row["reached"]
-    assert run.error <= 1.1e-2
-    assert run.cost == pytest.approx(row["cost"])
-    assert set(settings) <= {"timestep", "integrator", "solver", "iterations", "tolerance", "solref", "solimp"}
 
 
 @pytest.mark.extended("test_the_command_writes_a_page_and_tables")
@@ -304,11 +308,12 @@ def test_a_study_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.Mo
     with monkeypatch.context() as patch:
         patch.setattr(study, "simulate_levels", interrupted)
         first, _ = run_study(SMALL, tmp_path, workers=Workers(jobs=1))
-    assert set(first.tables[TABLE].query("note != 'interrupted'")["base"]) == {FEW[0]}
+    finished = first.tables[TABLE].query("note != 'interrupted'")["ladder"]
+    assert {name.split(RICHARDSON)[0] for name in finished} == {FEW[0]}
     assert first.record["not_run"] == ["interrupted"]
     result, _ = run_study(SMALL, tmp_path, workers=Workers(jobs=1))
     assert result.record["tasks"] == {"computed": 1, "known": 2}
-    assert list(result.tables[TABLE]["base"].unique()) == list(FEW)
+    assert set(FEW) <= set(result.tables[TABLE]["ladder"])
     again, _ = run_study(SMALL, tmp_path, workers=Workers(jobs=1))
     assert again.record["tasks"] == {"computed": 0, "known": 3}
     pd.testing.assert_frame_equal(again.tables[TABLE], result.tables[TABLE])
@@ -326,12 +331,11 @@ def test_the_command_writes_a_page_and_tables(loopcheck: Command, tmp_path: Path
         "refinement.html",
         "refinement.md",
         "refinement_levels.csv",
-        "refinement_summary.csv",
-        "refinement_settings.csv",
+        "refinement_orders.csv",
     }
     text = (tmp_path / "refinement.md").read_text(encoding="utf-8")
-    assert "no setting reaches the target; the most accurate" in text
-    assert "Stalled: mujoco: mj_step Euler, default softness at 0.22" in text
+    assert "Claims that fail: none." in text
+    assert "efforts of the model's soft loops" in text
     assert (tmp_path / "refinement.html").read_text(encoding="utf-8").count("data:image/svg+xml") == 1
     levels = read_tables(tmp_path, Refinement.tables)[TABLE]
     pytest.importorskip("pyarrow")
@@ -363,38 +367,35 @@ def _first_levels(motion: Motion, route: str, name: str, count: int) -> Ladder:
     return replace(ladder, levels=ladder.levels[:count], extrapolated=extrapolated)
 
 
-def _summary(levels: pd.DataFrame) -> pd.DataFrame:
-    """By ladder, against the registered tolerance; any change determines an order."""
-    targets = {route: registered()[route].relative_error or nan for route in levels["route"].unique()}
-    return summary(levels, targets, dict.fromkeys(targets, 1e-9)).set_index("ladder")
+def _claims(prepared: PreparedCase, route: str) -> pd.DataFrame:
+    """Claims on the methods of an engine."""
+    ladders = [_first_levels(prepared.motion, route, name, 7) for name in METHODS[route]]
+    levels = pd.concat([simulate_levels(prepared, replace(ladder, extrapolated=())) for ladder in ladders])
+    return claims(levels, targets())
 
 
-def _rows() -> pd.DataFrame:
-    """Two cases; a first-order ladder of plain steps and a fourth-order ladder of a custom integrator."""
-    values: Sequence[float] = (1.0, 0.5, 0.25, 0.125)
-    rows = [
-        {
-            "robot": "r",
-            "mode": "home",
-            "configuration": configuration,
+def _short(prepared: PreparedCase, part: int = 5) -> PreparedCase:
+    """The first part of a motion, at least two steps."""
+    motion = prepared.motion.assemble(prepared.motion.t[: max(len(prepared.motion.t) // part, 2) + 1])
+    return replace(prepared, motion=motion, reference=prepared.reference[: len(motion.t)])
+
+
+def _rows(error: Array) -> pd.DataFrame:
+    """A ladder of halved steps from 1 s whose efforts have an error [-], shape (n,)."""
+    values = [0.5**k for k in range(len(error))]
+    efforts = [None if np.isnan(each) else np.array([[1 + each]]) for each in error]
+    row = {
+        **dict(zip(("robot", "mode", "configuration"), ("r", "home", "vertical"), strict=True)),
+        **{
             "route": "mujoco/forward",
-            "base": ladder,
-            "ladder": ladder,
+            "ladder": "one",
             "refined": STEP,
-            "theory": order,
-            "value": value,
-            "dt": value,
-            "runs": 1,
-            "plain": ladder == "plain",
-            "settings": ladder,
-            "relative_error": worse * error * (value / 0.125) ** order,
-            "wall_time": cost / value,
-            "span": 1.0,
-            "own": False,
-            "note": "",
-        }
-        for configuration, worse in (("horizontal", 1.0), ("vertical", 0.5))
-        for ladder, order, error, cost in (("plain", 1.0, 4e-3, 1.0), ("own", 4.0, 1e-9, 2.0))
-        for value in values
-    ]
-    return LEVELS.frame(pd.DataFrame(rows).reindex(columns=list(LEVELS.columns)))
+            "expected": 1.0,
+            "source": "Euler",
+            "limit": "",
+        },
+        **{"default": 0.3, "runs": 1, "settings": "", "wall_time": 1.0, "own": False, "note": ""},
+    }
+    levels = pd.DataFrame([{**row, "value": value, "dt": value} for value in values]).assign(relative_error=error)
+    estimates = refinements(values, efforts, np.ones(1), 1.0)
+    return LEVELS.frame(pd.concat([levels, estimates], axis=1)[list(LEVELS.columns)])

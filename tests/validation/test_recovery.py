@@ -33,8 +33,6 @@ from tests.validation.small_studies import run, small
 ROOT = Path(__file__).parents[2]
 SEED = 20261122
 TIMES = {"wall_time", "wall_time_ratio"}
-CHOSEN_BY_TIMES = {"refinement_advice.csv"}
-"""Tables of the cheapest settings, which follow from the levels and their wall times."""
 FOUR_BAR = ROOT / "robots/four_bar"
 ATLAS = Path(tempfile.mkdtemp(prefix="loopcheck-atlas-"))
 """A repository of models and its manifest, made before the first test."""
@@ -212,7 +210,7 @@ def _files(folder: Path) -> set[Path]:
 def _want_same_tables(folder: Path, whole: Path) -> None:
     assert _files(folder) == _files(whole)
     for path in _files(folder):
-        if path.suffix in (".csv", ".parquet") and path.name not in CHOSEN_BY_TIMES:
+        if path.suffix in (".csv", ".parquet"):
             pd.testing.assert_frame_equal(_read(folder / path), _read(whole / path), check_exact=True)
 
 

@@ -189,8 +189,8 @@ def convergence(results: Results) -> Section:
         "grid-convergence index, 1.25 change / (r^p - 1) with the ratio r of two steps and the observed order p, "
         "estimates the error of a step without a reference. It is omitted for orders below 0.5. Finer steps are "
         "omitted if the estimated error, drift and tracking error are far below their limits (see the settings); two "
-        "steps have no order and no index. A source named with --source takes all steps. The study refinement "
-        "measures the settings that reach 1 %, 0.1 % or 1e-6 in a simulation."
+        "steps have no order and no index. A source named with --source takes all steps. `study refinement` "
+        "compares observed orders with the expected ones."
     )
     blocks: Sequence[Block] = [text, *parts] if parts else ["No source has results for several step sizes."]
     return Section(title="Convergence", anchor="convergence", blocks=blocks)

@@ -1,1 +1,1 @@
-"""Step sizes and solver settings: their cost, their accuracy, and recommended values."""
+"""Orders of convergence: claims with their sources, what is observed, and the numerical uncertainty."""

@@ -1,12 +1,14 @@
-"""Observed order, grid-convergence index, floor of the error, and verdict of a refinement ladder.
+"""Observed orders, uncertainty and end of a refinement ladder, and the verdict on its expected order.
 
 With f1, f2, f3 the efforts at three levels, f1 the finest and each r times as fine as the one before, the order is
-p = ln(|f3 - f2| / |f2 - f1|) / ln r, and the grid-convergence index Fs |f2 - f1| / (r^p - 1): Fs = 1.25 with a
-plausible p, else 3 with the order by theory (Roache 1998). Distances are the largest over time and actuators.
+p = ln(|f3 - f2| / |f2 - f1|) / ln r, and the uncertainty the grid-convergence index Fs |f2 - f1| / (r^p - 1) of Roache
+(1998). Factor of safety and order as Oberkampf and Roy (2010, table 8.1): 1.25 and the expected order if the observed
+one is within a tenth of it, else 3 and the observed order, not below 1/2 and not above the expected one. Distances are
+the largest over time and actuators.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -19,101 +21,165 @@ CASE = ["robot", "mode", "configuration"]
 LADDER = ["route", "ladder", "refined"]
 RICHARDSON = ", Richardson "
 """In the name of an extrapolated refinement, before the number of its steps."""
+ROUND_OFF = 1e-12
+"""Of simulated efforts, over their scale [-]."""
 ABOVE = 10.0
 """Smallest change over the noise for an observed order [-]; the order is then accurate to 0.15 for r = 2."""
-PLAUSIBLE = 0.5
-"""Largest distance of an observed order from theory for a grid-convergence index [-]."""
+CLOSE = 0.25
+"""Largest distance of an observed order from the expected one in the asymptotic range [-]."""
+NEAR = 0.1
+"""Largest relative distance of an observed order from the expected one for the smaller factor of safety [-]."""
+LOWEST = 0.5
+"""Lowest order in an uncertainty [-]."""
+ENOUGH = 2
+"""Successive orders that show an order: four levels."""
 CONVERGES, STALLED, DIVERGES, NOT_RUN = "converges", "stalled", "diverges", "not run"
+EXPECTED, HIGHER, LOWER, UNRESOLVED, NO_CLAIM = "as expected", "higher order", "lower order", "not resolved", "no claim"
 
 
 def refinements(
-    values: Sequence[float], efforts: Sequence[Array | None], scale: Efforts, theory: float
+    values: Sequence[float], efforts: Sequence[Array | None], scale: Efforts, expected: float
 ) -> pd.DataFrame:
-    """Change from the level before [-], observed order and grid-convergence index [-] at each level.
+    """Change from the level before [-], observed order [-] and uncertainty [-] at each level.
 
     Args:
         values: Values of the refined setting, coarsest first.
         efforts: Efforts at each level [N or N m], each of shape (nt, na); None for a failed level.
         scale: Scales of the actuators.
-        theory: Order by theory [-]; NaN if unknown.
+        expected: Expected order [-]; NaN without a claim.
     """
     estimates = [(np.nan, np.nan, np.nan)]
     for k, (coarse, fine) in enumerate(pairwise(efforts), start=1):
         change = np.nan if coarse is None or fine is None else relative_error(fine, coarse, scale)
         before, ratio = estimates[-1][0], _ratio(values[k - 1], values[k])
         order = np.nan
-        if np.isfinite(theory) and change > 0 and before > 0:
+        if np.isfinite(expected) and change > 0 and before > 0:
             order = float(np.log(before / change) / np.log(ratio))
-        estimates.append((change, order, _index(change, order, ratio, theory)))
-    return pd.DataFrame(estimates, columns=["change", "order", "index"])
+        estimates.append((change, order, _uncertainty(change, order, ratio, expected)))
+    return pd.DataFrame(estimates, columns=["change", "order", "uncertainty"])
 
 
 def _ratio(coarse: float, fine: float) -> float:
-    """Ratio of refinement between two values, at least 1 [-]."""
-    return max(coarse / fine, fine / coarse)
+    """Ratio of refinement between two values, at least 1; NaN from or to zero [-]."""
+    return max(coarse / fine, fine / coarse) if coarse > 0 and fine > 0 else np.nan
 
 
-def _index(change: float, order: float, ratio: float, theory: float) -> float:
-    if abs(order - theory) <= PLAUSIBLE:
-        return float(1.25 * change / (ratio**order - 1))
-    return float(3 * change / (ratio**theory - 1))
+def _uncertainty(change: float, order: float, ratio: float, expected: float) -> float:
+    if abs(order - expected) <= NEAR * expected:
+        return float(1.25 * change / (ratio**expected - 1))
+    lower = expected if np.isnan(order) else min(max(LOWEST, order), expected)
+    return float(3 * change / (ratio**lower - 1))
 
 
-def summary(levels: pd.DataFrame, targets: Mapping[str, float], noises: Mapping[str, float]) -> pd.DataFrame:
-    """A row for each ladder of each case.
+def claims(levels: pd.DataFrame, targets: Mapping[str, float]) -> pd.DataFrame:
+    """A row for each ladder of each case: expected and observed order, where it holds, and error and uncertainty.
 
     Args:
         levels: The table of levels.
-        targets: Target error by route [-].
-        noises: Noise of the effort by route [-]; the order is computed from changes `ABOVE` it.
+        targets: Tolerance by route [-].
     """
     groups = levels.groupby([*CASE, *LADDER], sort=False)
     rows = [
-        {
-            **dict(zip([*CASE, *LADDER], key, strict=True)),
-            **_row(rows, targets.get(str(key[3]), np.nan), noises.get(str(key[3]), np.nan)),
-        }
+        {**dict(zip([*CASE, *LADDER], key, strict=True)), **_claim(rows, targets.get(str(key[3]), np.nan))}
         for key, rows in groups
     ]
     return pd.DataFrame(rows)
 
 
-def _row(levels: pd.DataFrame, target: float, noise: float) -> Mapping[str, Any]:
-    theory, values, error = (levels[column].to_numpy(float) for column in ("theory", "value", "relative_error"))
-    floor = floor_of(values, error, float(theory[0]))
-    finest = levels.iloc[-1]
+def _claim(levels: pd.DataFrame, target: float) -> Mapping[str, Any]:
+    """One row of `claims`, without its keys."""
+    expected, limit = float(levels["expected"].iloc[0]), str(levels["limit"].iloc[0])
+    values, errors, orders = (levels[name].to_numpy(float) for name in ("value", "relative_error", "order"))
+    floor = floor_of(values, errors)
+    is_measured = np.isfinite(orders) & (levels["change"].to_numpy(float) > ABOVE * ROUND_OFF)
+    asymptotic = longest_run(is_measured & (np.abs(orders - expected) <= CLOSE))
+    measured = orders[is_measured]
+    end = end_of(errors, floor, target)
+    shown = levels.iloc[_default(levels)]
     return {
-        "theory": float(theory[0]),
-        "order": _order(levels, noise),
-        "error": float(finest["relative_error"]),
-        "index": float(finest["index"]),
+        "expected": expected,
+        "observed": float(orders[asymptotic[-1]]) if asymptotic else float(measured[-1]) if measured.size else np.nan,
+        # an order needs two levels before its own
+        "from": float(values[asymptotic[0] - 2]) if asymptotic else np.nan,
+        "to": float(values[asymptotic[-1]]) if asymptotic else np.nan,
+        "orders": len(asymptotic),
+        "at": float(shown["value"]),
+        "error": float(shown["relative_error"]),
+        "uncertainty": float(shown["uncertainty"]),
+        "finest error": float(errors[-1]),
         "floor": floor,
-        "target": target,
-        "verdict": verdict(error, floor, target),
-        "wall_time": float(finest["wall_time"]),
+        "end": end,
+        "verdict": order_verdict(expected, measured - expected, len(asymptotic), end, floor),
+        "limit": limit,
+        "source": str(levels["source"].iloc[0]),
     }
 
 
-def floor_of(values: Array, error: Array, theory: float) -> float:
+def _default(levels: pd.DataFrame) -> int:
+    """The level next to the default value, else the finest of the route's own settings, else the finest of all."""
+    values, default = levels["value"].to_numpy(float), float(levels["default"].iloc[0])
+    if np.isfinite(default):
+        return int(np.abs(np.log(values / default)).argmin())
+    own = np.flatnonzero(levels["own"])
+    return int(own[-1]) if own.size else len(values) - 1
+
+
+def longest_run(holds: Array) -> Sequence[int]:
+    """The longest run of true values, by their indices; the last one of equal runs.
+
+    Args:
+        holds: Truth values, shape (n,) [-].
+    """
+    runs = [[k for k, _ in run] for is_run, run in groupby(enumerate(holds), key=lambda pair: pair[1]) if is_run]
+    return max(reversed(runs), key=len, default=[])
+
+
+def order_verdict(expected: float, off: Array, count: int, end: str, floor: float) -> str:
+    """Verdict on an expected order.
+
+    Near a floor that the tolerance allows, the solver's remainder and round-off change differences of efforts: then a
+    lower order is not a finding.
+
+    Args:
+        expected: It [-]; NaN without a claim.
+        off: Measured orders minus it, coarsest first, shape (n,) [-].
+        count: Successive orders close to it.
+        end: End of the ladder.
+        floor: Floor of the error; NaN if it falls to the end [-].
+    """
+    if end == NOT_RUN:
+        return NOT_RUN
+    if not np.isfinite(expected):
+        return NO_CLAIM
+    if count >= ENOUGH:
+        return EXPECTED
+    finest = off[-ENOUGH:]
+    if count or finest.size < ENOUGH:
+        return UNRESOLVED
+    if (finest > CLOSE).all():
+        return HIGHER
+    if (finest < -CLOSE).all() and (np.isnan(floor) or end != CONVERGES):
+        return LOWER
+    return UNRESOLVED
+
+
+def floor_of(values: Array, error: Array) -> float:
     """The smallest error if it has stopped falling at the finest level, else NaN [-].
 
-    The error falls as long as a refinement brings at least half the order of theory, or half the first order without a
-    theory.
+    The error falls as long as a refinement brings at least half the first order.
 
     Args:
         values: Values of the refined setting, coarsest first, shape (n,); its unit is that of the ladder [any].
         error: Error at each level [-], shape (n,).
-        theory: Order by theory [-]; NaN if unknown.
     """
     if len(error) < 2 or not np.isfinite(error[-2:]).all():
         return float("nan")
-    half, ratio = (theory if np.isfinite(theory) else 1.0) / 2, _ratio(float(values[-2]), float(values[-1]))
-    falls = error[-2] >= error[-1] * ratio**half
+    falls = error[-2] >= error[-1] * _ratio(float(values[-2]), float(values[-1])) ** 0.5
     return float("nan") if falls else float(np.nanmin(error))
 
 
-def verdict(error: Array, floor: float, target: float) -> str:
-    """Verdict on a ladder.
+def end_of(error: Array, floor: float, target: float) -> str:
+    """End of a ladder.
 
     It diverges if its finest level failed or is worse than its coarsest and than the target; it stalls if its error has
     stopped falling above the target; else it converges.
@@ -129,18 +195,3 @@ def verdict(error: Array, floor: float, target: float) -> str:
     if not np.isfinite(error[-1]) or error[-1] > max(target, ran[0]):
         return DIVERGES
     return STALLED if floor > target else CONVERGES
-
-
-def _order(levels: pd.DataFrame, noise: float) -> float:
-    """The order observed at the finest three levels with changes well above the noise; NaN without such levels."""
-    measured = levels.loc[(levels["change"] > ABOVE * noise) & levels["order"].notna(), "order"]
-    return float(measured.iloc[-1]) if len(measured) else float("nan")
-
-
-def worst(levels: pd.DataFrame) -> pd.DataFrame:
-    """Each level of a robot with its largest error over all cases and its mean cost; infinite if a case failed."""
-    rows = levels.assign(
-        relative_error=levels["relative_error"].fillna(np.inf), cost=levels["wall_time"] / levels["span"]
-    )
-    keys = ["robot", *LADDER, "value", "dt", "runs", "plain", "settings", "own"]
-    return rows.groupby(keys, sort=False, as_index=False).agg({"relative_error": "max", "cost": "mean"})

@@ -14,7 +14,7 @@ from loopcheck.validation.frame.options import (
 )
 
 
-@click.command(cls=Command, short_help="Effort error against step size and solver settings.")
+@click.command(cls=Command, short_help="Expected and observed orders of convergence.")
 @targets_argument
 @option(
     "--mode",
@@ -34,9 +34,12 @@ def command(
     sources: tuple[str, ...],
     execution: Execution,
 ) -> int:
-    """Measure the error and cost of step sizes and solver settings, and recommend settings for 1 %, 0.1 % and 1e-6.
+    """Compare the order of convergence of each engine and integrator with the expected order.
 
-    Refines every forward route of each TARGET: observed orders of convergence, error floors, work-precision diagrams.
+    Refines the step and the solver settings of every forward route of each TARGET: expected and observed order, range
+    in which the order holds, error at the default step, and its numerical uncertainty (grid-convergence index).
+    Status 1 if an order is lower than expected, or if efforts converge to other values without a stated reason.
+
     Without a TARGET: the whole catalogue.
 
     \b

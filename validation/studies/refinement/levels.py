@@ -1,7 +1,7 @@
 """Runs all levels of a ladder, extrapolates from them, and compares both with the reference."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -23,22 +23,24 @@ from loopcheck.validation.studies.refinement.analysis import RICHARDSON, refinem
 
 LEVELS = table_of(
     {
-        # `base` is the ladder that was simulated, `ladder` the same or one extrapolated from its levels
-        **{name: text() for name in ("robot", "mode", "configuration", "route", "base", "ladder", "refined")},
-        "theory": number(),
+        **{name: text() for name in ("robot", "mode", "configuration", "route", "ladder", "refined")},
+        "expected": number(),
+        "source": text(),
+        "limit": text(),
+        "default": number("unit of the refined setting"),
         "value": number("unit of the refined setting"),
         "dt": number("s"),
         "runs": integer(),
-        "plain": flag(),
         "settings": text(),
-        **{name: number() for name in ("relative_error", "change", "order", "index")},
+        **{name: number() for name in ("relative_error", "change", "order", "uncertainty")},
         "wall_time": number("s"),
-        "span": number("s"),
         "own": flag(),
         "note": text(),
     },
     parquet=True,
 )
+
+EXTENDED = "extrapolated to zero (Richardson 1911)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +78,10 @@ def simulate_levels(prepared: PreparedCase, ladder: Ladder) -> pd.DataFrame:
         took = sum(rung.wall_time for rung in history.ladder) if history else float("nan")
         effort, note = (history.effort, "") if history else (None, outcome.note)
         levels.append(_LevelResult(*_about(level), effort=effort, wall_time=took, note=note))
-    rows = [_rows(prepared, ladder, ladder.name, ladder.order, levels)]
+    rows = [_rows(prepared, ladder, levels)]
     for count in ladder.extrapolated:
         groups = [levels[k - count : k] for k in range(count, len(levels) + 1)]
-        name = f"{ladder.name}{RICHARDSON}{count}"
-        rows.append(_rows(prepared, ladder, name, float(count), [_extrapolated(group) for group in groups]))
+        rows.append(_rows(prepared, ladder, [_extrapolated(group) for group in groups], count))
     return LEVELS.frame(pd.concat(rows, ignore_index=True))
 
 
@@ -88,21 +89,20 @@ class _LevelResult(NamedTuple):
     value: float
     dt: float
     runs: int
-    plain: bool
     settings: str
     effort: Array | None
     wall_time: float
     note: str
 
 
-def _about(level: Level) -> tuple[float, float, int, bool, str]:
-    return level.value, level.dt, level.runs, level.plain, level.settings
+def _about(level: Level) -> tuple[float, float, int, str]:
+    return level.value, level.dt, level.runs, level.settings
 
 
 def levels_not_run(prepared: PreparedCase, ladder: Ladder, reason: str) -> pd.DataFrame:
     """The levels of a ladder that was not simulated."""
     levels = [_LevelResult(*_about(level), effort=None, wall_time=np.nan, note=reason) for level in ladder.levels]
-    return LEVELS.frame(_rows(prepared, ladder, ladder.name, ladder.order, levels))
+    return LEVELS.frame(_rows(prepared, ladder, levels))
 
 
 def _extrapolated(group: Sequence[_LevelResult]) -> _LevelResult:
@@ -111,37 +111,40 @@ def _extrapolated(group: Sequence[_LevelResult]) -> _LevelResult:
     finest = group[-1]
     return finest._replace(
         runs=sum(level.runs for level in group),
-        plain=False,
         effort=value_at_zero([level.value for level in group], efforts) if len(efforts) == len(group) else None,
         wall_time=sum(level.wall_time for level in group),
         note=next((level.note for level in group if level.note), ""),
     )
 
 
-def _rows(
-    prepared: PreparedCase, ladder: Ladder, name: str, theory: float, levels: Sequence[_LevelResult]
-) -> pd.DataFrame:
-    values = [level.value for level in levels]
-    efforts = [level.effort for level in levels]
-    count = round(theory) if name != ladder.name else 1
+def _rows(prepared: PreparedCase, ladder: Ladder, levels: Sequence[_LevelResult], count: int = 1) -> pd.DataFrame:
+    """Rows of the levels of a ladder, each extrapolated from some of its steps, or from one.
+
+    Extrapolation from n steps removes the powers of the step below n.
+    """
+    order = ladder.order
+    if order is not None and count > 1:
+        order = replace(order, value=max(order.value, float(count)), source=f"{order.source}; {count} steps {EXTENDED}")
     rows = [
         {
             **prepared.labels,
             "route": ladder.route,
-            "base": ladder.name,
-            "ladder": name,
+            "ladder": f"{ladder.name}{RICHARDSON}{count}" if count > 1 else ladder.name,
             "refined": ladder.refined,
-            "theory": theory,
-            **{field: getattr(level, field) for field in ("value", "dt", "runs", "plain", "settings")},
+            "expected": order.value if order else np.nan,
+            "source": order.source if order else "",
+            "limit": order.limit if order else "",
+            "default": ladder.default,
+            **{field: getattr(level, field) for field in ("value", "dt", "runs", "settings")},
             "relative_error": np.nan
             if level.effort is None
             else relative_error(level.effort, prepared.reference, prepared.scale),
             "wall_time": level.wall_time,
-            "span": float(prepared.motion.t[-1] - prepared.motion.t[0]),
             "own": ladder.own[0] == count and bool(np.isclose(ladder.own[1], level.value, rtol=1e-9)),
             "note": level.note,
         }
         for level in levels
     ]
-    table = pd.concat([pd.DataFrame(rows), refinements(values, efforts, prepared.scale, theory)], axis=1)
-    return table[list(LEVELS.columns)]
+    expected = order.value if order else np.nan
+    estimates = refinements([row.value for row in levels], [row.effort for row in levels], prepared.scale, expected)
+    return pd.concat([pd.DataFrame(rows), estimates], axis=1)[list(LEVELS.columns)]

@@ -1,12 +1,13 @@
-"""The figures of the study: work-precision diagrams, and the error against each setting of the solvers."""
+"""The figures of the study: error against the step by engine, and against each setting of the solvers."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from loopcheck.engines.declarations import STEP
+from loopcheck.robots.arrays import Array
 from loopcheck.validation.report.figures import COLORS, DASHES, FLOOR, MARKERS, as_svg, literal, make_panels, put_legend
 from loopcheck.validation.studies.refinement.analysis import RICHARDSON
 
@@ -16,48 +17,43 @@ if TYPE_CHECKING:
 
 LARGEST = 10.0
 """Errors above this are drawn at this value [-]."""
-OWN: Mapping[str, Any] = {
-    "marker": "o",
-    "markersize": 13,
-    "markerfacecolor": "none",
-    "markeredgecolor": "black",
-    "linestyle": "none",
-}
+SLOPES = (1, 2, 4)
+"""Orders of the guiding lines."""
 
 
 @as_svg
-def work_figure(levels: pd.DataFrame, target: float | None) -> "Figure | None":
-    """Error of a route against its cost, a line for each ladder of steps.
+def steps_figure(levels: pd.DataFrame, targets: Mapping[str, float]) -> "Figure | None":
+    """Error against the step, a panel for each engine, a line for each of its methods, without extrapolations.
 
     Args:
-        levels: Result of `analysis.worst` for one robot, or for all robots.
-        target: Tolerance of the route [-].
+        levels: Levels of one robot; of several cases, the largest error is drawn.
+        targets: Tolerance by route [-].
     """
-    from matplotlib.ticker import LogLocator, NullFormatter
-
-    steps = _drawable(levels[levels["refined"] == STEP], "cost")
+    steps = _drawable(levels[(levels["refined"] == STEP) & ~levels["ladder"].str.contains(RICHARDSON, regex=False)])
     if steps.empty:
         return None
-    figure, (axes,) = make_panels(1, legend=steps["ladder"].nunique() + 2, height=4.2, entries=3)
-    looks = _looks(dict.fromkeys(steps["ladder"]))
-    for ladder, rows in steps.groupby("ladder", sort=False):
-        axes.plot(rows["cost"], rows["relative_error"], label=literal(str(ladder)), **looks[str(ladder)])
-    own = steps[steps["own"]]
-    axes.plot(own["cost"], own["relative_error"], label="the route's own setting", **OWN)
-    _target(axes, target)
-    axes.set(xlabel="wall time per simulated second [-]", ylabel="relative effort error [-]")
-    axes.set(xscale="log", yscale="log")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    put_legend(figure, [axes], columns=3)
+    steps = steps.groupby(["route", "ladder", "value"], sort=False)["relative_error"].max().reset_index()
+    routes = list(steps["route"].unique())
+    most = int(steps.groupby("route")["ladder"].nunique().max())
+    figure, panels = make_panels(len(routes), legend=1, height=2.6 + 0.19 * most)
+    for axes, route in zip(panels, routes, strict=True):
+        of_route = steps[steps["route"] == route]
+        for k, (ladder, rows) in enumerate(of_route.groupby("ladder", sort=False)):
+            axes.plot(1e3 * rows["value"], rows["relative_error"], label=literal(str(ladder)), **_look(k))
+        _guide(axes, 1e3 * of_route["value"], of_route["relative_error"])
+        _target(axes, targets.get(str(route)))
+        axes.set(title=str(route).split("/")[0], xlabel="step [ms]", ylabel="relative effort error [-]")
+        _logarithmic(axes, 1e3 * np.sort(of_route["value"].unique())[::-1])
+        low, high = axes.get_ylim()
+        axes.set_ylim(low, high * (high / low) ** (0.1 + 0.075 * of_route["ladder"].nunique()))  # room for the legend
+        axes.legend(loc="upper center", fontsize=7, handlelength=2.5, frameon=False)
     return figure
 
 
 @as_svg
 def settings_figure(levels: pd.DataFrame, targets: Mapping[str, float]) -> "Figure | None":
     """Error against the value of each setting of a solver, a panel for each, a line for each case."""
-    others = _drawable(levels[levels["refined"] != STEP], "value")
+    others = _drawable(levels[levels["refined"] != STEP])
     if others.empty:
         return None
     ladders = list(dict.fromkeys(zip(others["route"], others["ladder"], strict=True)))
@@ -68,45 +64,48 @@ def settings_figure(levels: pd.DataFrame, targets: Mapping[str, float]) -> "Figu
         for k, case in enumerate(cases):
             rows = of_ladder[(of_ladder[["mode", "configuration"]] == list(case)).all(axis=1)]
             axes.plot(rows["value"], rows["relative_error"], label=literal(" · ".join(case)), **_look(k))
-        _target(axes, targets.get(route))
+        _target(axes, targets.get(route), label="tolerance of the route")
         title, refined = (
             f"{route.split('/')[0]}: {ladder}".replace(", own", ",\nown"),
             str(of_ladder["refined"].iloc[0]),
         )
         axes.set(title=literal(title), xlabel=literal(refined), ylabel="relative effort error [-]")
-        axes.set(xscale="log", yscale="log")
-        values = of_ladder["value"].unique()
-        shown = values[:: 1 if len(values) < 6 else 2]
-        axes.set_xticks(shown, [f"{value:g}" for value in shown])
-        axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
-        if values[0] > values[-1]:
-            axes.invert_xaxis()  # finer to the right
+        _logarithmic(axes, of_ladder["value"].unique())
     put_legend(figure, panels)
     return figure
 
 
-def _drawable(levels: pd.DataFrame, x: str) -> pd.DataFrame:
+def _drawable(levels: pd.DataFrame) -> pd.DataFrame:
     """Levels that have a place on logarithmic axes."""
-    rows = levels[np.isfinite(levels["relative_error"]) & (levels[x] > 0)]
+    rows = levels[np.isfinite(levels["relative_error"]) & (levels["value"] > 0)]
     return rows.assign(relative_error=rows["relative_error"].clip(FLOOR, LARGEST))
 
 
-def _target(axes: "Axes", target: float | None) -> None:
+def _logarithmic(axes: "Axes", values: Array) -> None:
+    """Logarithmic axes with the values as ticks, finer to the right."""
+    axes.set(xscale="log", yscale="log")
+    shown = values[:: 1 if len(values) < 6 else 2]
+    axes.set_xticks(shown, [f"{value:.3g}" for value in shown])
+    axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
+    if values[0] > values[-1] and not axes.xaxis_inverted():
+        axes.invert_xaxis()
+
+
+def _guide(axes: "Axes", steps: "pd.Series[float]", errors: "pd.Series[float]") -> None:
+    """Slopes of the orders, from the middle of the errors at the longest step."""
+    longest, shortest = float(steps.max()), float(steps.min())
+    start = float(np.exp(np.log(errors[steps == longest]).mean()))
+    lowest = float(errors.min())
+    for order in SLOPES:
+        end = max(shortest, longest * (lowest / start) ** (1 / order)) if start > lowest else shortest
+        ends = [longest, end]
+        axes.plot(ends, [start * (x / longest) ** order for x in ends], color="#8a8a8a", linewidth=0.8, linestyle=":")
+        axes.annotate(f"{order}", (ends[1], start * (end / longest) ** order), fontsize=7, color="#555555")
+
+
+def _target(axes: "Axes", target: float | None, label: str = "") -> None:
     if target is not None:
-        axes.axhline(target, color="black", linestyle=(0, (2, 1)), linewidth=1, label="tolerance of the route")
-
-
-def _looks(ladders: Iterable[str]) -> Mapping[str, Mapping[str, Any]]:
-    """Colour and marker by the simulated ladder, dashes by the number of extrapolated steps."""
-    bases = list(dict.fromkeys(ladder.split(RICHARDSON)[0] for ladder in ladders))
-    looks = {}
-    for ladder in ladders:
-        base, _, rest = ladder.partition(RICHARDSON)
-        look = _look(bases.index(base))
-        count = int(rest or 1)
-        hollow = {"markerfacecolor": "white", "markeredgecolor": look["color"]} if rest else {}
-        looks[ladder] = {**look, **hollow, "linestyle": DASHES[(count - 1) % len(DASHES)]}
-    return looks
+        axes.axhline(target, color="black", linestyle=(0, (2, 1)), linewidth=1, label=label)
 
 
 def _look(k: int) -> dict[str, Any]:

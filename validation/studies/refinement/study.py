@@ -1,4 +1,4 @@
-"""Refinement ladders of all routes: cost and accuracy of steps and solver settings."""
+"""Refinement ladders of all routes: expected and observed orders, errors and uncertainties."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from loopcheck.robots.errors import NotFoundError
 from loopcheck.robots.formats.model_file import file_hash
 from loopcheck.robots.robot import Case
 from loopcheck.validation.common.sources import engine_of
-from loopcheck.validation.common.verdicts import verdict_of_figure
 from loopcheck.validation.execution.environments import environment_of, used_environments
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec
 from loopcheck.validation.execution.workers import WorkerFailure, WorkerPool
 from loopcheck.validation.frame.study import Computed, Conclusion, Study, StudyResult
+from loopcheck.validation.studies.refinement.analysis import claims
 from loopcheck.validation.studies.refinement.levels import (
     LEVELS,
     PreparedCase,
@@ -28,10 +28,9 @@ from loopcheck.validation.studies.refinement.levels import (
     prepared_case,
     simulate_levels,
 )
-from loopcheck.validation.studies.refinement.report import derived, how, sections, settings_tables
-from loopcheck.validation.studies.refinement.tuned import TUNED, tuned_rows
+from loopcheck.validation.studies.refinement.report import how, orders_table, sections, study_verdicts, targets
 
-TABLE, ADVICE, TITLE = "refinement_levels", "refinement_settings", "loopcheck: refinement study"
+TABLE, CLAIMS, TITLE = "refinement_levels", "refinement_orders", "loopcheck: orders of convergence"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +39,7 @@ class Refinement(Study):
 
     name: ClassVar[str] = "refinement"
     page: ClassVar[str] = "refinement"
-    tables: ClassVar[dict[str, TableSpec]] = {TABLE: LEVELS, ADVICE: TUNED}
+    tables: ClassVar[dict[str, TableSpec]] = {TABLE: LEVELS}
 
     cases: Sequence[Case]
     sources: tuple[str, ...] = ()
@@ -68,8 +67,7 @@ class Refinement(Study):
         ]
         levels = pool.results(tasks, "ladders")
         table = pd.concat(levels, ignore_index=True) if levels else LEVELS.frame([])
-        firsts = {case.robot.name: case for case in reversed(cases)}
-        return Computed({TABLE: table, ADVICE: tuned_rows(list(firsts.values()), pool)}, {"models": _models(cases)})
+        return Computed({TABLE: table}, {"models": _models(cases)})
 
     @staticmethod
     def conclude(result: StudyResult) -> Conclusion:
@@ -79,15 +77,13 @@ class Refinement(Study):
             return Conclusion(
                 title=TITLE, sections=[how(result.record)], summary=["no refinement was simulated"], verdicts=[]
             )
+        found = claims(levels, targets())
         return Conclusion(
             title=TITLE,
-            sections=sections(levels, result.tables[ADVICE], result.record),
-            summary=list(settings_tables(result.tables[ADVICE])),
-            verdicts=[
-                "informational" if note else verdict_of_figure(error)
-                for error, note in zip(levels["relative_error"], levels["note"].fillna(""), strict=True)
-            ],
-            tables=derived(levels),
+            sections=sections(levels, result.record),
+            summary=[orders_table(found)],
+            verdicts=study_verdicts(found),
+            tables={CLAIMS: found},
         )
 
 
