@@ -1,6 +1,6 @@
 """Quantities of a mechanism for adapters of engines: loop openings, rotations, displaced positions and axes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import assert_never
 
 import numpy as np
@@ -12,6 +12,8 @@ from loopcheck.robots.mechanism import WORLD, ConnectClosure, Mechanism, RigidCl
 
 BALL_OR_FREE = ("ball", "free")
 """Kinds of joints with a quaternion."""
+MASSLESS = 1e-10
+"""Least mass of a motion, relative to its joints moved alone, that leaves efforts of six digits [-]."""
 
 
 def rotation(position: Array) -> Rotation:
@@ -91,6 +93,26 @@ def moved(mechanism: Mechanism, q: JointPositions, displacement: Array) -> Array
         quaternion = rotation(q[places]) * Rotation.from_rotvec(turn)
         after[places][-4:] = np.roll(quaternion.as_quat(), 1)
     return after
+
+
+def without_mass(mechanism: Mechanism, M: Array) -> Iterator[str]:
+    """Joints that together move no body, as two hinges of a body about a common axis.
+
+    Rotors make such motions possible. An engine with rotors outside of its tree divides by the inertia of the bodies
+    alone, and returns anything.
+
+    Args:
+        M: Mass matrix of the bodies without rotors [kg, kg m or kg m²], shape (nv, nv).
+    """
+    sizes = np.sqrt(np.diag(M))
+    scale = np.where(sizes > 0, sizes, 1.0)
+    masses, motions = np.linalg.eigh(M / np.outer(scale, scale))
+    for motion in motions.T[masses < MASSLESS]:
+        places = zip(mechanism.joints, mechanism.dof_slices, strict=True)
+        names = " and ".join(
+            f"'{joint.name}'" for joint, dofs in places if np.abs(motion[dofs]).max() > np.sqrt(MASSLESS)
+        )
+        yield f"motion of {names} that turns rotors alone (rotors are outside of its tree, which has no inertia there)"
 
 
 def axes_along(axis: Array, along: Array) -> Array:

@@ -7,9 +7,10 @@ from typing import Any, assert_never
 import dartpy
 import numpy as np
 
-from loopcheck.engines.boundary import silenced
+from loopcheck.engines.boundary import silenced, want_representable
 from loopcheck.engines.dart._equations import apply_loads, opening, position_of
 from loopcheck.engines.dart._skeleton import Tree, build, guarded
+from loopcheck.engines.mechanics import without_mass
 from loopcheck.engines.simulation import Free, Pace, Readings, State
 from loopcheck.robots.arrays import Efforts, JointPositions, JointVelocities
 from loopcheck.robots.efforts import Deviation
@@ -46,6 +47,8 @@ class DartRobot:
     def put(self, q: JointPositions, qd: JointVelocities, t: float = 0.0) -> None:
         """See `loopcheck.engines.simulation.Robot.put`; once, as the constraints are made in this state."""
         self.tree.put(q, qd)
+        M = np.array(self.tree.skeleton.getMassMatrix())
+        want_representable("dart", without_mass(self.mechanism, M))
         for closure in self.mechanism.rigid_closures:
             constraint = _constraint(self.tree, closure)
             constraint.setErrorReductionParameter(self._error_reduction)

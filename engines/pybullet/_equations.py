@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from loopcheck.engines.boundary import want_representable
 from loopcheck.engines.equations import Equations
 from loopcheck.engines.loads import joint_springs, on_joints, pulls, tendon_forces
+from loopcheck.engines.mechanics import without_mass
 from loopcheck.engines.pybullet import _jacobian
 from loopcheck.engines.pybullet._jacobian import point_jacobian
 from loopcheck.engines.pybullet._world import World, body_pose, joint_state, place, pybullet
@@ -70,6 +72,22 @@ def apply_loads(world: World) -> None:
         link, point = world.link(load.body), place(world, load.body, load.point)
         pybullet.applyExternalForce(world.tree, link, load.force.tolist(), point, pybullet.WORLD_FRAME, **where)
         pybullet.applyExternalTorque(world.tree, link, load.moment.tolist(), pybullet.WORLD_FRAME, **where)
+
+
+def start(world: World, q: JointPositions, qd: JointVelocities) -> None:
+    """Set the state in which a simulation starts, and switch off the motors that PyBullet starts with.
+
+    Raises:
+        NotRepresentableError: If rotors turn there and no body moves.
+    """
+    M = np.array(pybullet.calculateMassMatrix(world.tree, world.positions(q), physicsClientId=world.client))
+    bodies = [world.moving.index(joint) for joint in world.joints]
+    want_representable("pybullet", without_mass(world.mechanism, M[np.ix_(bodies, bodies)]))
+    set_state(world, q, qd)
+    for joint in world.moving:
+        pybullet.setJointMotorControl2(
+            world.tree, joint, pybullet.VELOCITY_CONTROL, force=0.0, physicsClientId=world.client
+        )
 
 
 def set_state(world: World, q: JointPositions, qd: JointVelocities) -> None:

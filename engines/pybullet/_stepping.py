@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from loopcheck.engines.forward import Readings
-from loopcheck.engines.pybullet._equations import apply_loads, set_state
+from loopcheck.engines.pybullet._equations import apply_loads, start
 from loopcheck.engines.pybullet._loops import close_loops, follow_curves, geared, opening
 from loopcheck.engines.pybullet._motors import Motors, targets
 from loopcheck.engines.pybullet._world import World, inertial_poses, joint_state, opened, pybullet
@@ -95,7 +95,7 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Simulation:
         pybullet.setTimeStep(run.dt, physicsClientId=world.client)
         loops = close_loops(world)
         run.prepare(world, loops)
-        _set_state(world, run)
+        start(world, run.q, run.qd)
         log = _march(world, mechanism, motion, run, loops)
     q, poses, forces = np.array(log.q), np.array(log.poses), np.array(log.forces)
     if not all(np.isfinite(values).all() for values in (q, poses, forces)):
@@ -111,15 +111,6 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Simulation:
         drift=opening(world, q, poses),
     )
     return Simulation(readings.rung(mechanism, "pybullet", clock), float(np.mean(log.at_limit)))
-
-
-def _set_state(world: World, run: Run) -> None:
-    """Set all joints and rotors, and switch off the motors that PyBullet starts with."""
-    set_state(world, run.q, run.qd)
-    for joint in world.moving:
-        pybullet.setJointMotorControl2(
-            world.tree, joint, pybullet.VELOCITY_CONTROL, force=0.0, physicsClientId=world.client
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from loopcheck.engines.own_drives import REACTION, REPORTED
-from loopcheck.engines.pybullet._equations import apply_loads, set_state
+from loopcheck.engines.pybullet._equations import apply_loads, start
 from loopcheck.engines.pybullet._loops import close_loops, follow_curves, geared
 from loopcheck.engines.pybullet._world import World, joint_state, opened, pybullet
 from loopcheck.engines.pybullet.routes.forward import OWN, prepare
@@ -51,12 +51,9 @@ class PybulletRobot:
 
         The motors that PyBullet starts with are switched off, and the sensors of the drives on.
         """
-        world = self.world
-        set_state(world, q, qd)
-        for joint in world.moving:
-            pybullet.setJointMotorControl2(world.tree, joint, pybullet.VELOCITY_CONTROL, force=0.0, **self._where)
+        start(self.world, q, qd)
         for link in self._links:
-            pybullet.enableJointForceTorqueSensor(world.tree, link, enableSensor=True, **self._where)
+            pybullet.enableJointForceTorqueSensor(self.world.tree, link, enableSensor=True, **self._where)
 
     def state(self) -> State:
         """See `loopcheck.engines.simulation.Robots.state`."""

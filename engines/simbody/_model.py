@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from loopcheck.engines.mechanics import BALL_OR_FREE, axes_along, rotation
+from loopcheck.engines.boundary import want_representable
+from loopcheck.engines.mechanics import BALL_OR_FREE, axes_along, rotation, without_mass
 from loopcheck.engines.simbody._loads import add_actuator, add_efforts, add_loads
 from loopcheck.engines.simbody._loops import add_couplers, add_loops, want_carried
-from loopcheck.engines.simbody._opensim import angles, fixed_angles, opensim, vec3, vector
+from loopcheck.engines.simbody._opensim import angles, fixed_angles, matrix, opensim, vec3, vector
 from loopcheck.robots.arrays import Array, JointPositions, JointVelocities
 from loopcheck.robots.mechanism import WORLD, Coordinate, Joint, Mechanism
 
@@ -107,6 +108,25 @@ class Model:
             values[place] = mechanism.values_of((rotor.coordinate,), off)[0, 0]
         self.state.setQ(vector(values))
         self.state.setU(vector(self.rates(q) @ qd))
+
+    def start(self, q: JointPositions, qd: JointVelocities, t: float) -> None:
+        """Set the state in which a simulation starts.
+
+        Args:
+            t: Time [s].
+
+        Raises:
+            NotRepresentableError: If rotors turn there and no body moves.
+        """
+        self.put(q, qd)
+        self.state.setTime(t)
+        self.model.realizePosition(self.state)
+        mass = opensim.Matrix()
+        self.model.getMatterSubsystem().calcM(self.state, mass)
+        places = [place for joint in self.places[: len(self.joints)] for place in joint]
+        T = self.rates(q)[places]
+        M = T.T @ matrix(mass)[np.ix_(places, places)] @ T
+        want_representable("simbody", without_mass(self.mechanism, M))
 
 
 def build(

@@ -39,8 +39,7 @@ class SimbodyRobot:
     def put(self, q: JointPositions, qd: JointVelocities, t: float = 0.0) -> None:
         """See `loopcheck.engines.simulation.Robot.put`."""
         self._begin, self._steps = t, 0
-        self._model.put(q, qd)
-        self._model.state.setTime(t)
+        self._model.start(q, qd, t)
 
     def state(self) -> State:
         """See `loopcheck.engines.simulation.Robots.state`."""
@@ -86,9 +85,7 @@ def free_motion(mechanism: Mechanism, effort: Efforts, state: State, t: Times, *
     q, qd = (np.full((len(t), n), np.nan) for n in (mechanism.nq, mechanism.nv))
     with guarded("simbody"):
         model = build(mechanism, efforts=mechanism.selection.T @ effort)
-        model.put(*state)
-        model.state.setTime(float(t[0]))
-        model.model.realizePosition(model.state)
+        model.start(*state, float(t[0]))
         manager = _manager(model)
         if tight:
             manager.setIntegratorAccuracy(ACCURACY)

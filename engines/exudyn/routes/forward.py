@@ -51,7 +51,10 @@ class Settings:
     parts: tuple[int, ...] = (2, 4, 8)
     """Steps per sample of the motion, fewest first; if samples are more than `LONGEST` apart, per part of that time."""
     lead: int = 1
-    """Number of these parts before the span (multipliers exist only at the ends of steps); the same for all steps."""
+    """Number of these parts before the span (multipliers exist only at the ends of steps); the same for all steps.
+
+    With unactuated dofs the number of steps: the state before the span is approximate there, to the square of the lead.
+    """
     tolerance: float = 1e-8
     """Newton's method stops at this increment, relative to the first increment of a step [-]."""
     exact_start: bool = True
@@ -105,7 +108,7 @@ class ExudynForward(Refinable, Stepped):
     def _run(self, plan: "_Plan", whole: float, count: int) -> Run:
         return Run(
             dt=whole / count,
-            lead=self.settings.lead * count,
+            lead=self.settings.lead * (1 if plan.undriven else count),
             drives=plan.drives,
             tolerance=self.settings.tolerance,
             exact_start=self.settings.exact_start,

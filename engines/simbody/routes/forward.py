@@ -180,9 +180,7 @@ def _march(
     model: Model, motion: Motion, driven: Sequence[Coordinate], dt: float, tolerance: float
 ) -> tuple[Array, Array, Deviation]:
     """Multipliers and positions, relative to the joints' references, of the driven coordinates, and drift."""
-    model.put(motion.q[0], motion.qd[0])
-    model.state.setTime(float(motion.t[0]))
-    model.model.realizePosition(model.state)
+    model.start(motion.q[0], motion.qd[0], float(motion.t[0]))
     drift, places = opening(model, model.state), [model.place(drive) for drive in driven]
     q_places = [model.q_place(drive) for drive in driven]
     positions, multipliers, rows = [_positions(model.state, q_places)], [], list[int]()  # as given, not as projected
