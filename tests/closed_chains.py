@@ -1,26 +1,47 @@
 """Random mechanisms with closed loops, as MJCF. The pose comes first, and the closures are placed to close there."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 import numpy as np
 from scipy.linalg import qr
 
-from loopcheck.analytic.kinematics.closures import closure_jacobian_at, null_space
+from loopcheck.analytic.kinematics.closures import (
+    RANK_TOLERANCE,
+    closure_jacobian,
+    closure_jacobian_at,
+    closure_jacobian_rate,
+    null_space,
+)
 from loopcheck.analytic.kinematics.inertia import inertia_matrix
+from loopcheck.analytic.kinematics.redundancy import (
+    free_motions,
+    independent_rows,
+    undriven_dofs,
+    unit_rates_of_drives,
+)
 from loopcheck.analytic.kinematics.state import State
-from loopcheck.analytic.kinematics.tree import rotation_of
+from loopcheck.analytic.kinematics.tree import poses, rotation_of, twists
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.formats.mjcf import read_mechanism
 from loopcheck.robots.formats.model_file import ModelFile
-from loopcheck.robots.mechanism import POSITIONS, Mechanism
+from loopcheck.robots.mechanism import POSITIONS, CoordinateClosure, Mechanism, WeldClosure
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case
 
 Attributes: TypeAlias = dict[str, str]
 WELL_CONDITIONED = 1e-3
 """Smallest nonzero singular value, relative to the largest [-]: near singular poses there is no claim."""
-ATTEMPTS = 20
+ATTEMPTS = 100
+ADDED = ("ball rotors", "ball springs", "coaxial", "driven rotors", "gear", "lock", "struts", "tendons", "undriven")
+ELEMENTS = ("rotors", "dampers", "springs", "held", "weld", "ball", "coupler", "again", "redundant", *ADDED)
+"""Elements of a mechanism, besides hinges, slides, references and gears."""
+STATES = 3
+"""Number of states of a chain."""
+OFTEN = 0.7
+"""Part of the joints or bodies with an element that is asked for [-]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +53,12 @@ class Shape:
     loops: int
     floating: bool = False
     """The legs start from a body with a free joint instead of the ground; they are closed at the ground."""
+    elements: frozenset[str] | None = None
+    """Elements of the mechanism, of `ELEMENTS`, all of them and no others; by default by chance, without `ADDED`."""
+
+    def has(self, element: str, *, by_chance: bool) -> bool:
+        """Whether a mechanism has an element that a mechanism of any kind has by chance."""
+        return by_chance if self.elements is None else element in self.elements
 
 
 @dataclass(slots=True)
@@ -53,6 +80,25 @@ def closed_chain(shape: Shape, rng: np.random.Generator, path: Path) -> bool:
     return any(_Draft(shape, rng, path).finish() for _ in range(ATTEMPTS))
 
 
+def states(case: Case, rng: np.random.Generator) -> Motion:
+    """The closed pose with random velocities and accelerations that keep the loops closed."""
+    mechanism = case.mechanism
+    q = np.tile(case.guess, (STATES, 1))
+    at = poses(mechanism, q)
+    moving = twists(mechanism, at, np.zeros((STATES, mechanism.nv)))
+    Phi = closure_jacobian(mechanism, at, moving.K, q)
+    N = null_space(Phi[0])
+    qd = rng.normal(size=(STATES, N.shape[1])) @ N.T
+    turning = closure_jacobian_rate(mechanism, at, twists(mechanism, at, qd), q, qd) @ qd[..., None]
+    qdd = rng.normal(size=(STATES, N.shape[1])) @ N.T - (np.linalg.pinv(Phi, rcond=1e-5) @ turning)[..., 0]
+    return Motion(t=np.arange(float(STATES)), q=q, qd=qd, qdd=qdd, law=no_law, assemble=no_law)
+
+
+def no_law(t: object) -> NoReturn:
+    """Law of states at a single pose."""
+    raise NotImplementedError("states at one pose only")
+
+
 class _Draft:
     """A mechanism that is being drawn."""
 
@@ -62,13 +108,17 @@ class _Draft:
         self.bodies: list[_Body] = []
         self.equalities: list[str] = []
         self.motors: list[str] = []
+        self.tendons: list[str] = []
         self.keyframe = ""
         self.options = f'gravity="{_text(rng.normal(0, 6, 3))}"'
 
     def finish(self) -> bool:
         root = self._body(self.ground, ["free"]) if self.shape.floating else self.ground
         kinds = [
-            "connect" if self.shape.floating or self.rng.random() < 0.6 else "weld" for _ in range(self.shape.loops)
+            "weld"
+            if self.shape.has("weld", by_chance=not self.shape.floating and self.rng.random() >= 0.6)
+            else "connect"
+            for _ in range(self.shape.loops)
         ]
         tips = [self._leg(root if self.shape.floating else self._anywhere(), kind) for kind in kinds]
         mechanism = self._written()
@@ -76,9 +126,12 @@ class _Draft:
         self.keyframe = f'<key name="home" qpos="{_text(q)}"/>'
         for tip, kind in zip(tips, kinds, strict=True):
             self._close(mechanism, q, tip, kind)
-        if self.rng.random() < 0.3:
+        if self.shape.has("coupler", by_chance=self.rng.random() < 0.3) or (self.shape.elements or set()) & {
+            "gear",
+            "lock",
+        }:
             self._couple(mechanism, q)
-        if self.rng.random() < 0.3:
+        if self.shape.has("again", by_chance=self.rng.random() < 0.3):
             self.equalities.append(self.equalities[0].replace('name="loop', 'name="again'))
         return self._drive(self._written(), q)
 
@@ -95,8 +148,8 @@ class _Draft:
             kind, self.shape.planar
         ]
         joints = ["slide" if self.rng.random() < 0.25 else "hinge" for _ in range(taken + self.rng.integers(0, 3))]
-        if kind == "weld" and not self.shape.planar and self.rng.random() < 0.5:
-            place = self.rng.integers(1, len(joints) - 3)
+        if self.shape.has("ball", by_chance=kind == "weld" and not self.shape.planar and self.rng.random() < 0.5):
+            place = self.rng.integers(1, max(2, len(joints) - 3))
             joints[place : place + 3] = ["ball"]
         tip = root
         while joints:
@@ -123,8 +176,11 @@ class _Draft:
                 "fullinertia": _text([*np.diag(inertia), inertia[0, 1], inertia[0, 2], inertia[1, 2]]),
             },
         )
-        if rng.random() < 0.15:
+        if self._may("held", 0.15):
             body.attributes["gravcomp"] = _text([rng.uniform(0, 1)])
+        if kinds == ["hinge", "hinge"] and self.shape.has("coaxial", by_chance=False):
+            for joint in body.joints:
+                joint |= {"pos": body.joints[0]["pos"], "armature": _text([rng.uniform(0.1, 0.5)])}
         parent.children.append(body)
         self.bodies.append(body)
         return body
@@ -132,22 +188,39 @@ class _Draft:
     def _joint(self, name: str, kind: str) -> Attributes:
         rng = self.rng
         if kind == "free":
-            return {"name": name, "type": kind}
+            return {"name": name, "type": kind, **self._of_ball()}
         joint = {"name": name, "type": kind, "pos": _text(rng.normal(0, 0.1, 3) * (rng.random() < 0.5))}
         if kind == "ball":
-            return joint
+            springs = (
+                {"stiffness": _text([rng.uniform(0, 2)])} if self.shape.has("ball springs", by_chance=False) else {}
+            )
+            return {**joint, **self._of_ball(), **springs}
         plane = np.array([1, 1, 0]) if kind == "slide" else np.array([0, 0, 1])
         joint["axis"] = _text(rng.normal(size=3) * (plane if self.shape.planar else 1))
-        for attribute, chance in {
-            "armature": 0.3,
-            "damping": 0.3,
-            "stiffness": 0.3,
-            "ref": 0.2,
-            "springref": 0.3,
-        }.items():
-            if rng.random() < chance:
+        for attribute, element, chance in (
+            ("armature", "rotors", 0.3),
+            ("damping", "dampers", 0.3),
+            ("stiffness", "springs", 0.3),
+            ("ref", "", 0.2),
+            ("springref", "springs", 0.3),
+        ):
+            if self._may(element, chance):
                 joint[attribute] = _text([rng.uniform(0, 0.5)])
         return joint
+
+    def _may(self, element: str, chance: float) -> bool:
+        """Whether one of many parts has an element."""
+        asked = bool(element) and self.shape.elements is not None
+        by_chance = self.rng.random() < (max(chance, OFTEN) if asked else chance)
+        return by_chance and (not asked or self.shape.has(element, by_chance=True))
+
+    def _of_ball(self) -> Attributes:
+        """Rotor and damper of a joint of several degrees of freedom."""
+        return {
+            attribute: _text([self.rng.uniform(0, 0.5)])
+            for attribute, element in (("armature", "ball rotors"), ("damping", "ball springs"))
+            if self.shape.has(element, by_chance=False)
+        }
 
     def _pose(self, mechanism: Mechanism) -> Array:
         """The reference pose in every other mechanism, otherwise any pose."""
@@ -193,9 +266,11 @@ class _Draft:
     def _couple(self, mechanism: Mechanism, q: Array) -> None:
         """Let a joint follow another by a polynomial."""
         scalars = [j for j, joint in enumerate(mechanism.joints) if POSITIONS[joint.kind] == 1]
-        follower, leader = self.rng.choice(scalars, 2, replace=False) if len(scalars) > 1 else (scalars[0], None)
+        is_pair = len(scalars) > 1 and not self.shape.has("lock", by_chance=False)
+        follower, leader = self.rng.choice(scalars, 2, replace=False) if is_pair else (scalars[0], None)
         x, y = (0.0 if j is None else self._offset(mechanism, q, j) for j in (leader, follower))
-        slopes = self.rng.uniform(-1, 1, 4) * (leader is not None)
+        degree = 1 if self.shape.has("gear", by_chance=False) else 4
+        slopes = self.rng.uniform(-1, 1, degree) * (leader is not None)
         constant = y - np.polynomial.Polynomial([0, *slopes])(x)
         names = [f'joint{k}="{mechanism.joints[j].name}"' for k, j in ((1, follower), (2, leader)) if j is not None]
         self.equalities.append(f'<joint name="cam" {" ".join(names)} polycoef="{_text([constant, *slopes])}"/>')
@@ -219,12 +294,42 @@ class _Draft:
         determined = _is_clear(dependent, size) and _rank(dependent, size) == dependent.shape[1]
         if not (determined and _is_clear(Phi, size) and _moves_mass(mechanism, q)):
             return False
-        chosen = [list(dofs)[k] for k in order[: dof + (self.rng.random() < 0.2)]]
+        count = dof + self.shape.has("redundant", by_chance=self.rng.random() < 0.2)
+        if self.shape.has("undriven", by_chance=False):
+            count -= 1
+        if not 0 < count <= len(dofs):
+            return False
+        chosen = [list(dofs)[k] for k in order[:count]]
         for d in self.rng.permutation(chosen):
             gear = self.rng.choice([-1, 1]) * self.rng.uniform(0.3, 3)
-            self.motors.append(f'<motor joint="{mechanism.joints[dofs[int(d)]].name}" gear="{gear!s}"/>')
-        self._write()
-        return True
+            name = mechanism.joints[dofs[int(d)]].name
+            self.motors.append(f'<motor joint="{name}" gear="{gear!s}"/>')
+            if self.shape.has("driven rotors", by_chance=False):
+                joint = next(joint for body in self.bodies for joint in body.joints if joint["name"] == name)
+                joint["armature"] = _one(self.rng.uniform(0, 0.5))
+        self._stretch(mechanism)
+        drawn = self._written()
+        return self.shape.elements is None or elements(drawn, q) == self.shape.elements
+
+    def _stretch(self, mechanism: Mechanism) -> None:
+        """Springs and dampers between points, and along a sum of joints."""
+        rng = self.rng
+        for k in range(2 * self.shape.has("struts", by_chance=False)):
+            ends = (self.bodies[-1 - k], self.ground if k else self.bodies[0])
+            for end, body in zip("ab", ends, strict=True):
+                body.sites.append({"name": f"strut{k}{end}", "pos": _text(rng.normal(0, 0.3, 3))})
+            sites = "".join(f'<site site="strut{k}{end}"/>' for end in "ab")
+            values = _xml(
+                dict(zip(("stiffness", "damping", "springlength"), map(_one, rng.uniform(0, 2, 3)), strict=True))
+            )
+            self.tendons.append(f'<spatial name="strut{k}" {values}>{sites}</spatial>')
+        if self.shape.has("tendons", by_chance=False):
+            scalars = [joint.name for joint in mechanism.joints if POSITIONS[joint.kind] == 1]
+            parts = "".join(f'<joint joint="{name}" coef="{_one(rng.normal())}"/>' for name in scalars[:2])
+            values = _xml(
+                dict(zip(("stiffness", "damping", "springlength"), map(_one, rng.uniform(0, 2, 3)), strict=True))
+            )
+            self.tendons.append(f'<fixed name="sum" {values}>{parts}</fixed>')
 
     def _write(self) -> None:
         text = f"""<mujoco>
@@ -232,6 +337,7 @@ class _Draft:
 <option {self.options}/>
 <worldbody>{"".join(_lines(self.ground))}</worldbody>
 <equality>{"".join(self.equalities)}</equality>
+<tendon>{"".join(self.tendons)}</tendon>
 <actuator>{"".join(self.motors)}</actuator>
 <keyframe>{self.keyframe}</keyframe>
 </mujoco>"""
@@ -258,12 +364,49 @@ def _xml(attributes: Attributes) -> str:
     return " ".join(f'{name}="{value}"' for name, value in attributes.items())
 
 
+def _one(value: float) -> str:
+    return _text([value])
+
+
 def _text(values: Array | list[float]) -> str:
     return " ".join(repr(float(value)) for value in values)
 
 
+def elements(mechanism: Mechanism, q: Array) -> set[str]:
+    """Elements of a mechanism, of `ELEMENTS`, in a closed pose."""
+    joints, closures = mechanism.joints, mechanism.closures
+    scalar = [joint for joint in joints if POSITIONS[joint.kind] == 1]
+    others = [joint for joint in joints if POSITIONS[joint.kind] > 1]
+    couplings = [closure for closure in closures if isinstance(closure, CoordinateClosure)]
+    led = [np.any(closure.coefficients[2:]) for closure in couplings if closure.leader is not None]
+    bodies = replace(mechanism, joints=tuple(replace(joint, armature=0.0) for joint in joints))
+    rates = unit_rates_of_drives(mechanism) @ free_motions(mechanism, q)  # those of a locked joint are zero
+    rotors = {j for j, joint in enumerate(joints) if joint.armature and joint in scalar}
+    found = {
+        "rotors": bool(rotors - {*mechanism.actuated_joints}),
+        "driven rotors": bool(rotors) and rotors <= {*mechanism.actuated_joints},
+        "dampers": any(joint.damping for joint in scalar),
+        "springs": any(joint.stiffness for joint in scalar),
+        "held": any(body.gravity_compensation for body in mechanism.bodies),
+        "weld": any(isinstance(closure, WeldClosure) for closure in closures),
+        "ball": any(joint.kind == "ball" for joint in joints),
+        "coupler": any(led),
+        "gear": not all(led),
+        "lock": len(led) < len(couplings),
+        "again": any(closure.name.startswith("again") for closure in closures),
+        "redundant": (np.linalg.norm(rates, axis=1) > RANK_TOLERANCE).sum() > len(independent_rows(rates)),
+        "ball rotors": any(joint.armature for joint in others),
+        "ball springs": any(joint.stiffness for joint in others),
+        "coaxial": not _moves_mass(bodies, q),
+        "struts": bool(mechanism.point_springs),
+        "tendons": bool(mechanism.tendons),
+        "undriven": undriven_dofs(mechanism, q) > 0,
+    }
+    return {element for element in ELEMENTS if found[element]}
+
+
 def _moves_mass(mechanism: Mechanism, q: Array) -> bool:
-    """Whether every velocity of the tree moves mass, as MuJoCo requires."""
+    """Whether every velocity of the tree moves bodies or rotors, as MuJoCo requires."""
     sizes = np.linalg.eigvalsh(inertia_matrix(State.at_rest(mechanism, q[None]))[0])
     return bool(sizes[0] > WELL_CONDITIONED**2 * sizes[-1])
 

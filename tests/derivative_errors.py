@@ -27,7 +27,7 @@ from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Drive
 from loopcheck.robots.robot import MotionSpec, Robot, load, make_case, representative_case
 from tests import closed_chains
-from tests.analytic.test_closed_chains import states
+from tests.closed_chains import states
 from tests.fifty_digits import at_rounded_state, slopes
 
 BLOCKS = ("q", "qd", "qdd")

@@ -26,8 +26,7 @@ from loopcheck.robots.errors import LoopClosureError, MechanismError, ShapeError
 from loopcheck.robots.mechanism import Joint, Mechanism
 from loopcheck.robots.motion import Drive, Motion
 from loopcheck.robots.robot import Case, load, make_case, modes, representative_case
-from tests.analytic.test_closed_chains import states
-from tests.closed_chains import Shape, closed_chain
+from tests.closed_chains import Shape, closed_chain, states
 from tests.conftest import MODELS, CaseMaker
 from tests.cpu_time import extended_but
 from tests.errors import relative_error

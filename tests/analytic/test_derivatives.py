@@ -29,7 +29,7 @@ from loopcheck.robots.size import size
 from loopcheck.validation.studies.gradients.reference import changed
 from tests import closed_chains
 from tests.analytic.test_batch import PLAIN, UNDRIVEN
-from tests.analytic.test_closed_chains import states
+from tests.closed_chains import states
 from tests.conftest import MODELS, CaseMaker
 from tests.cpu_time import extended_but
 from tests.derivative_errors import BLOCKS, errors

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import make_interp_spline
 
-from loopcheck.analytic.dynamics.forward import accelerations_by_multipliers, accelerations_by_noc, simulate
+from loopcheck.analytic.dynamics.forward import simulate
 from loopcheck.analytic.dynamics.lagrange import lagrange_model, potential_energy
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.kinematics.redundancy import independent_dofs
@@ -14,27 +14,6 @@ from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, make_case
 
 ROUND_OFF = 1e-10
-
-
-def test_two_ways_agree_at_any_effort(zoo_case: Case, zoo_motion: Motion) -> None:
-    mechanism, motion = zoo_case.mechanism, zoo_motion
-    effort = np.random.default_rng(5).normal(size=(len(motion.t), mechanism.na))
-    by_noc = accelerations_by_noc(mechanism, motion.q, motion.qd, effort, independent_dofs(mechanism, motion))
-    by_multipliers, _ = accelerations_by_multipliers(mechanism, motion.q, motion.qd, effort)
-    assert np.abs(by_noc - by_multipliers).max() < ROUND_OFF * np.abs(by_noc).max()
-
-
-def test_forward_undoes_inverse(zoo_case: Case, zoo_motion: Motion) -> None:
-    mechanism, motion = zoo_case.mechanism, zoo_motion
-    effort = Noc().compute_efforts(zoo_case, motion).effort
-    qdd = accelerations_by_noc(mechanism, motion.q, motion.qd, effort, independent_dofs(mechanism, motion))
-    assert np.abs(qdd - motion.qdd).max() < ROUND_OFF * np.abs(motion.qdd).max()
-    qdd, lam = accelerations_by_multipliers(mechanism, motion.q, motion.qd, effort)
-    assert np.abs(qdd - motion.qdd).max() < ROUND_OFF * np.abs(motion.qdd).max()
-    model = lagrange_model(mechanism, motion.q, motion.qd)
-    force = (model.M @ motion.qdd[..., None])[..., 0] + model.coriolis + model.gravity + model.dissipation
-    balance = force - effort @ mechanism.selection - np.einsum("tij,ti->tj", model.Phi, lam)
-    assert np.abs(balance).max() < ROUND_OFF * np.abs(force).max()
 
 
 @pytest.mark.extended("tests/analytic/test_forward_spatial.py::test_the_efforts_reproduce_the_motion")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import make_interp_spline
 
-from loopcheck.analytic.dynamics.forward import accelerations_by_multipliers, accelerations_by_noc, simulate
+from loopcheck.analytic.dynamics.forward import simulate
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.kinematics.redundancy import independent_dofs
 from loopcheck.analytic.motion.prescribe import prescribe
@@ -22,16 +22,6 @@ def case(request: pytest.FixtureRequest) -> Case:
 @pytest.fixture(scope="module")
 def motion(case: Case) -> Motion:
     return prescribe(case)
-
-
-def test_two_ways_agree_and_undo_the_inverse(case: Case, motion: Motion) -> None:
-    mechanism, peak = case.mechanism, np.abs(motion.qdd).max()
-    effort = Noc().compute_efforts(case, motion).effort
-    by_noc = accelerations_by_noc(mechanism, motion.q, motion.qd, effort, independent_dofs(mechanism, motion))
-    by_multipliers, _ = accelerations_by_multipliers(mechanism, motion.q, motion.qd, effort)
-    assert np.abs(by_noc - motion.qdd).max() < ROUND_OFF * peak
-    assert np.abs(by_multipliers - motion.qdd).max() < ROUND_OFF * peak
-    assert np.abs(by_multipliers - by_noc).max() < ROUND_OFF * peak
 
 
 def test_the_efforts_reproduce_the_motion(case: Case, motion: Motion) -> None:

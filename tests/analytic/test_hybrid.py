@@ -20,7 +20,7 @@ from loopcheck.robots.motion import Drive, Motion
 from loopcheck.robots.robot import Case
 from loopcheck.validation.studies.gradients.reference import WEIGHTS, changed
 from tests import closed_chains
-from tests.analytic.test_closed_chains import states
+from tests.closed_chains import states
 from tests.conftest import MODELS, CaseMaker
 from tests.cpu_time import extended_but
 from tests.fifty_digits import Hybrid

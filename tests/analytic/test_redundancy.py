@@ -1,7 +1,6 @@
 """Redundant actuation: moving efforts are compared, internal efforts are shown."""
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,17 +9,13 @@ import scipy.linalg
 
 from loopcheck.analytic.dynamics.lagrange import Lagrange
 from loopcheck.analytic.dynamics.noc import Noc
-from loopcheck.analytic.dynamics.powers import effort_scale, powers_along, scale_of, tree_inertia
+from loopcheck.analytic.dynamics.powers import effort_scale
 from loopcheck.analytic.kinematics.closures import closure_jacobian_at
-from loopcheck.analytic.kinematics.redundancy import actuator_motions, moving_part, undriven_dofs
-from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.redundancy import moving_part
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.errors import NotFoundError
-from loopcheck.robots.formats.mjcf import read_mechanism
-from loopcheck.robots.formats.model_file import ModelFile
-from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, Robot, load, make_case
 from loopcheck.validation.check.collect import _effort_rows
@@ -29,9 +24,6 @@ from loopcheck.validation.check.efforts.evaluate import evaluate
 from loopcheck.validation.check.efforts.outcome import Modelled, Ran, Redundant
 from loopcheck.validation.check.record import robot_record
 from loopcheck.validation.common import sources
-from tests.analytic.test_closed_chains import states
-from tests.closed_chains import Shape, closed_chain
-from tests.conftest import CaseMaker
 from tests.errors import relative_error
 from tests.outcomes import ran
 
@@ -150,84 +142,6 @@ SLIDER_CRANK = """
   <actuator><motor name="turn" joint="crank" gear="2"/><motor name="push" joint="slider"/></actuator>
 </mujoco>"""
 """A motor in N m and a motor in N for a single degree of freedom."""
-
-
-def test_efforts_as_powers_do_not_depend_on_accelerations_that_nothing_drives(tmp_path: Path) -> None:
-    """A pendulum on the slider swings freely, and the motor of the slider is off."""
-    swing = '<body name="bob"><joint name="bob" axis="0 0 1"/><geom size=".1" pos=".1 .3 0" mass="3"/></body></body>'
-    text = SLIDER_CRANK.replace('<site name="pin"/>\n    </body>', f'<site name="pin"/>{swing}')
-    state = _closed_state(tmp_path, text.replace('<motor name="push" joint="slider"/>', ""))
-    mechanism = state.mechanism
-    D = actuator_motions(mechanism, state.Phi, partial(tree_inertia, state))
-    np.testing.assert_allclose(state.Phi @ D, 0, atol=1e-14)
-    np.testing.assert_allclose(mechanism.selection @ D, 1, atol=1e-14)
-    Z = scipy.linalg.null_space(np.concatenate([state.Phi[0], mechanism.selection]), rcond=1e-9)
-    assert Z.shape[1] == 1
-    efforts = [scale_of(state, D[..., 0] + size * Z.T).effort[0, 0] for size in (0.0, 1.0, -50.0)]
-    assert efforts[0] > 0.01
-    np.testing.assert_allclose(efforts, efforts[0], rtol=1e-12)
-
-
-def test_efforts_as_powers_have_the_least_norm_of_a_least_squares(tmp_path: Path) -> None:
-    """Motors in N m and N on one degree of freedom, weighed by their scales."""
-    state = _closed_state(tmp_path, SLIDER_CRANK)
-    mechanism = state.mechanism
-    scale = np.array([0.25, 40.0])
-    actuators = tuple(replace(a, effort_scale=w) for a, w in zip(mechanism.actuators, scale, strict=True))
-    D = actuator_motions(replace(mechanism, actuators=actuators), state.Phi, partial(tree_inertia, state))[0]
-    N = scipy.linalg.null_space(state.Phi[0], rcond=1e-9)
-    force = np.array([0.3, -1.2, 0.7])
-    expected = scale * np.linalg.lstsq((scale[:, None] * (mechanism.selection @ N)).T, N.T @ force, rcond=None)[0]
-    np.testing.assert_allclose(D.T @ force, expected, rtol=1e-12)
-
-
-def _least_efforts(mechanism: Mechanism, M: Array, Phi: Array, force: Array) -> Array:
-    """Efforts of least norm over their scales that hold the drives against a force, from a single linear system.
-
-    M a + f = Sᵀ τ + Φᵀ λ, Φ a = 0, S a = 0: what nothing drives accelerates freely.
-    """
-    S, W = mechanism.selection, mechanism.effort_scales
-    rows = np.concatenate([Phi, S])
-    system = np.block([[M, -rows.T], [rows, np.zeros((len(rows), len(rows)))]])
-    effort = np.linalg.lstsq(system, np.concatenate([-force, np.zeros(len(rows))]), rcond=1e-9)[0][-mechanism.na :] / W
-    free = scipy.linalg.null_space(system, rcond=1e-9)[-mechanism.na :] / W[:, None]
-    free[np.abs(free) < 1e-9] = 0.0  # of loops that are closed twice
-    return np.asarray(W * (effort - free @ np.linalg.lstsq(free, effort, rcond=1e-9)[0]))
-
-
-@pytest.mark.parametrize("drives", ["all", "one", "all, one twice", "one, twice"])
-@pytest.mark.parametrize(
-    "shape", [Shape(planar=True, loops=2), Shape(planar=False, loops=2)], ids=["planar", "spatial"]
-)
-def test_the_scale_is_what_all_terms_ask_of_the_motors(
-    shape: Shape, drives: str, tmp_path: Path, model_case: CaseMaker
-) -> None:
-    """Each term as a force by itself, on random chains: with undriven dofs, and with motors that share a load."""
-    random = np.random.default_rng(2)
-    assert closed_chain(shape, random, tmp_path / "chain.xml")
-    case = model_case(tmp_path / "chain.xml", configuration="vertical")
-    motion, motors = states(case, random), case.mechanism.actuators
-    assert len(motors) > 1
-    again = replace(motors[0], name="again", gear=-0.7 * motors[0].gear, effort_scale=20.0)
-    motors = motors if "all" in drives else motors[:1]
-    mechanism = replace(case.mechanism, actuators=(*motors, again) if "twice" in drives else motors)
-    undriven = undriven_dofs(mechanism, motion.q[0])
-    assert (undriven > 0) == ("all" not in drives)
-    state = State(mechanism=mechanism, q=motion.q, qd=motion.qd)
-    every_dof = np.broadcast_to(np.eye(mechanism.nv), (len(motion.t), mechanism.nv, mechanism.nv))
-    M, terms = tree_inertia(state), powers_along(state, motion.qdd, every_dof).signed
-    shares = [
-        [_least_efforts(mechanism, M_t, Phi, force) for force in forces]
-        for M_t, Phi, forces in zip(M, state.Phi, terms, strict=True)
-    ]
-    scale = np.abs(shares).sum(axis=1).max(axis=0)
-    np.testing.assert_allclose(effort_scale(mechanism, motion).scale, scale, rtol=1e-8)
-
-
-def _closed_state(folder: Path, text: str) -> State:
-    (folder / "m.xml").write_text(text, encoding="utf-8")
-    mechanism = read_mechanism(ModelFile(path=folder / "m.xml"))
-    return State.at_rest(mechanism, mechanism.rest_position[None])
 
 
 @pytest.fixture(params=["slider_crank", "2pur2rpu"])

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from itertools import pairwise
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,8 @@ from loopcheck import engines
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.efforts import Deviation, EffortHistory, Rung
 from loopcheck.robots.motion import Motion
-from loopcheck.robots.robot import Case, load, make_case
-from loopcheck.validation.common.tolerances import registered
-from tests.engines.mechanisms import TO_WORLD, Own, reference, want_agreement
+from loopcheck.robots.robot import Case
+from tests.engines.mechanisms import Own, reference
 from tests.errors import relative_error
 from tests.faults.adapters import set_to
 
@@ -37,19 +35,6 @@ def at_steps(case: Case, motion: Motion, parts: Sequence[int]) -> EffortHistory:
     from loopcheck.engines.exudyn.routes.forward import ExudynForward, Settings
 
     return ExudynForward(Settings(parts=tuple(parts))).compute_efforts(case, motion)
-
-
-@pytest.mark.parametrize("robot", ["3prr", "2t1r"])
-def test_steps_are_of_second_order(robot: str) -> None:
-    """Against the reference and, without it, in the changes from step to step."""
-    case = make_case(load(robot), variant="default", mode={"3prr": "plus"}.get(robot, "home"), configuration="vertical")
-    motion = prescribe(case)
-    wanted = reference(case, motion)
-    ladder = at_steps(case, motion, (1, 2, 4)).ladder
-    errors = [np.abs(rung.effort - wanted).max() for rung in ladder]
-    changes = [np.abs(a.effort - b.effort).max() for a, b in pairwise(ladder)]
-    for found in (errors, changes):
-        assert np.log2([a / b for a, b in pairwise(found)]) == pytest.approx(2, abs=0.05)
 
 
 def test_extrapolation_takes_away_the_square_of_the_step(prr: Case, prr_motion: Motion) -> None:
@@ -119,18 +104,6 @@ def test_mass_matrix_and_forces_are_those_of_the_joints(own: Own) -> None:
         left = terms.M[k] @ motion.qdd[n] + terms.bias[k] - terms.passive[k] - S.T @ tau[k]
         multipliers = np.linalg.lstsq(terms.J[k].T, left, rcond=1e-9)[0]
         np.testing.assert_allclose(terms.J[k].T @ multipliers, left, atol=1e-12 * np.abs(tau).max())
-
-
-@pytest.mark.evidence("two simulations", seconds=1.5)
-def test_a_slide_on_a_moving_body_has_a_rotor(own: Own) -> None:
-    """Heavier than the robot, so that it dominates the effort; a hinge has a rotor too, and a body before it."""
-    text = TO_WORLD.replace('<joint name="slide"', '<joint name="slide" armature="20"')
-    case = own("rotors", text.replace('<joint name="b"', '<joint name="b" armature="0.3"'))
-    assert [joint.armature for joint in case.mechanism.joints] == [0, 0.3, 20, 0]
-    motion = prescribe(case)
-    wanted, bare = reference(case, motion), own("to_world")
-    assert relative_error(run(bare, prescribe(bare)).effort, wanted) > 0.1
-    want_agreement(run(case, motion), wanted, registered()["exudyn/forward"])
 
 
 @pytest.mark.evidence("a process of its own", seconds=1)

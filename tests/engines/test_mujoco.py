@@ -30,14 +30,6 @@ from tests.errors import relative_error
 mujoco = pytest.importorskip("mujoco")
 
 
-def test_a_straight_joint_equality_is_right_in_forward(zoo_straight: tuple[Case, Motion]) -> None:
-    case, motion = zoo_straight
-    reference = Noc().compute_efforts(case, motion).effort
-    history = MujocoForward().compute_efforts(case, motion)
-    assert relative_error(history.effort, reference) < _limit("mujoco/forward")
-    assert "curvature" not in history.note
-
-
 def test_a_curved_joint_equality_is_named_as_what_mujoco_lets_drift(model_case: CaseMaker) -> None:
     case = model_case(MODELS / "geared_pair.xml", configuration="vertical", amplitude=0.1)
     motion = prescribe(case)
@@ -66,13 +58,6 @@ def test_a_drive_of_nothing_that_an_actuator_moves_gives_no_effort(prr: Case) ->
     passive = Coordinate(name=name, joints=([j.name for j in prr.mechanism.joints].index(name),), weights=np.ones(1))
     misread = replace(prr.mechanism, actuators=(replace(first, coordinate=passive), *others))
     np.testing.assert_array_equal(gearing(driven(misread, misread.drives, timed=True), 3), np.diag([0.0, 1.0, 1.0]))
-
-
-def test_forward_is_of_fourth_order(prr_forward: EffortHistory, prr: Case, prr_motion: Motion) -> None:
-    reference = Noc().compute_efforts(prr, prr_motion).effort
-    errors = [relative_error(rung.effort, reference) for rung in prr_forward.ladder[:-1]]  # the finest is near noise
-    orders = np.log2(np.array(errors[:-1]) / np.array(errors[1:]))
-    np.testing.assert_allclose(orders, 4, atol=0.2)
 
 
 def test_softness_is_first_order_and_extrapolated_away(prr: Case, prr_motion: Motion) -> None:
@@ -261,12 +246,6 @@ def test_the_model_opens_and_simulates_as_it_is(mode: str) -> None:
     assert np.abs(data.qvel).max() > 0.1
 
 
-def test_no_file_is_left_behind(prr: Case, prr_motion: Motion, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    KKT.compute_efforts(prr, prr_motion)
-    assert list(tmp_path.iterdir()) == []
-
-
 def _limit(source: str) -> float:
     return registered()[source].relative_error or 0.0
 
@@ -274,19 +253,6 @@ def _limit(source: str) -> float:
 @pytest.fixture(scope="module")
 def prr_forward(prr: Case, prr_motion: Motion) -> EffortHistory:
     return MujocoForward().compute_efforts(prr, prr_motion)
-
-
-@pytest.fixture
-def zoo_straight(tmp_path: Path, model_case) -> tuple[Case, Motion]:  # type: ignore[no-untyped-def]
-    from loopcheck.analytic.motion.prescribe import prescribe
-    from tests.conftest import MODELS
-
-    text = (MODELS / "geared_pair.xml").read_text(encoding="utf-8")
-    straight = text.replace('polycoef="0.01 0.5 -0.3 0.2 0.1"', 'polycoef="0.01 0.5 0 0 0"')
-    assert straight != text
-    (tmp_path / "straight.xml").write_text(straight, encoding="utf-8")
-    case = model_case(tmp_path / "straight.xml", amplitude=0.1)
-    return case, prescribe(case)
 
 
 def _rigid(case: Case):  # type: ignore[no-untyped-def]

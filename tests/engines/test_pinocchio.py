@@ -11,9 +11,8 @@ from loopcheck import engines
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation, EffortHistory
-from loopcheck.robots.errors import EngineError, NotRepresentableError
-from loopcheck.robots.mechanism import ConnectClosure
-from loopcheck.robots.motion import Drive, Motion
+from loopcheck.robots.errors import NotRepresentableError
+from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 from loopcheck.validation.common.tolerances import registered
 from tests.conftest import MODELS
@@ -37,26 +36,6 @@ def want_right(route: str, case: Case, motion: Motion) -> None:
         assert (history.closure_drift or Deviation()).largest < 1e-9
         history = replace(history, closure_drift=None)
     want_agreement(history, reference(case, motion), registered()[f"pinocchio/{route}"])
-
-
-def test_rotors_of_free_and_ball_joints_are_carried(own: Own) -> None:
-    from loopcheck.engines.pinocchio.routes.forward import PinocchioForward, Settings
-
-    text = (MODELS / "floating_rotors.xml").read_text(encoding="utf-8")
-    case = own("rotors", text.replace('<fixed name="both" armature="0.1">', '<fixed name="both">'))
-    assert [joint.kind for joint in case.mechanism.joints if joint.armature][:1] == ["free"]
-    motion = prescribe(case)
-    want_right("kkt", case, motion)
-    simulated = PinocchioForward(Settings(steps=(0.005,))).compute_efforts(case, motion)  # its springs are soft
-    want_agreement(simulated, reference(case, motion), registered()["pinocchio/forward"])
-
-
-def test_steps_are_of_fourth_order(prr: Case, prr_motion: Motion) -> None:
-    """Seen in the changes from step to step alone, without a reference."""
-    ladder = run("forward", prr, prr_motion).ladder
-    assert [a.dt / b.dt for a, b in pairwise(ladder)] == pytest.approx([2, 2])
-    changes = [np.abs(a.effort - b.effort).max() for a, b in pairwise(ladder)]
-    assert np.log2(changes[0] / changes[1]) == pytest.approx(4, abs=0.2)
 
 
 def test_euler_is_of_first_order(prr: Case, prr_motion: Motion) -> None:
@@ -83,33 +62,6 @@ def test_a_regularised_constraint_gives_way_in_proportion(prr: Case, prr_motion:
     left = [relative_error(effort(mu, 1), rigid) for mu in (1e-3, 1e-4)]
     assert left[0] / left[1] == pytest.approx(10, rel=0.1)
     assert relative_error(effort(1e-4, 5), rigid) < 1e-12
-
-
-@pytest.mark.parametrize("name", ["spatial", "five_bar", "to_world"])
-def test_loop_jacobian_is_the_derivative_of_pinocchios_own_poses(own: Own, pin: Any, name: str) -> None:
-    from loopcheck.engines.pinocchio._loops import closure_jacobian, gathered, loop_constraints
-    from loopcheck.engines.pinocchio._tree import Tree, build
-
-    case = own(name)
-    h, q = 1e-6, prescribe(case).q[30]
-
-    def gap(tree: Tree, q: Array) -> Array:
-        """First closure point minus the second, world axes (3,)."""
-        pin.framesForwardKinematics(tree.model, tree.data, tree.positions(q))
-        closure = tree.mechanism.closures[0]
-        assert isinstance(closure, ConnectClosure)
-        return place(tree, closure.body1, closure.point1) - place(tree, closure.body2, closure.point2)
-
-    def place(tree: Tree, body: int, point: Array) -> Array:
-        return point if body < 0 else np.array(tree.data.oMf[tree.bodies[body]].act(np.array(point)))
-
-    tree = build(case.mechanism)
-    loops = gathered(loop_constraints(tree))
-    J = closure_jacobian(tree, loops, q)
-    slopes = np.array([(gap(tree, q + h * dq) - gap(tree, q - h * dq)) / (2 * h) for dq in np.eye(len(q))]).T
-    frame = loops.datas[0].oMc1.rotation  # Pinocchio has the rows along the axes of the first frame
-    sign = 1 if case.mechanism.closures[0].body1 >= 0 else -1  # type: ignore[union-attr]
-    np.testing.assert_allclose(frame @ J, sign * slopes, atol=1e-9)
 
 
 def test_quaternions_are_turned_over(own: Own, pin: Any) -> None:
@@ -142,24 +94,3 @@ def test_a_driven_tendon_is_refused(own: Own) -> None:
     if not case.mechanism.drives[0].is_joint:
         with pytest.raises(NotRepresentableError, match="pinocchio: not supported: drive of tendon 'sum'"):
             run("forward", case, motion)
-
-
-def test_a_simulation_that_blows_up_is_an_error(prr: Case, prr_motion: Motion) -> None:
-    def nowhere(t: Array) -> Drive:
-        return Drive(*(np.full((len(t), 3), np.nan) for _ in range(3)))
-
-    with pytest.raises(EngineError, match=r"pinocchio/forward: the simulation with dt = 0\.0025 s diverged"):
-        run("forward", prr, replace(prr_motion, law=nowhere))
-
-
-def test_what_pinocchio_raises_becomes_an_engine_error(own: Own, pin: Any) -> None:
-    from loopcheck.engines.pinocchio._tree import build, guarded
-
-    tree = build(own("to_world").mechanism)
-    with pytest.raises(EngineError, match="pinocchio: "), guarded("pinocchio"):
-        pin.crba(tree.model, tree.data, np.zeros(99))
-
-
-def test_pinocchio_prints_nothing(prr: Case, prr_motion: Motion, capfd: pytest.CaptureFixture[str]) -> None:
-    run("kkt", prr, prr_motion)
-    assert capfd.readouterr() == ("", "")

@@ -1,8 +1,7 @@
 """PyBullet's routes against the reference on all sorts of mechanisms, and its Jacobians against its own poses."""
 
 from dataclasses import replace
-from functools import cache, partial
-from itertools import pairwise
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +12,20 @@ pytest.importorskip("pybullet", reason="pybullet is not installed: it has wheels
 
 from loopcheck import engines
 from loopcheck.analytic.kinematics.closures import closure_residual
-from loopcheck.analytic.kinematics.tree import poses, retract
+from loopcheck.analytic.kinematics.tree import poses
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.engines.extrapolation import slope_along
 from loopcheck.engines.pybullet import _as_is
-from loopcheck.engines.pybullet._jacobian import closure_bias, closure_jacobian
-from loopcheck.engines.pybullet._world import World, opened
+from loopcheck.engines.pybullet._jacobian import closure_bias
+from loopcheck.engines.pybullet._world import opened
 from loopcheck.engines.pybullet.simulation import PybulletRobot
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.errors import EngineError, NotRepresentableError
-from loopcheck.robots.mechanism import ConnectClosure
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, Robot, load, make_case, representative_case
 from loopcheck.validation.common.tolerances import registered
 from tests.conftest import MODELS, CaseMaker
-from tests.cpu_time import extended_but
-from tests.engines.mechanisms import PLAIN_FOUR_BAR, SPATIAL, TO_WORLD, Own, reference, want_agreement, want_right
+from tests.engines.mechanisms import PLAIN_FOUR_BAR, Own, reference
 from tests.errors import relative_error
 from tests.faults.adapters import set_to
 
@@ -96,36 +92,6 @@ def test_loops_drawn_together_by_a_fifth_stay_wider_open() -> None:
     assert loose.length > 2 * right.length
 
 
-@pytest.mark.parametrize("route", extended_but(["kkt"], ["kkt", "forward"], "test_a_joint_held_at_a_constant_is_held"))
-def test_a_joint_held_at_a_constant_is_held(own: Own, route: str) -> None:
-    joint = '<joint name="held" axis="0 0 1" pos="0 0.05 0" ref="0.2"/>'
-    lock = '<joint name="lock" joint1="held" polycoef="0.05 0 0 0 0"/>'
-    text = SPATIAL.replace('<joint name="rocker"', f'{joint}<joint name="rocker"')
-    case = own("held", text.replace("<equality>", f"<equality>{lock}"))
-    motion = prescribe(case)
-    assert motion.q[:, 3] == pytest.approx(0.25)
-    want_agreement(run(route, case, motion), reference(case, motion), registered()[f"pybullet/{route}"])
-
-
-def test_the_rate_of_the_jacobian_is_that_of_differences(own: Own) -> None:
-    """Of PyBullet's own Jacobian along the velocity, in poses with open loops: point, weld, curve and constant."""
-    closures = (
-        '<weld name="held" body1="b" body2="c"/><joint name="curve" joint1="c" joint2="slide" polycoef="0.1 2 3 -4 0"/>'
-        '<joint name="constant" joint1="a" polycoef="0.1 0 0 0 0"/></equality>'
-    )
-    case, rng = own("curved", TO_WORLD.replace("</equality>", closures)), np.random.default_rng(0)
-    with opened(case.mechanism) as world:
-        for q, qd in rng.uniform(-1, 1, (3, 2, case.mechanism.nv)):
-            differences = slope_along(partial(moved_rates, world, q, qd), qd, 4e-3)
-            bias = closure_bias(world, q, qd)
-            np.testing.assert_allclose(bias, differences, rtol=0, atol=1e-11 * np.abs(bias).max())
-            assert (bias[:-1] != 0).all()
-
-
-def moved_rates(world: World, q: Array, qd: Array, move: Array) -> Array:
-    return closure_jacobian(world, q + move) @ qd
-
-
 @pytest.mark.parametrize("rate", [0.0, 1e-323, 1e-170])
 def test_a_velocity_whose_square_is_no_number_has_no_bias(rate: float) -> None:
     """As for a start at rest, displaced by two units in the last place."""
@@ -133,14 +99,6 @@ def test_a_velocity_whose_square_is_no_number_has_no_bias(rate: float) -> None:
     with opened(case.mechanism) as world:
         bias = closure_bias(world, motion.q[0], np.full(case.mechanism.nv, rate))
     assert not bias.any()
-
-
-def test_plain_steps_are_of_first_order() -> None:
-    """Seen in the changes from step to step alone, without a reference."""
-    ladder = run("forward", *case_3prr(("default", "plus", "vertical"))).ladder
-    assert [a.dt / b.dt for a, b in pairwise(ladder)] == pytest.approx([2, 2, 2])
-    changes = [np.abs(a.effort - b.effort).max() for a, b in pairwise(ladder)]
-    assert np.log2([a / b for a, b in pairwise(changes)]) == pytest.approx(1, abs=0.05)
 
 
 def test_a_plain_four_bar_agrees(tmp_path: Path) -> None:
@@ -168,36 +126,6 @@ def test_finer_steps_are_added_until_the_efforts_are_settled() -> None:
     assert relative_error(added.effort, wanted) < relative_error(fixed.effort, wanted) / 30
 
 
-@pytest.mark.parametrize("name", ["spatial", "five_bar", "to_world"])
-def test_loop_jacobian_is_the_derivative_of_pybullets_own_poses(own: Own, pybullet: Any, name: str) -> None:
-    from loopcheck.engines.pybullet._jacobian import closure_jacobian
-    from loopcheck.engines.pybullet._world import opened
-
-    case = own(name)
-    h, q = 1e-6, prescribe(case).q[30]
-
-    def gap(world: World, q: Array) -> Array:
-        """First closure point minus the second, from the poses of PyBullet's inertial frames (3,)."""
-        for joint, position in zip(world.moving, world.positions(q), strict=True):
-            pybullet.resetJointState(world.tree, joint, position, physicsClientId=world.client)
-        closure = world.mechanism.closures[0]
-        assert isinstance(closure, ConnectClosure)
-        return place(world, closure.body1, closure.point1) - place(world, closure.body2, closure.point2)
-
-    def place(world: World, body: int, point: Array) -> Array:
-        if body < 0:
-            return point
-        pose = pybullet.getLinkState(world.tree, world.links[body], computeForwardKinematics=True)
-        R = np.array(pybullet.getMatrixFromQuaternion(pose[1])).reshape(3, 3)  # of the principal axes
-        center, Q = world.inertial_frames[body]
-        return np.array(pose[0]) + R @ Q.T @ (point - center)
-
-    with opened(case.mechanism) as world:
-        J = closure_jacobian(world, q)
-        slopes = [(gap(world, q + h * dq) - gap(world, q - h * dq)) / (2 * h) for dq in np.eye(len(q))]
-    np.testing.assert_allclose(J, np.array(slopes).T, atol=1e-9)
-
-
 @pytest.mark.parametrize("name", ["four_bar", "welded_four_bar", "geared_pair"])
 def test_opening_of_loops_is_that_of_the_mechanism(model_case: CaseMaker, name: str) -> None:
     from loopcheck.engines.pybullet._equations import set_state
@@ -215,54 +143,6 @@ def test_opening_of_loops_is_that_of_the_mechanism(model_case: CaseMaker, name: 
     phi = closure_residual(mechanism, poses(mechanism, open_poses), open_poses)
     apart, turned = np.linalg.norm(phi[:, :3], axis=1), np.linalg.norm(phi[:, 3:], axis=1)  # the sine of the angle
     assert measured == pytest.approx((apart.max(), np.arcsin(turned).max()), rel=1e-12)
-
-
-@pytest.mark.parametrize("route", ["kkt", "forward", "as_is"])
-def test_angles_of_a_ball_joint_near_their_singularity_are_refused(model_case: CaseMaker, route: str) -> None:
-    case = model_case(MODELS / "ball_and_universal.xml", amplitude=0.1)
-    mechanism, motion = case.mechanism, prescribe(case)
-    ball = [joint.kind for joint in mechanism.joints].index("ball")
-    q = motion.q.copy()
-    q[50, mechanism.q_slices[ball]] = np.sqrt([0.5, 0, 0.5, 0])
-    with pytest.raises(
-        NotRepresentableError, match=r"pybullet: not supported: ball joint 'ball' turns by 90\.0° about y"
-    ):
-        run(route, case, replace(motion, q=q))
-
-
-def rotors(own: Own) -> Case:
-    """A floating base, a ball on it that turns with it, and hinges, all with armature but for the tendon."""
-    text = (MODELS / "floating_rotors.xml").read_text(encoding="utf-8")
-    case = own("rotors", text.replace('<fixed name="both" armature="0.1">', '<fixed name="both">'))
-    assert [joint.kind for joint in case.mechanism.joints if joint.armature] == ["free", "hinge", "ball"]
-    return case
-
-
-def test_rotors_of_free_and_ball_joints_are_those_of_mujoco(own: Own) -> None:
-    """Mass matrix and velocity terms in poses and velocities of all dofs, the joint of the ball moving too."""
-    from loopcheck.engines.mujoco import audit as mujoco
-    from loopcheck.engines.pybullet import audit as pybullet
-
-    mechanism, rng = rotors(own).mechanism, np.random.default_rng(3)
-    bare = replace(mechanism, joints=tuple(replace(joint, armature=0.0) for joint in mechanism.joints))
-    q = np.tile(mechanism.rest_position, (4, 1))
-    q = retract(mechanism, q, rng.uniform(-0.5, 0.5, (4, mechanism.nv)))
-    qd = rng.uniform(-3, 3, (4, mechanism.nv))
-    wanted, actual = mujoco.matrices(mechanism, q, qd), pybullet.matrices(mechanism, q, qd)
-    np.testing.assert_allclose(actual.M, wanted.M, atol=1e-13)
-    np.testing.assert_allclose(actual.bias, wanted.bias, atol=1e-12)
-    assert np.abs(actual.M - pybullet.matrices(bare, q, qd).M).max() == pytest.approx(0.2, rel=1e-9)
-    armature = mujoco.audit(mechanism, q[0]).armature
-    np.testing.assert_allclose(pybullet.audit(mechanism, q[0]).armature, armature, atol=1e-13)
-
-
-@pytest.mark.evidence("a simulation", seconds=1)
-def test_rotors_of_free_and_ball_joints_are_carried(own: Own) -> None:
-    """In a short part of the motion: its steps are fine, because undriven dofs move."""
-    case = rotors(own)
-    motion = prescribe(case)
-    want_right("pybullet/kkt", case, motion)
-    want_right("pybullet/forward", case, motion.assemble(motion.t[:8]))
 
 
 @pytest.mark.parametrize("spoilt", ["mass", "localInertiaDiagonal"])
@@ -285,11 +165,6 @@ def test_what_pybullet_raises_becomes_an_engine_error(own: Own, pybullet: Any) -
 
     with pytest.raises(EngineError, match="pybullet: "), opened(own("to_world").mechanism) as world:
         pybullet.getJointInfo(world.tree, 99, physicsClientId=world.client)
-
-
-def test_pybullet_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
-    run("kkt", *case_3prr(("default", "plus", "horizontal")))
-    assert capfd.readouterr() == ("", "")
 
 
 def test_a_belt_on_a_light_pulley_with_a_rotor_keeps_its_ratio(model_case: CaseMaker, tmp_path: Path) -> None:
