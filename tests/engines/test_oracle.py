@@ -201,8 +201,10 @@ def test_a_route_agrees(
     most = limit.relative_error or 0 if route in SIMULATING or "lcaba" in route else ROUND_OFF
     found = error(history.effort, case, motion)
     if found > most and UNCONVERGED in history.note:
-        assert isinstance(source, Refinable)
-        history = source.tightened().tightened().compute_efforts(case, motion)
+        for _ in range(2):
+            assert isinstance(source, Refinable)
+            source = source.tightened()
+        history = source.compute_efforts(case, motion)
         found = error(history.effort, case, motion)
     if found > most and (route, chain) in KNOWN:
         assert KNOWN[route, chain] in history.note
