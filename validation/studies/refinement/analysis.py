@@ -33,6 +33,8 @@ LOWEST = 0.5
 """Lowest order in an uncertainty [-]."""
 ENOUGH = 2
 """Successive orders that show an order: four levels."""
+DIVERGED = 2.0
+"""Error at the finest over that at the coarsest level of a ladder that diverges [-]; below, it stalls."""
 CONVERGES, STALLED, DIVERGES, NOT_RUN = "converges", "stalled", "diverges", "not run"
 EXPECTED, HIGHER, LOWER, UNRESOLVED, NO_CLAIM = "as expected", "higher order", "lower order", "not resolved", "no claim"
 
@@ -181,8 +183,8 @@ def floor_of(values: Array, error: Array) -> float:
 def end_of(error: Array, floor: float, target: float) -> str:
     """End of a ladder.
 
-    It diverges if its finest level failed or is worse than its coarsest and than the target; it stalls if its error has
-    stopped falling above the target; else it converges.
+    It diverges if its finest level failed or is `DIVERGED` times as bad as its coarsest and above the target; it stalls
+    if its error has stopped falling above the target; else it converges.
 
     Args:
         error: Error at each level, NaN if it failed [-], shape (n,).
@@ -192,6 +194,6 @@ def end_of(error: Array, floor: float, target: float) -> str:
     ran = error[np.isfinite(error)]
     if not ran.size:
         return NOT_RUN
-    if not np.isfinite(error[-1]) or error[-1] > max(target, ran[0]):
+    if not np.isfinite(error[-1]) or error[-1] > max(target, DIVERGED * ran[0]):
         return DIVERGES
     return STALLED if floor > target else CONVERGES

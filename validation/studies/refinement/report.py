@@ -55,7 +55,7 @@ _MEANINGS: Sequence[Block] = (
         "converges: the error falls to the finest level, or to a floor below the tolerance of the route",
         "stalled: the error stops falling above that tolerance, independently of the observed order; a limit in the "
         "table says what the efforts converge to",
-        "diverges: the finest level failed, or its error is above the tolerance and the error of the coarsest",
+        "diverges: the finest level failed, or its error is above the tolerance and twice the error of the coarsest",
     ],
 )
 
@@ -92,17 +92,17 @@ def orders_table(found: pd.DataFrame) -> RenderableType:
     rows = [
         [
             escape(f"{row['engine']}: {row['method']}"),
+            row["verdict"],
             row["expected"],
             row["observed"],
             row["asymptotic [ms]"],
             row["at [ms]"],
             row["error [-]"],
             row["uncertainty [-]"],
-            row["verdict"],
         ]
         for row in _by_method(of_steps)
     ]
-    columns = ["method", "expected", "observed", "range [ms]", "at [ms]", "error [-]", "± [-]", "verdict"]
+    columns = ["method", "verdict", "expected", "observed", "range [ms]", "at [ms]", "error [-]", "± [-]"]
     return terminal.table(columns, rows, title="Orders of convergence; error and uncertainty at the default step")
 
 
@@ -115,7 +115,8 @@ def _by_method(found: pd.DataFrame) -> list[dict[str, str]]:
         worst = of_method.iloc[int(of_method["error"].fillna(-np.inf).argmax())]
         common = of_method["from"].min(), of_method["to"].max()
         counts = of_method["verdict"].value_counts(sort=False)
-        ends = of_method["end"].value_counts(sort=False).drop([CONVERGES, NOT_RUN], errors="ignore")
+        off = of_method[~of_method["end"].isin([CONVERGES, NOT_RUN])]
+        ends = {f"{end} at {rows['floor'].max():.1e}": len(rows) for end, rows in off.groupby("end", sort=False)}
         rows.append(
             {
                 "engine": str(route).split("/")[0],
@@ -130,7 +131,7 @@ def _by_method(found: pd.DataFrame) -> list[dict[str, str]]:
                 "error [-]": _size(worst["error"]),
                 "uncertainty [-]": _size(worst["uncertainty"]),
                 "verdict": "; ".join(
-                    str(name) if len(of_method) == 1 else f"{name} {count} of {len(of_method)}"
+                    str(name) if len(of_method) == 1 else f"{count} {name}"
                     for name, count in [*counts.items(), *ends.items()]
                 ),
                 "limit": str(of_method["limit"].iloc[0]),
