@@ -185,6 +185,20 @@ def test_limits_grow_with_the_time_of_a_fixed_work(monkeypatch: pytest.MonkeyPat
     assert 50 < slowness() < 500
 
 
+def test_the_fixed_work_is_done_for_tests_above_their_limit_alone(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    works: list[str] = []
+
+    def work() -> float:
+        works.append("done")
+        return 1.0
+
+    monkeypatch.setattr("tests.cpu_time.slowness", work)
+    run("-k", "quick or above or extended", extended=True)
+    assert works == []
+    run("-k", "quick or test_slow")
+    assert works == ["done"]
+
+
 @pytest.mark.parametrize(("tolerance", "outcome"), [(0.5, "FAILED"), (inf, "PASSED")])
 def test_a_tolerance_moves_the_time_at_which_a_test_fails(run: Runner, tolerance: float, outcome: str) -> None:
     assert run("-k", "above", tolerance=tolerance)[0] == {"test_above": outcome}
