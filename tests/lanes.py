@@ -41,7 +41,7 @@ OF_EXTRAS = {
     "dask": ("tests/validation/test_cluster.py",),
 }
 """Tests of the extras that are no engines, or that more than the tests of an engine need."""
-TOOLS = ("pytest-xdist", "psutil", "hypothesis", "mpmath", "jsonschema", "pyte", "playwright")
+TOOLS = ("pytest-xdist", "psutil", "hypothesis", "mpmath", "jsonschema", "pyte", "playwright", "pytest-regressions")
 """Packages of the group test that require no higher release of ours."""
 COMMANDS = (
     "--help",

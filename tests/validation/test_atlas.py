@@ -166,17 +166,6 @@ def test_a_cluster_gives_what_one_machine_gives(tmp_path: Path, monkeypatch: pyt
     assert set(there.tables["summary"]["verdict"]) == {"reference", "agree"}
 
 
-def test_an_unknown_engine_or_model_is_bad_input(loopcheck: Command, tmp_path: Path) -> None:
-    for arguments, reason in (
-        (("no-such-robot",), "unknown model of the atlas: 'no-such-robot'"),
-        (("*cassie*", "--engine", "newton3"), "unknown engine: 'newton3'"),
-        (("*cassie*", "--remote", "ext::sh"), "--remote must begin with"),
-    ):
-        status, _, err = loopcheck("study", "atlas", *arguments, "--out", tmp_path / "out")
-        assert (status, err.count("\n")) == (2, 1)
-        assert reason in err
-
-
 def test_sources_stand_beside_those_of_engines() -> None:
     assert sources_of((), ()) == ()  # which stands for all
     named = sources_of(("mujoco",), ("pinocchio/kkt", "mujoco/kkt"))

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from loopcheck.robots.catalogue import CATALOGUE
-from loopcheck.validation.cli import QUESTIONS, Main, Studies
+from loopcheck.validation.cli import QUESTIONS
 from loopcheck.validation.common.results import TABLES, read
 from loopcheck.validation.common.tolerances import registered
 from loopcheck.validation.execution.journal import JOURNAL
@@ -111,7 +111,7 @@ def own_folder(tmp_path: Path) -> Path:
     return folder.parent
 
 
-@pytest.mark.extended("test_a_bad_folder_of_a_robot_is_one_line")
+@pytest.mark.extended("tests/validation/test_expected.py::test_a_command_prints_what_it_printed[refused_folders]")
 @pytest.mark.usefixtures("tables_only")
 def test_robots_of_the_users_own(
     loopcheck: Command, own_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -125,22 +125,6 @@ def test_robots_of_the_users_own(
     assert (status, "Agreement: 2 of 2 comparisons" in out) == (0, True), err
     assert set(read(tmp_path / "out").motion["robot"]) == {"linkage"}
     assert np.ptp(read(tmp_path / "out").motion.query("joint == 'crank'")["q"]) == pytest.approx(0.1 * np.sin(1) ** 2)
-
-
-def test_a_bad_folder_of_a_robot_is_one_line(loopcheck: Command, own_folder: Path, tmp_path: Path) -> None:
-    _is_refused(loopcheck("check", tmp_path), f"{tmp_path}: the folder of a robot must contain robot.toml")
-    toml = own_folder / "linkage" / "robot.toml"
-    toml.write_text(toml.read_text(encoding="utf-8").replace("file =", "path ="), encoding="utf-8")
-    _is_refused(
-        loopcheck("check", own_folder / "linkage", "--out", tmp_path / "out"),
-        "linkage: motion law 'recorded'",
-        "{'path': 'swing.csv'}",
-    )
-    shutil.copytree(own_folder / "linkage", tmp_path / "twice" / "linkage")
-    _is_refused(
-        loopcheck("check", own_folder / "linkage", tmp_path / "twice" / "linkage"),
-        "different names, got 'linkage' twice",
-    )
 
 
 @pytest.mark.extended("test_run_writes_tables_and_report")
@@ -171,75 +155,7 @@ def test_list_names_everything(loopcheck: Command) -> None:
         assert name in out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("check", "3ppr"), "'3ppr'. Did you mean '3prr'? Known: "),
-        (("check", "3prr", "--mode", "home"), "unknown mode of 3prr: 'home'. Known: plus, minus"),
-        (("check", "3prr", "--variant", "x"), "unknown variant of 3prr: 'x'. Known: default, printed_inertia"),
-        (("check", "3prr", "--configuration", "x"), "unknown configuration of 3prr: 'x'. Known: horizontal, vertical"),
-        (
-            ("check", "3prr", "--source", "mujoco/x"),
-            "unknown source: 'mujoco/x'. Did you mean 'mujoco/kkt'? Known: analytic/noc, analytic/lagrange",
-        ),
-        (("check", "3prr", "--dt", "0.003"), "the step must divide the span of 1 s, got 0.003 s"),
-        (("check", "3prr", "--dt", "1e-9"), "must have at most 100000 steps over 1 s, got steps of 1e-09 s"),
-        (("check", "3prr", "--time-limit", "nan"), "'--time-limit': must be a finite number, got nan"),
-        (("tune", "x.xml", "--accuracy", "0.1", "--seed", "-1"), "'--seed': -1 is not in the range x>=0"),
-        (("study", "sweep", "3prr", "--spread", "nan"), "'--spread': must be a finite number, got nan"),
-        (("check", "3prr", "--jobs", "0"), "Invalid value for '--jobs'"),
-        (("check", "3prr", "--colour"), "No such option"),
-        (("check", "3prr", "--tolerance", "mujoco/kkt"), "must be NAME=NUMBER, got 'mujoco/kkt'"),
-        (
-            ("check", "3prr", "--tolerance", "mujoco/x=1"),
-            "unknown source: 'mujoco/x'. Did you mean 'mujoco/kkt'? Known: analytic/noc, ",
-        ),
-        (("check", "3prr", "--tolerance", "mujoco/kkt=nan"), "mujoco/kkt must be positive and finite, got nan"),
-        (("check", "3prr", "--tolerance", "mujoco/kkt=-1"), "mujoco/kkt must be positive and finite, got -1"),
-        (("check", "3prr", "--tolerance", "analytic/noc=1"), "analytic/noc must not be set"),
-        (("chek",), "got 'chek'. Did you mean 'check'?"),
-        (("study", "speed", "3prr"), "got 'speed'. It was removed: docs/benchmark/README.md compares"),
-        (("report", "nowhere"), "nowhere/run.json: must be the record of a loopcheck study"),
-    ],
-)
-def test_bad_input_is_one_line(
-    loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    _is_refused(loopcheck(*arguments), message)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("<worldbody>", "<worldbdy>", "3prr.xml: MuJoCo's compiler rejected the file"),
-        ('mass="1.4195"', 'mass="nan"', '3prr.xml: numbers must be finite, got mass="nan" in line '),
-        ('name="plus" qpos="0.1595', 'name="plus" qpos="nan', "3prr.xml: numbers must be finite"),
-        (
-            '<site name="link2_end" pos="0.3 0 0"/>',
-            '<site name="link2_end" pos="0.03 0 0"/>',
-            "the loops cannot be closed at the start, t = 0 s",
-        ),
-    ],
-)
-def test_a_bad_model_is_one_line(
-    loopcheck: Command, own_robot: Path, tmp_path: Path, old: str, new: str, message: str
-) -> None:
-    model = own_robot / "3prr.xml"
-    text = model.read_text(encoding="utf-8")
-    assert old in text
-    model.write_text(text.replace(old, new), encoding="utf-8")
-    _is_refused(loopcheck("check", "mine", "--out", tmp_path / "out"), message)
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_missing_model_is_one_line(loopcheck: Command, own_robot: Path, tmp_path: Path) -> None:
-    (own_robot / "3prr.xml").unlink()
-    _is_refused(loopcheck("check", "mine", "--out", tmp_path / "out"), "3prr.xml: must be an existing model file")
-
-
-@pytest.mark.extended("test_a_bad_law_is_one_line")
+@pytest.mark.extended("tests/validation/test_expected.py::test_a_command_prints_what_it_printed[refused_folders]")
 def test_a_singular_motion_is_one_line(loopcheck: Command, own_robot: Path, tmp_path: Path) -> None:
     toml = own_robot / "robot.toml"
     law = 'motion = { law = "sine", parameters = { amplitude = 0.05, duration = 1.0 } }'
@@ -248,32 +164,6 @@ def test_a_singular_motion_is_one_line(loopcheck: Command, own_robot: Path, tmp_
         loopcheck("check", "mine", "--out", tmp_path / "out"),
         "3prr.xml, mode plus: the motion leaves the workspace or meets a singularity at t = 0.",
     )
-
-
-def test_a_bad_law_is_one_line(loopcheck: Command, own_robot: Path, tmp_path: Path) -> None:
-    toml = own_robot / "robot.toml"
-    toml.write_text(toml.read_text(encoding="utf-8").replace('"kordjazi2011"', '"cosine"', 1), encoding="utf-8")
-    _is_refused(
-        loopcheck("check", "mine", "--out", tmp_path / "out"),
-        "unknown motion law of mine: 'cosine'. Did you mean 'sine'? Known: kordjazi2011, sine",
-    )
-
-
-def test_a_folder_that_cannot_be_written_is_one_line(loopcheck: Command, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way", encoding="utf-8")
-    _is_refused(loopcheck("check", "3prr", *FAST, "--out", tmp_path / "file"), "must be a writable folder")
-    _is_refused(loopcheck("check", "3prr", *FAST, "--out", tmp_path / "file" / "below"), "must be a writable folder")
-
-
-COMMANDS = [*Main.modules, *(f"study {name}" for name in Studies.modules)]
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_shows_an_example_on_a_line_of_its_own(loopcheck: Command, command: str) -> None:
-    status, out, _ = loopcheck(*command.split(), "--help")
-    assert status == 0
-    examples = out.split("Example")[1].splitlines()
-    assert any(line.strip().startswith(f"loopcheck {command}") for line in examples)
 
 
 @pytest.mark.parametrize("columns", ["80", "120"])

@@ -37,7 +37,7 @@ from loopcheck.validation.studies.control.plant import ExactPlant
 from loopcheck.validation.studies.control.runs import CONTROLLERS, REGULAR, ControlSettings, RunGroup, run_batch
 from loopcheck.validation.studies.control.simulate import DIVERGED, Circle, ControlledRuns, references, simulate
 from loopcheck.validation.studies.control.study import Control
-from tests.validation.conftest import Command, in_this_process
+from tests.validation.conftest import in_this_process
 
 G = 9.81
 COARSE = Circle(dt=8e-3)
@@ -344,10 +344,3 @@ def test_wrong_lengths_can_carry_classical_control_through_a_singularity() -> No
         kept = _run(controller, [robot], task, "ppm")
         assert kept.error.max() < 0.03
         assert paper.singularity_determinant(robot, kept.x[:, 0], kept.q[:, 0]).max() < -0.3
-
-
-def test_a_singular_mode_is_refused_in_one_line(loopcheck: Command, tmp_path: Path) -> None:
-    status, _, err = loopcheck("study", "control", "--mode", "pmm", "--out", tmp_path / "ctc")
-    assert status == 2
-    assert err.strip() == "loopcheck: unknown mode of the study: 'pmm'. Known: pmp, mpm, ppp, ppm"
-    assert not (tmp_path / "ctc").exists()

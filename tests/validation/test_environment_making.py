@@ -153,25 +153,6 @@ def test_what_is_cut_short_is_made_anew(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (("add", "ode"), "unknown engine: 'ode'. Known: dart"),
-        (("add", "no-engine"), "unknown engine: 'no-engine'"),
-        (("add", "drake>=1"), "engine must be ENGINE or ENGINE==VERSION, got 'drake>=1'"),
-        (("add", "drake==1.*"), "engine must be ENGINE or ENGINE==VERSION, got 'drake==1.*'"),
-        (("add", "drake", "--find-links", "/nowhere"), "--find-links must be a folder of wheels, got '/nowhere'"),
-        (("remove", "drake"), "unknown environment: 'drake'. Known: (empty)"),
-        (("update",), "no environment to update. Run: loopcheck engines add ENGINE"),
-        (("mend",), "No such command 'mend'"),
-    ],
-)
-def test_bad_input_is_one_line(arguments: tuple[str, ...], complaint: str, loopcheck: Command, place: Path) -> None:
-    status, _, err = loopcheck("engines", *arguments)
-    assert (status, err.count("\n")) == (2, 1)
-    assert complaint in err
-
-
-@pytest.mark.parametrize(
     ("step", "reason", "mend"),
     [
         ("compile", "error sending request", "loopcheck engines add drake --find-links FOLDER"),

@@ -63,9 +63,3 @@ def test_the_corrected_model_agrees_and_the_printed_ones_do_not(costs: pd.DataFr
     assert (worst[["omega7", "r47", "v1", "inertia_unit"]] > 0.01).all()
     assert pd.isna(worst["phi_shape"])
     assert costs.loc[costs["erratum"] == "phi_shape", "note"].str.contains("error of notation").all()
-
-
-def test_an_unknown_robot_is_one_line(loopcheck: Command, tmp_path: Path) -> None:
-    status, _, err = loopcheck("study", "errata", "3ppr", "--out", tmp_path / "out")
-    assert (status, err.count("\n")) == (2, 1)
-    assert not (tmp_path / "out").exists()

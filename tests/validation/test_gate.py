@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from loopcheck.robots.formats.mjcf import describe
-from loopcheck.validation.cli import cli, main
+from loopcheck.validation.cli import cli
 from loopcheck.validation.gate.checks.softness import closure_forces, opening
 from loopcheck.validation.gate.closed_poses import closed_poses
 from loopcheck.validation.gate.findings import RULES
@@ -382,16 +382,6 @@ def test_exit_statuses(tmp_path: Path) -> None:
     assert _run(path, "--warnings-as-errors", "--ignore", "LC2")[0] == 0
     assert _run(path, str(broken))[0] == 1
     assert _run(path, str(broken), "--select", "LC3")[0] == 0
-
-
-@pytest.mark.parametrize("arguments", [("nowhere.xml",), ("four_bar", "--select", "XY1"), ()])
-def test_bad_input(
-    arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["loopcheck", "gate", *arguments])
-    with pytest.raises(SystemExit) as end:
-        main()
-    assert (end.value.code, capsys.readouterr().err.count("\n")) == (2, 1)
 
 
 def test_formats(tmp_path: Path) -> None:

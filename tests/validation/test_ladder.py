@@ -345,24 +345,6 @@ def test_the_command_writes_a_page_and_tables(loopcheck: Command, tmp_path: Path
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "refinement_levels.parquet"), levels)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["3ppr"], "'3ppr'"),
-        (["3prr", "--mode", "home"], "unknown mode of 3prr: 'home'. Known: plus, minus"),
-        (
-            ["3prr", "--source", "mujoco/kkt"],
-            "unknown route with refinement levels: 'mujoco/kkt'. Known: dart/forward, drake/forward, exudyn/forward",
-        ),
-    ],
-)
-def test_bad_input_is_one_line(loopcheck: Command, tmp_path: Path, arguments: list[str], said: str) -> None:
-    status, _, err = loopcheck("study", "refinement", *arguments, "--out", tmp_path / "out")
-    assert (status, err.count("\n")) == (2, 1)
-    assert said in err
-    assert not (tmp_path / "out").exists()
-
-
 def _first_levels(motion: Motion, route: str, name: str, count: int) -> Ladder:
     """The coarsest levels of a ladder."""
     (ladder,) = [found for found in ladders(motion) if (found.route, found.name) == (route, name)]

@@ -1,6 +1,5 @@
 """`loopcheck new`: a model becomes a robot of the catalogue, or is refused without leaving files."""
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -114,15 +113,6 @@ def test_a_refused_model_leaves_nothing(
     assert message in err
     assert ".new-" not in err
     assert [path.name for path in catalogue.iterdir()] == ["3prr"]
-
-
-def test_a_catalogue_that_cannot_be_written_is_one_line(loopcheck: Command, tmp_path: Path) -> None:
-    shutil.copy(MODELS / "four_bar.xml", tmp_path / "file")
-    for folder in (tmp_path / "file", tmp_path / "site-packages" / "robots"):
-        status, _, err = loopcheck("new", "mine", MODELS / "four_bar.xml", "--out", folder)
-        assert (status, err.count("\n")) == (2, 1)
-        assert str(folder) in err
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 @pytest.mark.extended("test_a_refused_model_leaves_nothing")

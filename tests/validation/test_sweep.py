@@ -359,20 +359,3 @@ def test_the_page_and_the_command(loopcheck: Command, tmp_path: Path) -> None:
     status, out, _ = loopcheck("study", "sweep", "3prr", "--case", str(worst), *options)
     assert status == 0
     assert f"relative_error {own['relative_error'].max()}" in out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["nothing"], "'nothing'"),
-        (["3prr", "--motion", "wild"], "unknown kind of motion: 'wild'"),
-        (["3prr", "--source", "mujoco/none"], "unknown source: 'mujoco/none'"),
-        (["3prr", "--mode", "none"], "unknown mode of 3prr: 'none'"),
-        (["3prr", "--variant", "none"], "unknown variant of 3prr: 'none'"),
-    ],
-)
-def test_bad_input_is_one_line(loopcheck: Command, tmp_path: Path, arguments: list[str], words: str) -> None:
-    status, _, err = loopcheck("study", "sweep", *arguments, "--out", tmp_path)
-    assert status == 2
-    assert words in err
-    assert err.count("\n") == 1

@@ -861,24 +861,6 @@ def test_kept_settings_do_not_change_and_a_refusal_names_the_next_command(loopch
     assert status == 0, out
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--accuracy", "0.1", "--keep-setting", "timestepp"), "Did you mean 'timestep'?"),
-        (("--accuracy", "0"), "must be a positive number or percentage"),
-        (("--accuracy", "0.1", "--source", "exudyn/as_is"), "source that can be tuned"),
-        (("--accuracy", "0.1", "--max-cost", "-1"), "'--max-cost': -1.0 is not in the range"),
-        ((), "--accuracy, --explain or both, or only --verify must be given, got none"),
-        (("--verify", FOUR_BAR, "--explain"), "got --verify and --explain"),
-    ],
-)
-def test_bad_input_is_one_line(loopcheck: Command, tmp_path: Path, options: tuple[str, ...], message: str) -> None:
-    status, _, err = loopcheck("tune", FOUR_BAR, *options, "--out", tmp_path / "out")
-    assert status == 2
-    assert message in err
-    assert err.count("\n") == 1
-
-
 ARM = """<body><joint name="arm{k}" axis="0 1 0"/><geom size=".02" pos=".3 0 0" mass=".1"/></body>"""
 FALLING = f"""<mujoco><worldbody><body name="base"><freejoint name="base"/><geom size=".1" mass="3"/>
   {"".join(ARM.format(k=k) for k in range(6))}</body></worldbody>
