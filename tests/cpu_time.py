@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import wraps
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
@@ -197,7 +198,7 @@ class Clock:
     def lap(self) -> float:
         """Time since the last call of this method."""
         total = sum(self._process.cpu_times()[:4]) - self._imports
-        for process in self._process.children(recursive=True) if _has_children() else ():
+        for process in _descendants(self._process) if _has_children() else ():
             with suppress(psutil.NoSuchProcess):  # its parent has its time now
                 total += sum(process.cpu_times()[:4])
         lap, self._last = total - self._last, total
@@ -216,6 +217,18 @@ class Clock:
                 self._imports += time.process_time() - begin
 
         return counting
+
+
+def _descendants(process: psutil.Process) -> Iterator[psutil.Process]:
+    """All processes below a process, from the lists of Linux if it has them: psutil reads all processes of a machine."""
+    if not Path(f"/proc/{process.pid}/task/{process.pid}/children").exists():
+        yield from process.children(recursive=True)
+        return
+    for file in Path(f"/proc/{process.pid}/task").glob("*/children"):
+        with suppress(OSError, psutil.NoSuchProcess):  # it has ended
+            for child in map(int, file.read_text(encoding="ascii").split()):
+                yield psutil.Process(child)
+                yield from _descendants(psutil.Process(child))
 
 
 def _has_children() -> bool:

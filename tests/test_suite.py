@@ -134,19 +134,20 @@ def _repeats(target: str, *rest: str) -> bool:
         return False
     variant, mode, configuration, _ = rest
     _, first, last = _simulated(target)
-    if robot_of(target).expected.get(mode) == NOT_COMPARABLE:
+    if _robot(target).expected.get(mode) == NOT_COMPARABLE:
         return False
     return mode != first or (variant != DEFAULT and configuration != last)
 
 
 _simulates = cache(sources.simulates)
+_robot = cache(robot_of)
 
 
 @cache
 def _simulated(target: str) -> tuple[str, str, str]:
     """Variant, mode and configuration of the simulations of a robot that are not extended."""
     cases = [(variant, mode, configuration) for _, variant, mode, configuration, _ in _comparisons_or_error(target)]
-    expected = robot_of(target).expected
+    expected = _robot(target).expected
     first = next(case for case in cases if case[0] == DEFAULT and expected.get(case[1]) != NOT_COMPARABLE)
     return [case for case in cases if case[:2] == first[:2]][-1]
 
@@ -216,7 +217,7 @@ def _comparisons(target: str) -> list[tuple[str, ...]]:
 
 @cache
 def _comparisons_or_error(target: str) -> list[tuple[str, ...]]:
-    robot = robot_of(target)
+    robot = _robot(target)
     return [
         (target, variant, mode, configuration, source)
         for variant in robot.variant_names
@@ -243,7 +244,7 @@ def _supported(key: Key) -> bool:
 @cache
 def _case(key: Key) -> Case:
     target, variant, mode, configuration = key
-    return make_case(robot_of(target), variant=variant, mode=mode, configuration=configuration)
+    return make_case(_robot(target), variant=variant, mode=mode, configuration=configuration)
 
 
 def _motion(key: Key) -> Motion | HarnessError:
