@@ -220,7 +220,7 @@ class Clock:
 
 
 def _descendants(process: psutil.Process) -> Iterator[psutil.Process]:
-    """All processes below a process, from the lists of Linux if it has them: psutil reads all processes of a machine."""
+    """All processes below a process, from lists of Linux if it has them: psutil reads those of the whole machine."""
     if not Path(f"/proc/{process.pid}/task/{process.pid}/children").exists():
         yield from process.children(recursive=True)
         return

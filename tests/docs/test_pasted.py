@@ -1,11 +1,13 @@
 """Commands of README.md and of each how-to, pasted in the order of the document into one folder.
 
-A folder stands for a clone with the reader's own files. `uv run` starts what is installed here, without its pages.
-Without `--all-commands`, the commands of `SHORTER` get the options below, which change no folder and no name of a file.
+A folder stands for a clone with the reader's own files. `uv run` starts what is installed here, without its pages; the
+main commands of README.md run in processes of their own, the others in this process. Without `--all-commands`, the
+commands of `SHORTER` get the options below, which change no folder and no name of a file.
 """
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,8 +18,9 @@ import pytest
 
 from loopcheck.validation.convert.converting import convert
 from loopcheck.validation.execution.invocation import UV_RUN
-from tests.pageless import pageless_programs
+from tests.pageless import leave_pages_out, pageless_programs
 from tests.test_documents import ANSWERS, fill, want_accepted
+from tests.validation.conftest import Command, in_this_process
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs/how_to").glob("*.md"))]
@@ -140,8 +143,14 @@ def test_every_document_is_read() -> None:
         for path in DOCUMENTS
     ],
 )
+@pytest.mark.usefixtures("short_proofs")
 def test_the_commands_of_a_document_succeed_in_order(
-    path: Path, tmp_path: Path, pytestconfig: pytest.Config, record_property: Callable[[str, object], None]
+    path: Path,
+    tmp_path: Path,
+    loopcheck: Command,
+    pytestconfig: pytest.Config,
+    record_property: Callable[[str, object], None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     is_full, wanted = pytestconfig.getoption("--all-commands"), []
     for command in commands(path):
@@ -149,7 +158,17 @@ def test_the_commands_of_a_document_succeed_in_order(
             record_property(command, f"skipped: {reason}")
         else:
             wanted.append(command if is_full else _shorter(command))
-    _want_success(wanted, tmp_path, record_property)
+    monkeypatch.setenv(UV_RUN, "1")
+
+    def run(shown: str) -> tuple[int, str, str]:
+        words = shlex.split(shown.removeprefix("uv run "))
+        assert words[0] == "loopcheck", shown
+        return loopcheck(*words[1:])
+
+    with in_this_process() as patch:
+        leave_pages_out(patch)
+        monkeypatch.chdir(_clone(tmp_path / "clone"))
+        _want_success(wanted, run, record_property)
 
 
 @pytest.mark.evidence("the main commands of README.md, each in a process of its own", seconds=8)
@@ -158,20 +177,29 @@ def test_the_main_commands_of_the_readme_succeed(
 ) -> None:
     of_readme = [*commands(ROOT / "README.md")]
     wanted = [next(command for command in of_readme if f"loopcheck {name}" in command) for name in MAIN]
-    _want_success(map(_shorter, wanted), tmp_path, record_property)
+    clone, programs = _clone(tmp_path / "clone"), _bin(tmp_path / "bin")
+    search = os.pathsep.join(map(str, (programs, Path(sys.executable).parent, os.environ["PATH"])))
+    environment = {**os.environ, "PATH": search, UV_RUN: "1"}
 
-
-def _want_success(wanted: Iterable[str], tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    """Run commands in a clone; each has an answer, no text on stderr, and suggests commands that exist."""
-    clone = _clone(tmp_path / "clone")
-    search = os.pathsep.join(map(str, (_bin(tmp_path / "bin"), Path(sys.executable).parent, os.environ["PATH"])))
-    for shown in wanted:
-        environment = {**os.environ, "PATH": search, UV_RUN: "1"}
+    def run(shown: str) -> tuple[int, str, str]:
         ended = subprocess.run(
             ["bash", "-c", shown], cwd=clone, env=environment, capture_output=True, text=True, check=False
         )
-        record_property(shown, f"exit status {ended.returncode}")
-        assert (ended.returncode in ANSWERS, ended.stderr) == (True, ""), f"{shown}\n{ended.stdout}"
-        for suggested in re.findall(r"^Next: (.*)$", ended.stdout, re.MULTILINE):
+        return ended.returncode, ended.stdout, ended.stderr
+
+    _want_success(map(_shorter, wanted), run, record_property)
+
+
+def _want_success(
+    wanted: Iterable[str],
+    run: Callable[[str], tuple[int, str, str]],
+    record_property: Callable[[str, object], None],
+) -> None:
+    """Run commands in a clone; each has an answer, no text on stderr, and suggests commands that exist."""
+    for shown in wanted:
+        status, out, err = run(shown)
+        record_property(shown, f"exit status {status}")
+        assert (status in ANSWERS, err) == (True, ""), f"{shown}\n{out}"
+        for suggested in re.findall(r"^Next: (.*)$", out, re.MULTILINE):
             assert suggested.startswith("uv run loopcheck "), suggested
             want_accepted(suggested.removeprefix("uv run "))

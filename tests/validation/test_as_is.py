@@ -490,6 +490,7 @@ def series_of(case: Case, log: Log) -> tuple[Array, Array]:
 
 
 @pytest.mark.extended("test_a_loop_of_the_users_own_shows_the_same")
+@pytest.mark.usefixtures("tables_only")
 def test_the_log_of_a_run_says_the_same_again(four_bar: tuple[Case, Motion], tmp_path: Path) -> None:
     """On its own motion, and on the random motion beside it, which has a mode, a reference and a motion of its own."""
     case, motion = four_bar

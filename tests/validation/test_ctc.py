@@ -1,6 +1,5 @@
 """The computed-torque study: its plant against the reference, its controllers, its journal and its report."""
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, wraps
@@ -19,6 +18,7 @@ from loopcheck.robots.errors import NotFoundError
 from loopcheck.robots.formats.mjcf import read_mechanism
 from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.robot import Case, load, make_case
+from loopcheck.validation.execution.journal import Task, keys
 from loopcheck.validation.execution.workers import Workers
 from loopcheck.validation.frame.study import exit_status, run_study, write_conclusion
 from loopcheck.validation.studies.control import study
@@ -240,18 +240,6 @@ def test_extended_ctc_wins_by_geometry_and_not_by_inertia(folder: Path) -> None:
     assert ISE["all", "task space"] < ISE["all", "classical"] / 1.5
 
 
-@pytest.mark.extended("test_templates_are_seeded_and_do_not_depend_on_their_number")
-def test_a_larger_study_computes_what_a_smaller_one_has_not(folder: Path, tmp_path: Path) -> None:
-    shutil.copytree(folder, tmp_path / "ctc")
-    again, _ = run_study(SMALL, tmp_path / "ctc", workers=Workers(jobs=1))
-    assert again.record["tasks"] == {"computed": 0, "known": 12}
-    result, _ = run_study(replace(SMALL, seeds=(0, 1)), tmp_path / "ctc", workers=Workers(jobs=1))
-    assert result.record["tasks"] == {"computed": 9, "known": 12}
-    before = pd.read_csv(folder / "ctc_runs.csv", keep_default_na=False)
-    runs = pd.read_csv(tmp_path / "ctc" / "ctc_runs.csv", keep_default_na=False).query("seed == 0")
-    pd.testing.assert_frame_equal(runs.reset_index(drop=True), before)
-
-
 @pytest.mark.extended("tests/validation/test_isolation.py::test_engines_that_go_wrong_take_nothing_along")
 def test_runs_that_crash_take_no_others_along(tmp_path: Path) -> None:
     """They are reported, and tried again by the same command."""
@@ -278,12 +266,29 @@ def _without_extended(settings: ControlSettings, batch: RunGroup) -> pd.DataFram
     return run_batch(settings, batch)
 
 
-@pytest.mark.extended("tests/validation/test_journal.py::test_a_result_is_known_by_function_arguments_and_files")
-def test_other_settings_are_computed_anew(folder: Path, tmp_path: Path) -> None:
-    shutil.copytree(folder, tmp_path / "ctc")
-    other = replace(SMALL, settings=replace(SMALL.settings, peak_time=0.2), kinds=("all",))
-    result, _ = run_study(other, tmp_path / "ctc", workers=Workers(jobs=1))
-    assert result.record["tasks"] == {"computed": 6, "known": 0}
+class Submitted:
+    """A pool that computes nothing."""
+
+    def __init__(self) -> None:
+        self.tasks: list[Task] = []
+
+    def results(self, tasks: Sequence[Task], _: str) -> list[pd.DataFrame]:
+        self.tasks += tasks
+        return [pd.DataFrame()] * len(tasks)
+
+
+def keys_of(control: Control) -> set[str]:
+    """Keys under which a study looks for the results of its tasks."""
+    pool = Submitted()
+    control.compute(pool, Path())  # type: ignore[arg-type]
+    return {*keys(pool.tasks)}
+
+
+def test_a_larger_study_computes_what_a_smaller_one_has_not_and_other_settings_all() -> None:
+    few, more = keys_of(SMALL), keys_of(replace(SMALL, seeds=(0, 1)))
+    assert few < more
+    assert (len(few), len(more)) == (12, 21)
+    assert not few & keys_of(replace(SMALL, settings=replace(SMALL.settings, peak_time=0.2)))
 
 
 def test_unknown_names_are_refused(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ RUNS = [
     *((command, name) for command in ("gate", "list") for name in FORMATS),
     *extended_but(
         [],
-        [("check", "SDF"), ("judge", "USD"), ("serial", "SDF"), ("serial", "USD"), ("sweep", "URDF")],
+        [("check", "SDF"), ("judge", "USD"), ("serial", "USD"), ("sweep", "URDF")],
         "test_commands_take_every_format",
     ),
 ]

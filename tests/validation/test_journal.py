@@ -263,6 +263,7 @@ def test_a_link_to_another_place_is_refused(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.extended("tests/validation/test_stale_results.py::test_every_file_of_a_model_is_part_of_its_keys")
+@pytest.mark.usefixtures("tables_only")
 def test_an_edited_model_is_computed_anew(tmp_path: Path) -> None:
     """Data of a file used by an engine, and not by us, is part of the key of a result."""
     model = tmp_path / "four_bar.xml"

@@ -356,6 +356,7 @@ def test_a_spike_disagrees_though_the_mean_is_small(case: Case, exact: Log) -> N
     ],
     ids=["sign of velocities", "hold"],
 )
+@pytest.mark.usefixtures("tables_only")
 def test_right_efforts_do_not_agree_in_a_log_with_a_defect(
     change: Callable[[Log], Log], defect: str, case: Case, tmp_path: Path, loopcheck: Command
 ) -> None:

@@ -297,6 +297,7 @@ def few(prepared: PreparedCase) -> Iterator[None]:
 
 @pytest.mark.extended("test_the_command_writes_a_page_and_tables")
 @pytest.mark.usefixtures("few")
+@pytest.mark.usefixtures("tables_only")
 def test_a_study_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Interrupted, it writes its results so far; the same study computes the rest, and then finds all done."""
     done: list[str] = []

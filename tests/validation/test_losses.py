@@ -96,6 +96,7 @@ def test_gate_names_losses_of_a_file_that_does_not_compile(arm: Path, loopcheck:
 
 
 @pytest.mark.extended("test_files_with_an_unread_loop_are_not_the_same")
+@pytest.mark.usefixtures("tables_only")
 def test_judge_does_not_agree_with_a_robot_that_is_not_read(arm: Path, tmp_path: Path, loopcheck: Command) -> None:
     log = tmp_path / "log.csv"
     a, b = 0.3, 0.2
@@ -114,6 +115,7 @@ def test_judge_does_not_agree_with_a_robot_that_is_not_read(arm: Path, tmp_path:
 
 
 @pytest.mark.extended("test_files_with_an_unread_loop_are_not_the_same")
+@pytest.mark.usefixtures("tables_only")
 def test_serial_names_the_losses_of_both_models(arm: Path, tmp_path: Path, loopcheck: Command) -> None:
     other = tmp_path / "serial.urdf"
     other.write_text(URDF.replace("linear_bushing_rpy", "distance_constraint"), encoding="utf-8")

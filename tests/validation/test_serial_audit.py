@@ -171,6 +171,7 @@ def test_faults_are_found_without_a_closed_mechanism(
 
 @pytest.mark.extended("test_a_table_is_audited_by_its_columns")
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+@pytest.mark.usefixtures("tables_only")
 def test_our_own_header_passes_as_a_library(loopcheck: Command, tmp_path: Path) -> None:
     status, text = both(loopcheck("serial", KNEE, "--out", tmp_path / "made", "--samples", "8"))
     assert status == 0, text

@@ -282,6 +282,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.extended("test_chunks_are_the_same_for_more_cases")
 @pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("tables_only")
 def test_a_larger_study_computes_what_a_smaller_one_has_not(whole: Path, tmp_path: Path) -> None:
     """Also into a data set that a disk has torn, or that has more parts than the study."""
     small, _ = run_study(Sweep(variation=SMALL, cases=20), tmp_path)
@@ -297,6 +298,7 @@ def test_a_larger_study_computes_what_a_smaller_one_has_not(whole: Path, tmp_pat
 
 @pytest.mark.extended("tests/validation/test_cluster.py::test_a_task_whose_process_dies_takes_nothing_along")
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.usefixtures("tables_only")
 def test_a_cluster_that_loses_a_worker_loses_nothing(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
