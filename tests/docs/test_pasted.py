@@ -21,6 +21,7 @@ from loopcheck.validation.execution.invocation import UV_RUN
 from tests.pageless import leave_pages_out, pageless_programs
 from tests.test_documents import ANSWERS, fill, want_accepted
 from tests.validation.conftest import Command, in_this_process
+from tests.validation.small_studies import budget_rows
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs/how_to").glob("*.md"))]
@@ -167,6 +168,7 @@ def test_the_commands_of_a_document_succeed_in_order(
 
     with in_this_process() as patch:
         leave_pages_out(patch)
+        patch.setattr("loopcheck.validation.tune.study.budget", budget_rows)  # that of test_budget.py takes seconds
         monkeypatch.chdir(_clone(tmp_path / "clone"))
         _want_success(wanted, run, record_property)
 

@@ -30,7 +30,7 @@ from tests.validation.conftest import Command, in_this_process
 EXPECTED = Path(__file__).parents[1] / "expected"
 CONSOLE = "console.txt"
 FOLDERS = sorted(path.parent.name for path in EXPECTED.glob(f"*/{CONSOLE}"))
-EXTENDED: set[str] = set()
+EXTENDED = {"unread_elements_judged"}
 """Folders with commands that take longer than a test without a mark may."""
 TOLERANCE = 0.05
 """Relative difference of two numbers that count as equal: they are shown with few digits [-]."""
@@ -38,6 +38,7 @@ ROUND_OFF = 1e-9
 """Numbers below it count as equal [their unit]."""
 LONG_LIST = re.compile(r"((?:[^ ,]+, ){5})(?:[^ ,]+, )*(?!got\b)[^ ,)\n]+")
 """Names of all robots, sources or codes, which grow."""
+TIME = re.compile(r"\([\d.]+ s\)")
 NUMBER = re.compile(r"\d*\.\d+(?:e[-+]?\d+)?|\d+e[-+]?\d+")
 
 
@@ -63,7 +64,7 @@ def test_a_command_prints_what_it_printed(
         shown = "\n".join(_transcript(file.read_text(encoding="utf-8").splitlines(), loopcheck))
     for folder, short in ((tmp_path / "work", "."), (CATALOGUE, "$ROBOTS"), (MODELS, "$MODELS")):
         shown = shown.replace(str(folder), short)
-    shown = LONG_LIST.sub(r"\1…", shown)
+    shown = LONG_LIST.sub(r"\1…", TIME.sub("(… s)", shown))
     file_regression.check(f"{shown}\n", encoding="utf-8", fullpath=file, check_fn=_check)
 
 
