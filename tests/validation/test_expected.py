@@ -75,7 +75,7 @@ def _transcript(lines: list[str], loopcheck: Command) -> Iterator[str]:
             yield line
         if line.startswith("$ "):
             status, out, err = _run(line.removeprefix("$ "), loopcheck)
-            yield from (f"  {text}".rstrip() for text in out.splitlines())
+            yield from (f"  {text}".rstrip() for text in out.splitlines() if text.strip())
             yield from (f"  ! {text}" for text in err.splitlines())
             yield from [f"  [{status}]"] * bool(status)
 
