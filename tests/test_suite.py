@@ -129,6 +129,7 @@ def _repeats(target: str, *rest: str) -> bool:
     """Whether a row proves no more than others: a simulation in a further mode, or of a variant in a further pose.
 
     Of mode and masses, integrator, drive and solver know nothing: each configuration and variant is simulated once.
+    Unmodified simulations are judged by no limit here, so a single one shows that a route of them runs.
     """
     if not rest or target not in CATALOGUE or not _simulates(rest[-1]):
         return False
@@ -136,6 +137,8 @@ def _repeats(target: str, *rest: str) -> bool:
     _, first, last = _simulated(target)
     if _robot(target).expected.get(mode) == NOT_COMPARABLE:
         return False
+    if sources.is_as_is(rest[-1]):
+        return tuple(rest[:3]) != _simulated(target)
     return mode != first or (variant != DEFAULT and configuration != last)
 
 

@@ -122,7 +122,7 @@ COMMANDS = {
         1,
         "report.html",
     ),
-    "settings": (("tune", MODELS / "four_bar.xml", "--accuracy", "1e-1"), 0, "tune.html"),
+    "settings": (("tune", MODELS / "four_bar.xml", "--accuracy", "1e-1", "--keep-setting", "timestep"), 0, "tune.html"),
     "a study": (("study", "errata", "2t1r"), 0, "errata.html"),
 }
 
