@@ -23,7 +23,7 @@ from pytest_regressions.file_regression import FileRegressionFixture
 
 from loopcheck.robots.catalogue import CATALOGUE
 from loopcheck.validation.execution.environments import PLACE
-from tests.conftest import MODELS
+from tests.conftest import MODELS, since_mujoco
 from tests.cpu_time import extended_but
 from tests.validation.conftest import Command, in_this_process
 
@@ -42,6 +42,7 @@ TIME = re.compile(r"\([\d.]+ s\)")
 NUMBER = re.compile(r"\d*\.\d+(?:e[-+]?\d+)?|\d+e[-+]?\d+")
 
 
+@since_mujoco("4.0", "words its errors otherwise")
 @pytest.mark.usefixtures("tables_only")
 @pytest.mark.parametrize("name", extended_but({*FOLDERS} - EXTENDED, FOLDERS, "test_a_command_prints_what_it_printed"))
 def test_a_command_prints_what_it_printed(
