@@ -1,6 +1,5 @@
 """A Sphinx extension: makes the pages of the atlas before documents are read, and lets their tables be searched."""
 
-import importlib.metadata
 import json
 from importlib.resources import files
 from pathlib import Path
@@ -26,7 +25,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 def _write_pages(app: Sphinx, config: Config) -> None:
     root = Path(app.srcdir)
     entries = read_collections(root / name for name in config.collections)
-    write_site(entries, root, importlib.metadata.version("loopcheck"))
+    write_site(entries, root)
     library = root / PAGES / "static"
     library.mkdir(parents=True, exist_ok=True)
     bundle = files("itables") / "html"

@@ -1,17 +1,15 @@
 """Output of the pages for Sphinx, and of the files beside them."""
 
-import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
-from docs.site import figures, machine, texts
-from docs.site.badges import badge, badge_text, percent
+from docs.site import figures, texts
 from docs.site.engine_entries import EngineEntry, engine_entries
 from docs.site.entries import CATALOGUE, Entry
 from docs.site.transmissions import context as context_of
@@ -29,20 +27,15 @@ FILES = PAGES / "files"
 """Files that are copied unchanged into the root of the site."""
 
 
-def write_site(entries: Sequence[Entry], root: Path, version: str) -> None:
-    """Write all pages, and the files for machines, badges and drawings.
+def write_site(entries: Sequence[Entry], root: Path) -> None:
+    """Write all pages and drawings.
 
     Args:
         entries: All robots.
         root: Folder of the sources; changed and obsolete files of an earlier site are replaced.
-        version: Version of loopcheck.
     """
     folder = root / FILES / "atlas"
     drawings = {entry.name for entry in entries if _draw(entry, root, folder)}
-    for entry in entries:
-        _write(folder / f"{entry.name}.json", _json(machine.record(entry)))
-        _write(folder / f"{entry.name}.badge.svg", badge(entry))
-    _write(folder / "index.json", _json(machine.index(entries, version)))
     errors = figures.as_is_errors(entries)
     _write(folder / "as-is.svg", figures.as_is_figure(errors) or "")
     environment = _environment()
@@ -78,9 +71,8 @@ def write_site(entries: Sequence[Entry], root: Path, version: str) -> None:
     _remove_others(
         folder,
         {
-            "index.json",
             "as-is.svg",
-            *_file_names(entries),
+            *(f"{entry.name}.svg" for entry in entries),
             *(f"transmission-{each.name}.svg" for each in transmissions),
         },
     )
@@ -100,9 +92,8 @@ def _environment() -> jinja2.Environment:
         "answer": texts.answer,
         "digits": digits,
         "literal": texts.literal,
-        "percent": percent,
+        "percent": texts.percent,
         "place": texts.place,
-        "says": badge_text,
         "shortened": texts.shortened,
         "slug": lambda name: name.replace(" ", "-"),
         "source_address": texts.source_address,
@@ -172,19 +163,11 @@ def _in_words(errors: Mapping[str, Sequence[float]]) -> str:
     """Description of the figure of all unmodified simulations."""
     if not errors:
         return ""
-    halves = [f"{engine} {percent(values[len(values) // 2])}" for engine, values in errors.items()]
+    halves = [f"{engine} {texts.percent(values[len(values) // 2])}" for engine, values in errors.items()]
     return (
         "Share of robots with an effort error above a limit, for unmodified files, by engine. "
         f"Median error: {', '.join(halves)}."
     )
-
-
-def _json(content: Mapping[str, Any]) -> str:
-    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _file_names(entries: Iterable[Entry]) -> set[str]:
-    return {f"{entry.name}{end}" for entry in entries for end in (".json", ".badge.svg", ".svg")}
 
 
 def _write(path: Path, text: str) -> None:

@@ -3,11 +3,9 @@
 import math
 import re
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import quote
 
-from docs.site.badges import badge_text, percent
-from docs.site.entries import COUNTS, Entry
+from docs.site.entries import COUNTS, Entry, worst_as_is
 from loopcheck.validation.common.verdicts import WORST_FIRST, CaseVerdict
 from loopcheck.validation.report.blocks import digits
 
@@ -65,7 +63,7 @@ def answer(entry: Entry) -> str:
     model = entry.model
     if model["copies_of"]:
         return f"The same mechanism as {model['copies_of']}; see its page for the results."
-    sentences = [f"{badge_text(entry).capitalize()}."]
+    sentences = [f"{shortly(entry).capitalize()}."]
     if math.isfinite(model["as_is_error"]):
         version, error = entry.versions.get("mujoco", ""), percent(model["as_is_error"])
         sentences = [
@@ -87,6 +85,23 @@ def answer(entry: Entry) -> str:
     return " ".join(sentences)
 
 
+def shortly(entry: Entry) -> str:
+    """The error of the unmodified simulation in MuJoCo, or the reason for its absence."""
+    version = ".".join(entry.versions.get("mujoco", "").split(".")[:2])
+    error = entry.model["as_is_error"]
+    if math.isfinite(error):
+        return f"{percent(error)} as is, mujoco {version}"
+    finding = worst_as_is(entry, "mujoco")
+    if finding is not None and finding.note.startswith("not followed"):
+        return f"not followed as is, mujoco {version}"
+    return str(entry.model["verdict"])
+
+
+def percent(error: float) -> str:
+    """An error [-] with two significant digits."""
+    return f"{float(f'{100 * error:.2g}'):g} %"
+
+
 def what_it_is(entry: Entry) -> str:
     """The mechanism in a line."""
     model = entry.model
@@ -98,14 +113,6 @@ def what_it_is(entry: Entry) -> str:
 def worst_first(finding: CaseVerdict) -> tuple[int, float]:
     """Sort key of verdicts: the worst verdict first, and within it the largest error."""
     return WORST_FIRST.index(finding.verdict), -finding.error if math.isfinite(finding.error) else math.inf
-
-
-def known(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values as JSON can represent them: missing and infinite values are null."""
-    return {
-        name: None if value == "" or (isinstance(value, float) and not math.isfinite(value)) else value
-        for name, value in values.items()
-    }
 
 
 def _but(patches: str) -> str:
