@@ -115,8 +115,12 @@ def want_moments(inertia: Array, where: str) -> None:
     found = ", ".join(f"{moment:.6g}" for moment in moments)
     if moments[0] < -ROUND_OFF * moments[2]:
         raise MechanismError(f"{where} must have principal moments that are not negative, got {found}")
-    if moments[2] > moments[:2].sum() + ROUND_OFF * moments[2]:
-        raise MechanismError(f"{where} must have no principal moment above the sum of the others, got {found}")
+    excess = moments[2] - moments[:2].sum()
+    if excess > ROUND_OFF * moments[2]:
+        raise MechanismError(
+            f"{where} must have no principal moment above the sum of the others, got {found}. No body has such an "
+            f"inertia: raise the smaller moments by {excess:.2g} together, or lower the largest"
+        )
 
 
 def add_polynomial(spec: Any, follower: str, leader: str, coefficients: Array) -> None:
