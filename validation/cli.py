@@ -57,7 +57,7 @@ class Main(Commands):
     modules: ClassVar[Mapping[str, str]] = {
         **{
             name: f"loopcheck.validation.{name}.command"
-            for name in ("judge", "tune", "serial", "check", "gate", "same", "convert", "new")
+            for name in ("judge", "tune", "serial", "check", "gate", "same", "versions", "convert", "new")
         },
         **{name: f"loopcheck.validation.commands.{name}" for name in ("list", "report", "engines")},
     }
@@ -71,6 +71,7 @@ class Studies(Commands):
         "evidence": "in a checkout, python -m docs.evidence computes the figures of the documents",
         "mutants": "tests/faults in a checkout has its faults, with what finds each",
         "speed": "docs/benchmark/README.md compares the speed with that of other programs",
+        "versions": "loopcheck versions compares the releases of an engine, its option --efforts their efforts",
         "throughput": "docs/reference/engines.md has the last figures of batches",
     }
 

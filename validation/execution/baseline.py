@@ -39,7 +39,11 @@ def write_baseline(path: Path, command: str, rows: Sequence[Mapping[str, Any]], 
 
 
 def read_baseline(
-    path: Path, command: str, columns: Mapping[str, tuple[type, ...]], texts: Sequence[str] = ()
+    path: Path,
+    command: str,
+    columns: Mapping[str, tuple[type, ...]],
+    texts: Sequence[str] = (),
+    option: str = "--write-baseline",
 ) -> Mapping[str, Any]:
     """Content of a baseline.
 
@@ -48,6 +52,7 @@ def read_baseline(
         command: Command that its rows must come from.
         columns: Types of the entries of each row.
         texts: Further entries of the file, objects of texts.
+        option: Option of the command that writes such a file.
 
     Raises:
         BaselineError: If the file is missing, is no baseline, or belongs to another command.
@@ -59,7 +64,7 @@ def read_baseline(
     found = content if isinstance(content, dict) else {}
     for name, wanted in {"schema": SCHEMA, "command": command}.items():
         if found.get(name) != wanted:
-            remedy = f"Write it with loopcheck {command} --write-baseline {path.name}"
+            remedy = f"Write it with loopcheck {command} {option} {path.name}"
             raise BaselineError(f"{path}: '{name}' must be '{wanted}', got {found.get(name)!r}. {remedy}")
     for name in texts:
         values = found.get(name)

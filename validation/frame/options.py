@@ -376,7 +376,7 @@ def execution_options(folder: Path, *, time_limit: str = "1800") -> Callable[[Ca
         folder: Default output folder.
         time_limit: Default time limit in words [s].
     """
-    limit = _time_limit(time_limit)  # below, the name is that of the option
+    limit = time_limit_option(time_limit)  # below, the name is that of the option
 
     def decorate(command: Callable[..., int]) -> Callable[..., int]:
         @wraps(command)
@@ -386,7 +386,7 @@ def execution_options(folder: Path, *, time_limit: str = "1800") -> Callable[[Ca
             want_writable(out)
             return command(execution=Execution(out=out, jobs=jobs, time_limit=time_limit, format=format), **options)
 
-        return out_option(folder)(_jobs(limit(format_option(with_options))))
+        return out_option(folder)(jobs_option(limit(format_option(with_options))))
 
     return decorate
 
@@ -418,7 +418,7 @@ format_option = option(
     group=EXECUTION,
     help="Format of the output on the terminal; json prints a single object.",
 )
-_jobs = option(
+jobs_option = option(
     "--jobs",
     metavar="N",
     type=click.IntRange(min=1),
@@ -427,7 +427,7 @@ _jobs = option(
 )
 
 
-def _time_limit(default: str) -> Callable[[F], F]:
+def time_limit_option(default: str) -> Callable[[F], F]:
     """The time limit of a task."""
     return option(
         "--time-limit",

@@ -1,0 +1,109 @@
+"""Lines of an engine's changelog that fit a change."""
+
+import importlib.util
+import math
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from packaging.version import Version
+
+from loopcheck import engines
+from loopcheck.validation.versions.releases import Releases
+
+FILES = {"mujoco": "doc/changelog.rst"}
+"""Changelogs in wheels, by engine, relative to the folder of the imported package."""
+WORDS: Mapping[str, Collection[str]] = {
+    "M": "inertia inertial mass armature urdf balanceinertia fullinertia composite".split(),
+    "bias": "gravity coriolis inertia bias gyroscopic centrifugal".split(),
+    "tendon length": "tendon wrapping wrap sidesite spatial length pulley".split(),
+    "actuator length": "transmission cranksite slidersite crank slider tendon length gear".split(),
+    "passive": "damping stiffness spring springs friction fluid gravcomp passive tendon".split(),
+    "actuator force": "actuator actuators dampratio muscle gain bias kp kv ctrl force crank slider timeconst".split(),
+    "joint force": "actuator gravcomp transmission crank slider gear moment".split(),
+    "contacts": "contact contacts collision collisions ccd native margin mesh box capsule geom".split(),
+    "rows": "constraint equality limit friction frictionloss connect weld".split(),
+    "J": "constraint connect weld equality jacobian contact collision collisions ccd native convex site sites".split(),
+    "aref": "constraint connect weld velocity solref impedance torquescale reference acceleration quaternion".split(),
+    "D": "regularization diagapprox diagonal impedance solimp invweight weld mass".split(),
+    "solver": "solver pgs cg newton iterations linesearch island islands noslip warmstart convergence".split(),
+    "step": "integrator integrators implicit implicitfast euler rk4 midpoint ball free quaternion gyroscopic".split(),
+}
+"""Words of a changelog by term."""
+
+
+def changelog(releases: Releases, version: str) -> str:
+    """Text of the newest changelog that covers a release; empty without one.
+
+    Args:
+        releases: Releases of the engine.
+        version: A release that the text must cover.
+    """
+    name = FILES.get(releases.engine)
+    if name is None:
+        return ""
+    module = engines.engine(releases.engine).requires
+    spec = importlib.util.find_spec(module)
+    path = Path(spec.origin).parent / name if spec and spec.origin else Path()
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    if f"Version {version}" in text:
+        return text
+    program = f"import pathlib, {module}; print((pathlib.Path({module}.__file__).parent / {name!r}).read_text())"
+    for newest in releases.versions[-1:]:
+        done = subprocess.run((*releases.command(newest), "-c", program), capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return done.stdout
+    return ""
+
+
+def fitting_line(text: str, version: str, terms: Sequence[str], model: Path) -> str:
+    """First sentence of the entry of a release that has most of the rare words of a term and of the model file.
+
+    Args:
+        text: Content of the changelog.
+        version: The release.
+        terms: Changed terms, the first in the order of the equations first.
+        model: The model file.
+
+    Returns:
+        The sentence; empty if no entry of the release has a word of a term.
+    """
+    parts = re.split(r"^Version ([\d.]+).*$", text, flags=re.MULTILINE)
+    by_version = {Version(name): [*_entries(part)] for name, part in zip(parts[1::2], parts[2::2], strict=True)}
+    every = [set(_words(entry)) for entries in by_version.values() for entry in entries]
+    counts = Counter(word for words in every for word in words)
+    of_file = set(_words(model.read_text(encoding="utf-8", errors="replace")))
+
+    def score(entry: str, words: Collection[str]) -> float:
+        of_entry = set(_words(entry))
+        if not of_entry & set(words):
+            return 0.0
+        shared = of_entry & (of_file | set(words))
+        return sum(math.log(len(every) / counts[word]) for word in shared) / math.sqrt(10 + len(of_entry))
+
+    for term in terms:
+        scores = [(score(entry, WORDS.get(term, ())), entry) for entry in by_version.get(Version(version), ())]
+        best = max(scores, default=(0.0, ""))
+        if best[0] > 0:
+            return _plain(best[1])
+    return ""
+
+
+def _entries(section: str) -> list[str]:
+    """Items of a section; their own items and notes belong to them."""
+    return [item for item in re.split(r"^(?: {3})?(?:\d+\.|-) ", section, flags=re.MULTILINE)[1:] if item.strip()]
+
+
+def _words(text: str) -> list[str]:
+    return [word.lower() for word in re.findall(r"[A-Za-z][A-Za-z0-9]{2,}", text)]
+
+
+def _plain(entry: str) -> str:
+    """First sentence without markup."""
+    text = " ".join(entry.split("\n\n")[0].split())
+    text = re.sub(r":commit:`[^`]*`,?\s*", "", text)
+    text = re.sub(r":[\w:]+:`([^`<]*?)\s*(?:<[^`]*>)?`", r"\1", text)
+    text = re.sub(r"`([^`<]*?)\s*<[^`]*>`__?", r"\1", text).replace("`", "").replace("**", "")
+    return re.split(r"(?<=[.:])\s", text, maxsplit=1)[0]
