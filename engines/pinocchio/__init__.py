@@ -12,4 +12,8 @@ ENGINE = Engine(
     laws=("compensations", "pull", "ball_spring", "joint_spring"),
     on_request={"lcaba": "another algorithm on the model of pinocchio/kkt, so not an independent code base"},
     simulating=frozenset({"forward"}),
+    unstated={
+        ">=2.6.18,<2.6.19": ("cmeel-boost<1.83",),
+        ">=3.4,<4": ("cmeel-urdfdom<5", "cmeel-tinyxml2<11"),  # shared libraries of the release date
+    },
 )

@@ -11,6 +11,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from loopcheck import engines
+from loopcheck.validation.versions.comparison import CONTACT, TermChange
 from loopcheck.validation.versions.releases import Releases
 
 FILES = {"mujoco": "doc/changelog.rst"}
@@ -23,7 +24,7 @@ WORDS: Mapping[str, Collection[str]] = {
     "passive": "damping stiffness spring springs friction fluid gravcomp passive tendon".split(),
     "actuator force": "actuator actuators dampratio muscle gain bias kp kv ctrl force crank slider timeconst".split(),
     "joint force": "actuator gravcomp transmission crank slider gear moment".split(),
-    "contacts": "contact contacts collision collisions ccd native margin mesh box capsule geom".split(),
+    "contacts": "contact contacts collision collisions collider distance ccd native margin mesh box capsule geom".split(),
     "rows": "constraint equality limit friction frictionloss connect weld".split(),
     "J": "constraint connect weld equality jacobian contact collision collisions ccd native convex site sites".split(),
     "aref": "constraint connect weld velocity solref impedance torquescale reference acceleration quaternion".split(),
@@ -32,6 +33,12 @@ WORDS: Mapping[str, Collection[str]] = {
     "step": "integrator integrators implicit implicitfast euler rk4 midpoint ball free quaternion gyroscopic".split(),
 }
 """Words of a changelog by term."""
+TERM = 3
+"""Weight of a word of the term, beside words of the model file [-]."""
+SHORT = 10
+"""Number of words below which entries are equally short."""
+OTHER = re.compile(r"\bmjx\b|warp|USD|API\b|ABI|bindings|rnePostConstraint|plugin|[Rr]ender|flex")
+"""Entries on other programs and on outputs."""
 
 
 def changelog(releases: Releases, version: str) -> str:
@@ -58,52 +65,56 @@ def changelog(releases: Releases, version: str) -> str:
     return ""
 
 
-def fitting_line(text: str, version: str, terms: Sequence[str], model: Path) -> str:
-    """First sentence of the entry of a release that has most of the rare words of a term and of the model file.
+def fitting_line(text: str, between: tuple[str, str], changes: Sequence[TermChange], model: Path) -> str:
+    """First sentence of the entry with the most rare words of a term, of its elements and the model file.
 
     Args:
         text: Content of the changelog.
-        version: The release.
-        terms: Changed terms, the first in the order of the equations first.
+        between: Two releases; entries of the older one do not count.
+        changes: Changed terms, the first in the order of the equations first.
         model: The model file.
 
     Returns:
-        The sentence; empty if no entry of the release has a word of a term.
+        Release and sentence; empty if no entry has a word of a term.
     """
     parts = re.split(r"^Version ([\d.]+).*$", text, flags=re.MULTILINE)
     by_version = {Version(name): [*_entries(part)] for name, part in zip(parts[1::2], parts[2::2], strict=True)}
+    low, high = sorted(map(Version, between))
+    eligible = [(entry, v) for v, entries in by_version.items() if low < v <= high for entry in entries]
     every = [set(_words(entry)) for entries in by_version.values() for entry in entries]
     counts = Counter(word for words in every for word in words)
     of_file = set(_words(model.read_text(encoding="utf-8", errors="replace")))
 
     def score(entry: str, words: Collection[str]) -> float:
         of_entry = set(_words(entry))
-        if not of_entry & set(words):
-            return 0.0
-        shared = of_entry & (of_file | set(words))
-        return sum(math.log(len(every) / counts[word]) for word in shared) / math.sqrt(10 + len(of_entry))
+        of_term = of_entry & set(words)
+        shared = [*[word for word in of_term for _ in range(TERM)], *(of_entry & of_file - of_term)]
+        rarity = sum(math.log(len(every) / counts[word]) for word in shared)
+        return rarity / math.sqrt(SHORT + len(of_entry)) if of_term else 0.0
 
-    for term in terms:
-        scores = [(score(entry, WORDS.get(term, ())), entry) for entry in by_version.get(Version(version), ())]
-        best = max(scores, default=(0.0, ""))
-        if best[0] > 0:
-            return _plain(best[1])
+    for change in changes:
+        words = {*WORDS.get(change.term, ())}
+        if change.elements and change.elements[0].startswith(CONTACT):
+            words |= {*WORDS["contacts"]}
+        best = max(((score(entry, words), entry, version) for entry, version in eligible), default=None)
+        if best and best[0] > 0:
+            sentence = re.split(r"(?<=[.])\s", best[1], maxsplit=1)[0]
+            return f"{best[2]}: {sentence}"
     return ""
 
 
 def _entries(section: str) -> list[str]:
-    """Items of a section; their own items and notes belong to them."""
-    return [item for item in re.split(r"^(?: {3})?(?:\d+\.|-) ", section, flags=re.MULTILINE)[1:] if item.strip()]
+    """First paragraphs of all items of a section, items in items too, without markup."""
+    items = re.split(r"^ *(?:\d+\.|-) ", section, flags=re.MULTILINE)[1:]
+    texts = (_plain(item.split("\n\n")[0]) for item in items)
+    return [text for text in texts if len(text.split()) > 3 and not OTHER.search(text)]
 
 
 def _words(text: str) -> list[str]:
     return [word.lower() for word in re.findall(r"[A-Za-z][A-Za-z0-9]{2,}", text)]
 
 
-def _plain(entry: str) -> str:
-    """First sentence without markup."""
-    text = " ".join(entry.split("\n\n")[0].split())
-    text = re.sub(r":commit:`[^`]*`,?\s*", "", text)
+def _plain(text: str) -> str:
+    text = re.sub(r":commit:`[^`]*`,?\s*", "", " ".join(text.split()))
     text = re.sub(r":[\w:]+:`([^`<]*?)\s*(?:<[^`]*>)?`", r"\1", text)
-    text = re.sub(r"`([^`<]*?)\s*<[^`]*>`__?", r"\1", text).replace("`", "").replace("**", "")
-    return re.split(r"(?<=[.:])\s", text, maxsplit=1)[0]
+    return re.sub(r"`([^`<]*?)\s*<[^`]*>`__?", r"\1", text).replace("`", "").replace("**", "")

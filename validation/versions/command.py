@@ -82,7 +82,7 @@ def command(
       loopcheck versions --against arm.pin.json
     """
     from loopcheck.validation.report.terminal import show
-    from loopcheck.validation.versions.versions import Request, engine_word, versions
+    from loopcheck.validation.versions.versions import Request, engine_word, paths_of, versions
 
     if pin and against:
         raise click.UsageError("One of --pin and --against must be given, got both.")
@@ -104,8 +104,8 @@ def command(
     if efforts:
         from loopcheck.validation.versions.efforts import effort_changes
 
-        for target in request.targets:
-            show([f"Unmodified simulation of {target}:", *effort_changes(releases, target)])
+        for path, target in paths_of(request).items():
+            show([f"Unmodified simulation of {target}:", *effort_changes(releases, path)])
     if pin:
         show([f"Pinned in {releases.engine} {releases.versions[-1]}: {pin}"])
     return result.exit_status
@@ -121,7 +121,8 @@ def _shown(model: "ModelResult", engine: str, *, everything: bool) -> Iterator[o
     name = engines.lineage(engine)
     lines = [list(map(escape, line)) for row in model.rows for line in _lines(row, everything=everything)]
     if lines:
-        title = f"{model.target} in {name}: first changed term of each release"
+        yield f"{model.target} in {name}:"
+        title = "First changed term of each release"
         yield table(["release", "term", "size", "largest at", "then"], lines, title=title, splits=False)
     for row in model.changes:
         if row.again:
@@ -129,19 +130,26 @@ def _shown(model: "ModelResult", engine: str, *, everything: bool) -> Iterator[o
         if row.comparison.tight is not None:
             yield f"{row.release}: {row.comparison.tight:.1e} with a 100 times tighter solver."
         if row.changelog:
-            yield f"{row.release}, changelog: {row.changelog}"
+            yield f"Changelog, best match: {row.changelog}"
     if everything:
         for row in model.rows:
             if row.comparison.fields:
                 yield f"{row.release}, fields: {_listed(sorted(row.comparison.fields))}"
+            if row.comparison.settled:
+                yield f"{row.release}, state after one second (informational): {row.comparison.settled:.1e}"
+    reasons: dict[str, list[str]] = {}
     for row in model.rows:
         if row.verdict == "not run":
-            yield f"Not run: {row.release} {row.reason}"
+            reasons.setdefault(row.reason, []).append(row.release)
+    for reason, of in reasons.items():
+        yield f"Not run: {of[0]}{f' to {of[-1]} ({len(of)} releases)' if of[1:] else ''} {reason}"
     yield from (f"{note}." for note in model.notes)
     upgrades = [row for row in model.rows if row.before]
     count = f"{len(model.changes)} of {len(upgrades)} upgrades change {model.target}"
     span = f"{name} {model.rows[0].release} to {model.rows[-1].release}"
-    yield f"{'Changed' if model.changes else 'No change'}: {count} ({span})." if upgrades else f"{span}: no comparison."
+    if len(model.rows) > 1:
+        word = "Changed" if model.changes else "No change" if upgrades else "No comparison"
+        yield f"{word}: {count} ({span})."
 
 
 def _lines(row: "Row", *, everything: bool) -> Iterator[list[str]]:

@@ -126,7 +126,8 @@ def _in_order(values: Array, names: Sequence[str]) -> Array:
 def _of_elements(a: Array, b: Array, names: Sequence[str]) -> Iterator[tuple[str, float]]:
     """Elements that differ, with the largest absolute change of each."""
     differs = (a != b) & ~(np.isnan(a) & np.isnan(b))
-    sizes = np.where(differs, np.abs(a - b), 0.0).max(axis=1, initial=0.0)
+    with np.errstate(invalid="ignore"):  # infinity less infinity, which does not differ
+        sizes = np.where(differs, np.abs(a - b), 0.0).max(axis=1, initial=0.0)
     for k in np.flatnonzero(differs.any(axis=1)):
         yield names[k], float(sizes[k]) if np.isfinite(sizes[k]) else np.inf
 

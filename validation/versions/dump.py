@@ -8,6 +8,7 @@ states; `seed`; `out`, the file for the lines.
 import base64
 import importlib.util
 import json
+import os
 import sys
 import zlib
 from collections.abc import Mapping
@@ -73,6 +74,7 @@ def main() -> None:
             line = {"file": path, **found}
             out.write(json.dumps(line) + "\n")
             out.flush()
+    os._exit(0)  # engines may crash when Python frees their objects
 
 
 if __name__ == "__main__":

@@ -36,20 +36,20 @@ releases.too_old = lambda *extras: ""  # the old release is what is compared
 runpy.run_module("loopcheck", run_name="__main__", alter_sys=True)
 """
 """Runs loopcheck; ends with its parent process, when its end of the pipe is closed."""
-KEY = ["mode", "configuration", "actuator", "t"]
+KEY = ["variant", "mode", "configuration", "actuator", "t"]
 
 
-def effort_changes(releases: Releases, target: str) -> Iterator[str]:
+def effort_changes(releases: Releases, model: Path) -> Iterator[str]:
     """A sentence for each release: the change of the efforts of `ENGINE/as_is` from the release before.
 
     Args:
         releases: The releases, the oldest first.
-        target: A TARGET of `loopcheck check`.
+        model: The model file; its first mode runs.
     """
     before: pd.DataFrame | None = None
     with TemporaryDirectory() as folder, _packages(Path(folder)) as place:
         for version in releases.versions:
-            efforts = _efforts(releases, version, place, target, Path(folder, version))
+            efforts = _efforts(releases, version, place, model, Path(folder, version))
             if isinstance(efforts, str):
                 yield f"{version}: efforts not computed: {efforts}"
                 continue
@@ -63,7 +63,7 @@ def effort_changes(releases: Releases, target: str) -> Iterator[str]:
             before = efforts
 
 
-def _efforts(releases: Releases, version: str, place: Path, target: str, out: Path) -> pd.DataFrame | str:
+def _efforts(releases: Releases, version: str, place: Path, model: Path, out: Path) -> pd.DataFrame | str:
     """The efforts, or the reason for their absence."""
     source = f"{releases.engine}/as_is"
     interpreter: tuple[str, ...] = (sys.executable,)
@@ -74,7 +74,7 @@ def _efforts(releases: Releases, version: str, place: Path, target: str, out: Pa
             interpreter = (uv.program(), "run", *options, *(f"--with={package}" for package in packages), "python")
     except HarnessError as error:
         return str(error)
-    arguments = ("check", target, "--source", source, "--jobs", "1", "--out", str(out))
+    arguments = ("check", str(model), "--source", source, "--jobs", "1", "--out", str(out))
     theirs, ours = os.pipe()  # ours is closed when this process ends, however it does
     try:
         command = (*interpreter, "-c", PROGRAM, str(place), *arguments)

@@ -28,6 +28,8 @@ PART = "release_terms"
 STATES, SEED = 20, 0
 """Number of states, and the seed of their random numbers."""
 SIGNAL, LONG = "the process ends with signal", "the process takes longer than"
+KILLED = 128
+"""Exit status of `uv run` for a process that a signal ends, less the number of the signal."""
 UNSATISFIABLE = "No solution found"
 """Message of uv if the release requires another numpy."""
 
@@ -177,8 +179,8 @@ class Runs:
             return f"{LONG} {self.time_limit:g} s. Allow more with --time-limit"
         if done.returncode == 0:
             return ""
-        if done.returncode < 0:
-            return f"{SIGNAL} {-done.returncode}"
+        if done.returncode < 0 or done.returncode > KILLED:
+            return f"{SIGNAL} {abs(done.returncode) % KILLED}"
         text = " ".join(done.stderr.split())
         if "Traceback" in text:
             return done.stderr.strip().splitlines()[-1]

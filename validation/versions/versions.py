@@ -1,8 +1,11 @@
 """Comparison of model files in releases of an engine, from targets to a result."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+from packaging.version import Version
 
 from loopcheck import engines
 from loopcheck.robots.errors import HarnessError, MechanismError
@@ -47,9 +50,7 @@ def versions(request: Request, show: Callable[[], Display] | None = None) -> tup
     """
     pins = read_pins(request.against) if request.against else {}
     engine, named = wanted(request.requirements or sorted({pin.engine for pin in pins.values()}))
-    paths = _paths(request.targets) if request.targets else {path: str(path) for path in pins}
-    if not paths:
-        raise HarnessError("a TARGET or --against must be given. Robots: loopcheck list")
+    paths = paths_of(request)
     models = [Model.from_file(path, engine) for path in paths]
     stored = {model.path: _pin_of(model, pins, request.against, engine) for model in models} if request.against else {}
     one = (request.pin or request.against) and not named and here(engine)
@@ -72,10 +73,18 @@ def versions(request: Request, show: Callable[[], Display] | None = None) -> tup
     return VersionsResult(engine=engine, models=tuple(_explained(found, models, chosen))), chosen
 
 
-def _paths(targets: Sequence[str]) -> Mapping[Path, str]:
-    """Model files of the targets, with their names for the output."""
+def paths_of(request: Request) -> Mapping[Path, str]:
+    """Model files of the targets, or of the pin without a target, with their names for the output.
+
+    Raises:
+        HarnessError: If a target or the pin is bad, or neither is given.
+    """
     found: dict[Path, str] = {}
-    for target in targets:
+    if not request.targets and request.against:
+        return {path: os.path.relpath(path) for path in read_pins(request.against)}
+    if not request.targets:
+        raise HarnessError("a TARGET or --against must be given. Robots: loopcheck list")
+    for target in request.targets:
         path = Path(target)
         if path.is_dir() and not (path / "robot.toml").exists():
             files = [one for one in sorted(path.iterdir()) if _is_model(one)]
@@ -118,7 +127,8 @@ def _model_result(
 
 def _explained(found: Sequence[ModelResult], models: Sequence[Model], chosen: Releases) -> list[ModelResult]:
     """The results with lines of the changelog."""
-    newest = next((row.release for result in found for row in result.rows[::-1] if row.verdict == CHANGED), "")
+    changed = [row for result in found for row in result.rows if row.verdict == CHANGED]
+    newest = max((name.split()[0] for row in changed for name in (row.before, row.release)), key=Version, default="")
     text = changelog(chosen, newest) if newest else ""
     return [
         replace(result, rows=tuple(_with_line(row, text, model.path) for row in result.rows))
@@ -129,8 +139,8 @@ def _explained(found: Sequence[ModelResult], models: Sequence[Model], chosen: Re
 def _with_line(row: Row, text: str, model: Path) -> Row:
     if row.verdict != CHANGED or not text:
         return row
-    terms = [change.term for change in row.comparison.terms]
-    return replace(row, changelog=fitting_line(text, row.release, terms, model))
+    between = (row.before.split()[0], row.release)
+    return replace(row, changelog=fitting_line(text, between, row.comparison.terms, model))
 
 
 def engine_word(text: str) -> bool:

@@ -1,0 +1,74 @@
+"""Terms of a URDF in any release of DART from 6.16 on.
+
+Runs in environments of other releases with numpy and DART alone: nothing of loopcheck may be imported.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import dartpy
+import numpy as np
+
+FORMATS = ("URDF",)
+MOST = 3.0
+"""Largest position of a joint without a limit [rad or m]."""
+_KEPT: list[Any] = []
+"""Dofs of all robots: releases before 6.20 free a dof with its last name in Python."""
+
+
+def read(path: str) -> tuple[Any, Any, Any]:
+    """A world, the robot in it, and its dofs; raises an error if DART does not read the file."""
+    skeleton = getattr(dartpy, "utils", dartpy).DartLoader().parseSkeleton(path)
+    if skeleton is None:
+        raise ValueError("DART's loader returns no skeleton")
+    world = getattr(dartpy, "simulation", dartpy).World()
+    world.addSkeleton(skeleton)
+    _KEPT.append(skeleton.getDofs())
+    return world, skeleton, _KEPT[-1]
+
+
+def sizes(model: tuple[Any, Any, Any]) -> tuple[int, ...]:
+    """Lengths of the arrays of a state: positions, rates."""
+    return (model[1].getNumDofs(),) * 2
+
+
+def states(model: tuple[Any, Any, Any], count: int, rng: Any) -> Iterator[list[Any]]:
+    """Positions and rates within the limits of the joints."""
+    _, skeleton, _ = model
+    low = np.maximum(skeleton.getPositionLowerLimits(), -MOST)
+    high = np.minimum(skeleton.getPositionUpperLimits(), MOST)
+    for _ in range(count):
+        yield [np.clip(0.3 * rng.normal(size=len(low)), low, high), rng.normal(size=len(low))]
+
+
+def terms(model: tuple[Any, Any, Any], state: Sequence[Any]) -> Mapping[str, tuple[Any, Sequence[str]]]:
+    """Terms of the equations of motion at a state, and one step of the world, in the order of their dependence."""
+    (world, skeleton, of_robot), (q, v) = model, state
+    skeleton.setPositions(q)
+    skeleton.setVelocities(v)
+    dofs = [dof.getName() for dof in of_robot]
+    bodies = skeleton.getBodyNodes()
+    found = {
+        "places": (np.array([_place(body) for body in bodies]), [body.getName() for body in bodies]),
+        "M": (np.array(skeleton.getMassMatrix()), dofs),
+        "gravity": (np.array(skeleton.getGravityForces()), dofs),
+        "bias": (np.array(skeleton.getCoriolisAndGravityForces()), dofs),
+    }
+    skeleton.computeForwardDynamics()
+    found["qacc"] = (np.array(skeleton.getAccelerations()), dofs)
+    world.step()
+    found["step"] = (np.concatenate([skeleton.getPositions(), skeleton.getVelocities()]), [*dofs, *dofs])
+    return found
+
+
+def fields(model: tuple[Any, Any, Any]) -> Iterator[tuple[str, Any]]:
+    """Numbers of the skeleton."""
+    _, skeleton, dofs = model
+    yield "mass", np.array([body.getMass() for body in skeleton.getBodyNodes()])
+    for name in ("getDampingCoefficient", "getSpringStiffness", "getCoulombFriction"):
+        yield name[3:], np.array([getattr(dof, name)() for dof in dofs])
+
+
+def _place(body: Any) -> Any:
+    transform = body.getTransform()  # older releases free the matrix with it
+    return np.array(transform.matrix())[:3].ravel()
