@@ -21,6 +21,7 @@ from loopcheck.validation.serial.audit import Audit
 from loopcheck.validation.serial.study import Serial
 from loopcheck.validation.tune.study import Tune
 from loopcheck.validation.tune.verify import VerifiedCertificate
+from loopcheck.validation.versions import result as versions
 
 FOLDER = Path(__file__).with_name("schemas")
 STUDIES: tuple[type[Study], ...] = (Check, Judge, Tune, VerifiedCertificate, Serial, Audit)
@@ -37,6 +38,7 @@ def schemas() -> dict[str, dict[str, Any]]:
         **{f"{study.name}.schema.json": study_schema(study) for study in STUDIES},
         "gate.schema.json": gate_schema(),
         "same.schema.json": same_schema(),
+        "versions.schema.json": versions_schema(),
         "baseline.schema.json": baseline_schema(),
     }
 
@@ -106,8 +108,36 @@ def same_schema() -> dict[str, Any]:
     return _titled(same.SCHEMA, _object(entries))
 
 
+def versions_schema() -> dict[str, Any]:
+    """Schema of the object that `loopcheck versions --format json` prints."""
+    size = {"type": ["number", "null"], "minimum": 0, "description": "over the largest value; null: infinite"}
+    texts = {"type": "array", "items": TEXT}
+    change = {"term": TEXT, "size": size, "elements": texts}
+    comparison = {
+        **dict.fromkeys(("terms", "finer"), _rows(change)),
+        "fields": texts,
+        "settled": size,
+        "tight": size,
+    }
+    release = {
+        **dict.fromkeys(("release", "before", "again", "reason", "changelog"), TEXT),
+        "verdict": {"enum": list(versions.VERDICTS_OF_RELEASES)},
+        "comparison": _object(comparison),
+    }
+    verdict = {"enum": list(versions.VERDICTS.values())}
+    model = {"target": TEXT, "sha256": TEXT, "verdict": verdict, "notes": texts, "releases": _rows(release)}
+    entries = {
+        "schema": {"const": versions.SCHEMA},
+        "exit_status": _status(*versions.VERDICTS),
+        "verdict": verdict,
+        "engine": TEXT,
+        "models": _rows(model),
+    }
+    return _titled(versions.SCHEMA, _object(entries))
+
+
 def baseline_schema() -> dict[str, Any]:
-    """Schema of the files that `--write-baseline` writes."""
+    """Schema of the files that `--write-baseline` and `versions --pin` write."""
     head = {"schema": {"const": baseline.SCHEMA}, "loopcheck": TEXT}
     texts = {"type": "object", "additionalProperties": TEXT}
     columns = {
@@ -124,7 +154,13 @@ def baseline_schema() -> dict[str, Any]:
         "description": "size of the finding in the unit of its message; absent for a finding without one",
     }
     gate = {**head, "command": {"const": "gate"}, "rows": rows}
-    return _titled(baseline.SCHEMA, {"oneOf": [_object(check), _object(gate)]})
+    pin = {
+        **dict.fromkeys(("file", "sha256", "engine", "release"), TEXT),
+        "largest": {"type": "object", "additionalProperties": {"type": ["number", "null"], "minimum": 0}},
+        "dump": {"type": "object", "description": "states and terms; base64 of compressed little-endian float64"},
+    }
+    of_versions = {**head, "command": {"const": "versions"}, "rows": _rows(pin)}
+    return _titled(baseline.SCHEMA, {"oneOf": [_object(check), _object(gate), _object(of_versions)]})
 
 
 def _baseline_result() -> dict[str, Any]:

@@ -8,11 +8,11 @@ Routes are found by file too: `routes/<route>.py` defines the `loopcheck.robots.
 `<engine>/<route>`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from loopcheck.engines.declarations import Differentiated, Ladder
 from loopcheck.engines.simulation import FreeMotion, Robot
@@ -109,6 +109,38 @@ class Gradients(Protocol):
             NotRepresentableError: If the engine cannot represent the mechanism, or its derivatives lack an element.
             EngineError: If the engine fails, here or in the block.
         """
+        ...
+
+
+class ReleaseTerms(Protocol):
+    """`release_terms.py`: terms of a model file in any release, for `loopcheck versions`.
+
+    The file runs in environments of other releases, and imports only numpy and the engine. `FORMATS` is a literal
+    tuple of the formats that it reads. A further function `settled(model)` returns a state after a simulated second.
+    """
+
+    def read(self, path: str) -> Any:
+        """The model of a file; raises what the engine raises."""
+        ...
+
+    def sizes(self, model: Any) -> tuple[int, ...]:
+        """Lengths of the arrays of a state."""
+        ...
+
+    def states(self, model: Any, count: int, rng: Any) -> Iterator[list[Any]]:
+        """Random states within the limits of the joints, each a list of arrays.
+
+        Args:
+            rng: Generator of numpy.
+        """
+        ...
+
+    def terms(self, model: Any, state: Sequence[Any]) -> Mapping[str, tuple[Any, Sequence[str]]]:
+        """Numbers of each term, and the names of its elements, in the order in which they follow from each other."""
+        ...
+
+    def fields(self, model: Any) -> Iterator[tuple[str, Any]]:
+        """Names and numbers of the model as the release reads it."""
         ...
 
 

@@ -29,7 +29,7 @@ STOREYS: Mapping[str, Sequence[Collection[str]]] = {
         {"report"},
         {"frame"},
         {"gate"},
-        {"check", "convert", "new", "same"},
+        {"check", "convert", "new", "same", "versions"},
         {"judge", "serial", "tune"},
         {"studies"},
         {"commands", "matrices", "symbolic"},

@@ -15,7 +15,6 @@ from loopcheck.robots.logs.log_files import write_log
 from loopcheck.validation.cli import cli
 from loopcheck.validation.common.targets import cases_of
 from loopcheck.validation.execution.files import RECORD
-from loopcheck.validation.studies.versions.environments import made_by_uv
 from tests.conftest import MODELS
 from tests.house import copy_house, start
 from tests.logs import exact_log
@@ -102,13 +101,6 @@ def desk(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) 
     own.mkdir(parents=True)
     shutil.copy(MODELS / "four_bar.xml", own)
     (own / "robot.toml").write_text('title = "t"\nmjcf = "four_bar.xml"\nsource = "s"\n', encoding="utf-8")
-    if pytestconfig.getoption("--all-commands"):
-        python = desk / "old_environment" / "bin" / "python"
-        python.parent.mkdir(parents=True)
-        python.write_text(
-            f'#!/bin/sh\nexec {shlex.join(made_by_uv("mujoco", "3.17.0").interpreter)} "$@"\n', encoding="utf-8"
-        )
-        python.chmod(0o755)
     return desk
 
 

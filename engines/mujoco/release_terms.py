@@ -16,10 +16,10 @@ TIGHT = 100
 """Factor of a tighter solver [-]."""
 SETTLING, MOST_STEPS = 1.0, 2000
 """Simulated time [s] and largest number of steps of the settled state."""
-UNCOMPARED = tuple(
+UNCOMPARED = (
     "D_ B_ M_ bvh cam_ flex geom_rgba hfield_ light map mat_ mesh_ name n oct_ plugin qLD sensor_ signature site_rgba "
     "skin_ stat tex_ text_ tree_ tuple vis body_bvh body_simple body_weldid body_sameframe geom_sameframe "
-    "site_sameframe paths geom_aabb buffer".split()
+    "site_sameframe paths geom_aabb buffer"
 )
 """Beginnings of fields that state sizes, offsets, bounding volumes, pictures or flags of optimization."""
 _OBJECT = mujoco.mjtObj
@@ -57,7 +57,7 @@ def states(model: Any, count: int, rng: Any) -> Iterator[list[Any]]:
 
 
 def _closed(model: Any, data: Any, q: Any, v: Any) -> tuple[Any, Any]:
-    """The pose with the smallest gaps near `q`, by steps of Newton's method, and the rates that keep the loops closed."""
+    """The pose with the smallest gaps near `q`, by Newton's method, and rates that keep the loops closed."""
     best, least = (q, v), np.inf
     for _ in range(30):
         mujoco.mj_resetData(model, data)
@@ -67,7 +67,7 @@ def _closed(model: Any, data: Any, q: Any, v: Any) -> tuple[Any, Any]:
         gap, J = np.array(data.efc_pos[: data.nefc])[rows], _jacobian(model, data)[rows]
         if np.linalg.norm(gap) >= least:
             break
-        least, pinv = np.linalg.norm(gap), np.linalg.pinv(J, 1e-6)
+        least, pinv = float(np.linalg.norm(gap)), np.linalg.pinv(J, 1e-6)
         best, q = (q, v - pinv @ (J @ v)), q.copy()
         mujoco.mj_integratePos(model, q, -pinv @ gap, 1.0)
     return best
@@ -79,7 +79,10 @@ def terms(model: Any, state: Sequence[Any]) -> Mapping[str, Named]:
     data.qpos[:], data.qvel[:], data.act[:], data.ctrl[:] = state
     mujoco.mj_forward(model, data)
     dofs, rows = _dofs(model), list(_rows(model, data))
-    actuators, tendons = _names(model, _OBJECT.mjOBJ_ACTUATOR, model.nu), _names(model, _OBJECT.mjOBJ_TENDON, model.ntendon)
+    actuators, tendons = (
+        _names(model, _OBJECT.mjOBJ_ACTUATOR, model.nu),
+        _names(model, _OBJECT.mjOBJ_TENDON, model.ntendon),
+    )
     found = {
         "M": (_mass_matrix(model, data), dofs),
         "bias": (data.qfrc_bias.copy(), dofs),
@@ -104,7 +107,11 @@ def terms(model: Any, state: Sequence[Any]) -> Mapping[str, Named]:
 
 def _tight(model: Any, state: Sequence[Any]) -> Any:
     """Accelerations with a tighter solver."""
-    options = {name: getattr(model.opt, name) for name in ("tolerance", "ls_tolerance", "iterations", "ls_iterations") if hasattr(model.opt, name)}
+    options = {
+        name: getattr(model.opt, name)
+        for name in ("tolerance", "ls_tolerance", "iterations", "ls_iterations")
+        if hasattr(model.opt, name)
+    }
     try:
         for name, value in options.items():
             setattr(model.opt, name, min(TIGHT * value, 5000) if "iterations" in name else value / TIGHT)
@@ -131,7 +138,7 @@ def fields(model: Any) -> Iterator[tuple[str, Any]]:
     """Numbers of the compiled model and its options."""
     for owner, prefix in ((model, ""), (model.opt, "opt.")):
         for name in dir(owner):
-            if name.startswith("_") or not prefix and name.startswith(UNCOMPARED):
+            if name.startswith("_") or (not prefix and name.startswith(tuple(UNCOMPARED.split()))):
                 continue
             with contextlib.suppress(Exception):  # an attribute of an old release that has no value
                 value = np.asarray(getattr(owner, name))
@@ -146,20 +153,26 @@ def _names(model: Any, kind: Any, count: int) -> list[str]:
 def _dofs(model: Any, *, positions: bool = False) -> list[str]:
     counts = (7, 4, 1, 1) if positions else (6, 3, 1, 1)
     names: list[str] = []
-    for name, kind in zip(_names(model, _OBJECT.mjOBJ_JOINT, model.njnt), model.jnt_type):
+    for name, kind in zip(_names(model, _OBJECT.mjOBJ_JOINT, model.njnt), model.jnt_type, strict=True):
         names += [name] if counts[kind] == 1 else [f"{name}[{k}]" for k in range(counts[kind])]
     return names
 
 
 def _rows(model: Any, data: Any) -> Iterator[str]:
     """Names of the constraint rows, those of contacts by their geoms."""
-    kinds = {0: ("", _OBJECT.mjOBJ_EQUALITY), 2: ("friction of ", _OBJECT.mjOBJ_TENDON), 4: ("limit of ", _OBJECT.mjOBJ_TENDON)}
+    kinds = {
+        0: ("", _OBJECT.mjOBJ_EQUALITY),
+        2: ("friction of ", _OBJECT.mjOBJ_TENDON),
+        4: ("limit of ", _OBJECT.mjOBJ_TENDON),
+    }
     kinds[_LIMIT] = ("limit of ", _OBJECT.mjOBJ_JOINT)
     dofs = _dofs(model)
-    for kind, k in zip(data.efc_type[: data.nefc], data.efc_id[: data.nefc]):
+    for kind, k in zip(data.efc_type[: data.nefc], data.efc_id[: data.nefc], strict=True):
         if kind >= _CONTACT:
             one = data.contact[int(k)]
-            names = (mujoco.mj_id2name(model, _OBJECT.mjOBJ_GEOM, int(g)) or f"geom {g}" for g in (one.geom1, one.geom2))
+            names = (
+                mujoco.mj_id2name(model, _OBJECT.mjOBJ_GEOM, int(g)) or f"geom {g}" for g in (one.geom1, one.geom2)
+            )
             yield "contact " + " - ".join(names)
         elif kind in kinds:
             word, of = kinds[kind]
@@ -186,6 +199,7 @@ def _jacobian(model: Any, data: Any) -> Any:
     if not mujoco.mj_isSparse(model):
         return np.array(data.efc_J).ravel()[: data.nefc * model.nv].reshape(data.nefc, model.nv)
     J, values, columns = np.zeros((data.nefc, model.nv)), np.ravel(data.efc_J), np.ravel(data.efc_J_colind)
-    for row, (start, count) in enumerate(zip(data.efc_J_rowadr[: data.nefc], data.efc_J_rownnz[: data.nefc])):
+    n = data.nefc
+    for row, (start, count) in enumerate(zip(data.efc_J_rowadr[:n], data.efc_J_rownnz[:n], strict=True)):
         J[row, columns[start : start + count]] = values[start : start + count]
     return J

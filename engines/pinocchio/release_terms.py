@@ -15,7 +15,7 @@ STEP = 0.01
 """Time over which positions are integrated [s]."""
 MOST = 3.0
 """Largest position of a joint without a limit [rad or m]."""
-FIELDS = "armature damping friction rotorInertia rotorGearRatio lowerPositionLimit upperPositionLimit effortLimit".split()
+FIELDS = "armature damping friction rotorInertia rotorGearRatio lowerPositionLimit upperPositionLimit effortLimit"
 
 
 def read(path: str) -> Any:
@@ -63,13 +63,13 @@ def fields(model: Any) -> Iterator[tuple[str, Any]]:
     """Numbers of the model."""
     yield "inertias", np.array([inertia.toDynamicParameters() for inertia in model.inertias])
     yield "jointPlacements", np.array([placement.homogeneous for placement in model.jointPlacements])
-    for name in FIELDS:
+    for name in FIELDS.split():
         with contextlib.suppress(AttributeError):
             yield name, np.array(getattr(model, name))
 
 
 def _dofs(model: Any) -> list[str]:
     names: list[str] = []
-    for name, joint in zip(list(model.names)[1:], list(model.joints)[1:]):
+    for name, joint in zip(list(model.names)[1:], list(model.joints)[1:], strict=True):
         names += [str(name)] if joint.nv == 1 else [f"{name}[{k}]" for k in range(joint.nv)]
     return names

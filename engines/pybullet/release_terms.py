@@ -44,9 +44,11 @@ def terms(model: tuple[int, int], state: Sequence[Any]) -> Mapping[str, tuple[An
     """Terms of the equations of motion at a state, and one step, in the order of their dependence."""
     (client, body), (q, v), joints = model, state, _joints(model)
     names, zero = [info[1].decode() for info in joints], [0.0] * len(joints)
-    for info, position, rate in zip(joints, q, v):
+    for info, position, rate in zip(joints, q, v, strict=True):
         pybullet.resetJointState(body, info[0], position, rate, physicsClientId=client)
-    places = [pybullet.getLinkState(body, info[0], computeForwardKinematics=1, physicsClientId=client) for info in joints]
+    places = [
+        pybullet.getLinkState(body, info[0], computeForwardKinematics=1, physicsClientId=client) for info in joints
+    ]
     M = pybullet.calculateMassMatrix(body, list(q), physicsClientId=client)
     gravity = pybullet.calculateInverseDynamics(body, list(q), zero, zero, physicsClientId=client)
     bias = pybullet.calculateInverseDynamics(body, list(q), list(v), zero, physicsClientId=client)

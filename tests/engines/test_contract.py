@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 from loopcheck import engines
 from loopcheck.analytic.motion.batched_assembly import assemble_batch
 from loopcheck.analytic.motion.prescribe import prescribe
-from loopcheck.engines.contract import Audit, FileInertia, Gradients, Refinements, Simulation
+from loopcheck.engines.contract import Audit, FileInertia, Gradients, Refinements, ReleaseTerms, Simulation
 from loopcheck.engines.declarations import Tuning
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import EffortHistory, Source
@@ -41,6 +41,7 @@ PARTS: dict[str, type] = {
     "file_inertia": FileInertia,
     "gradients": Gradients,
     "refinements": Refinements,
+    "release_terms": ReleaseTerms,
     "simulation": Simulation,
     "tuning": Tuning,
 }

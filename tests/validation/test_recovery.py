@@ -23,8 +23,6 @@ from loopcheck.validation.execution.files import LOCK, locked
 from loopcheck.validation.execution.forkserver import worker_context
 from loopcheck.validation.execution.journal import JOURNAL, RESULT, Task
 from loopcheck.validation.execution.workers import LocalExecutor, WorkerFailure, Workers, worker_pool
-from loopcheck.validation.studies.versions import study as versions
-from loopcheck.validation.studies.versions.environments import this_one
 from tests.cpu_time import extended_but
 from tests.validation.atlas_repository import make_repository, write_manifest
 from tests.validation.conftest import Command, in_this_process
@@ -52,7 +50,6 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "study sweep": ("3prr", "--cases", "30", "--motion", "own", "--source", "mujoco/kkt"),
     "study readings": ("--source", "mujoco/as_is", "--source", "dart/as_is"),
     "study gradients": ("four_bar", "--engine", "mujoco"),
-    "study versions": (*FAST, "--engine", f"mujoco=={this_one('mujoco').version}", "--source", "mujoco/kkt"),
 }
 """A study that takes seconds, of each command."""
 LIGHT = {*COMMANDS} - {"study sweep"}
@@ -144,8 +141,8 @@ def test_all_commands_behave_alike(
 @pytest.mark.parametrize(
     "name",
     extended_but(
-        LIGHT - {"study versions"},
-        sorted(set(COMMANDS) - {"study versions"}),
+        LIGHT,
+        sorted(COMMANDS),
         "test_an_error_of_our_own_is_70_after_all_is_written",
     ),
 )
@@ -167,8 +164,6 @@ def _lose_all(name: str, patch: pytest.MonkeyPatch, failure: WorkerFailure) -> N
         return ((k, failure) for k in range(len(tasks)))
 
     patch.setattr(LocalExecutor, "outcomes", outcomes)
-    if name == "study versions":
-        patch.setattr(versions, "run_in", lambda *_: failure.reason)
 
 
 def _kill(command: list[Any], folder: Path, after: float) -> None:

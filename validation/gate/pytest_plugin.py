@@ -1,8 +1,9 @@
-"""Plugin of pytest: `pytest --loopcheck models/` makes a test of each MJCF file, and of each stored agreement.
+"""Plugin of pytest: `pytest --loopcheck models/` makes a test of each MJCF file, stored agreement and pin.
 
 A model file fails for an error of the gate. A folder of a robot (`robot.toml`) with `agreement.json`, a baseline of
-`loopcheck check`, fails if a row is worse than stored. pytest imports this module in every project of an environment
-with loopcheck, so that it imports nothing heavy.
+`loopcheck check`, fails if a row is worse than stored. A pin of `loopcheck versions` (`*.pin.json`) fails if the
+installed engine behaves otherwise. pytest imports this module in every project of an environment with loopcheck, so
+that it imports nothing heavy.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,6 +16,8 @@ import pytest
 SUFFIXES = (".xml", ".mjcf")
 AGREEMENT = "agreement.json"
 """Baseline of a check beside `robot.toml`."""
+PIN = ".pin.json"
+"""End of the names of pins of `loopcheck versions`."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -23,14 +26,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--loopcheck",
         action="store_true",
-        help=f"Check MJCF files (<mujoco>) with `loopcheck gate`, and robots beside an {AGREEMENT} with `check`.",
+        help=f"Check MJCF files (<mujoco>) with `loopcheck gate`, robots beside an {AGREEMENT} with `check`, and pins "
+        f"(*{PIN}) with `versions`.",
     )
     group.addoption("--loopcheck-warnings-as-errors", action="store_true", help="Fail for warnings of the gate too.")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "CheckedFile | None":
-    """Collect an MJCF file, or a stored agreement. Fragments (<mujocoinclude>) and other files are left out."""
-    if parent.config.getoption("--loopcheck") and (_is_model(file_path) or _is_agreement(file_path)):
+    """Collect an MJCF file, a stored agreement or a pin. Fragments (<mujocoinclude>) and other files are left out."""
+    if parent.config.getoption("--loopcheck") and (
+        _is_model(file_path) or _is_agreement(file_path) or _is_pin(file_path)
+    ):
         file: CheckedFile = CheckedFile.from_parent(parent, path=file_path)
         return file
     return None
@@ -46,12 +52,17 @@ def _is_agreement(path: Path) -> bool:
     return path.name == AGREEMENT and (path.parent / "robot.toml").is_file()
 
 
+def _is_pin(path: Path) -> bool:
+    return path.name.endswith(PIN)
+
+
 class CheckedFile(pytest.File):
-    """A model file or a stored agreement."""
+    """A model file, a stored agreement or a pin."""
 
     def collect(self) -> Iterator["CheckedItem"]:
         """The test of the file."""
-        yield CheckedItem.from_parent(self, name="agreement" if _is_agreement(self.path) else "gate")
+        name = "agreement" if _is_agreement(self.path) else "pin" if _is_pin(self.path) else "gate"
+        yield CheckedItem.from_parent(self, name=name)
 
 
 class Failure(Exception):
@@ -62,8 +73,9 @@ class CheckedItem(pytest.Item):
     """A command as a test."""
 
     def runtest(self) -> None:
-        """Fail for errors of the gate, and for warnings on request; or for rows worse than stored."""
-        find: Callable[[], Iterator[str]] = {"gate": self._findings, "agreement": self._worse}[self.name]
+        """Fail for errors of the gate, and for warnings on request; for rows worse than stored; for other behaviour."""
+        ways = {"gate": self._findings, "agreement": self._worse, "pin": self._changed}
+        find: Callable[[], Iterator[str]] = ways[self.name]
         if lines := list(find()):
             errors: Any = import_module("loopcheck.robots.errors")
             raise Failure("\n".join(map(errors.one_line, lines)))
@@ -81,6 +93,13 @@ class CheckedItem(pytest.Item):
         before = baseline.stored(self.path)
         found = baseline.compare(library.check(self.path.parent).results, before, str(self.path))
         yield from map(str, found.worse)
+
+    def _changed(self) -> Iterator[str]:
+        versions: Any = import_module("loopcheck.validation.versions.versions")
+        progress: Any = import_module("loopcheck.validation.execution.progress")
+        result, _ = versions.versions(versions.Request(against=self.path), progress.NoDisplay())
+        for model in result.models:
+            yield from (f"{model.target}: {line}" for line in model.failures)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The lines, without a traceback; bad input is one line too."""

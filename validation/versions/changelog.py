@@ -16,21 +16,21 @@ from loopcheck.validation.versions.releases import Releases
 
 FILES = {"mujoco": "doc/changelog.rst"}
 """Changelogs in wheels, by engine, relative to the folder of the imported package."""
-WORDS: Mapping[str, Collection[str]] = {
-    "M": "inertia inertial mass armature urdf balanceinertia fullinertia composite".split(),
-    "bias": "gravity coriolis inertia bias gyroscopic centrifugal".split(),
-    "tendon length": "tendon wrapping wrap sidesite spatial length pulley".split(),
-    "actuator length": "transmission cranksite slidersite crank slider tendon length gear".split(),
-    "passive": "damping stiffness spring springs friction fluid gravcomp passive tendon".split(),
-    "actuator force": "actuator actuators dampratio muscle gain bias kp kv ctrl force crank slider timeconst".split(),
-    "joint force": "actuator gravcomp transmission crank slider gear moment".split(),
-    "contacts": "contact contacts collision collisions collider distance ccd native margin mesh box capsule geom".split(),
-    "rows": "constraint equality limit friction frictionloss connect weld".split(),
-    "J": "constraint connect weld equality jacobian contact collision collisions ccd native convex site sites".split(),
-    "aref": "constraint connect weld velocity solref impedance torquescale reference acceleration quaternion".split(),
-    "D": "regularization diagapprox diagonal impedance solimp invweight weld mass".split(),
-    "solver": "solver pgs cg newton iterations linesearch island islands noslip warmstart convergence".split(),
-    "step": "integrator integrators implicit implicitfast euler rk4 midpoint ball free quaternion gyroscopic".split(),
+WORDS: Mapping[str, str] = {
+    "M": "inertia inertial mass armature urdf balanceinertia fullinertia composite",
+    "bias": "gravity coriolis inertia bias gyroscopic centrifugal",
+    "tendon length": "tendon wrapping wrap sidesite spatial length pulley",
+    "actuator length": "transmission cranksite slidersite crank slider tendon length gear",
+    "passive": "damping stiffness spring springs friction fluid gravcomp passive tendon",
+    "actuator force": "actuator actuators dampratio muscle gain bias kp kv ctrl force crank slider timeconst",
+    "joint force": "actuator gravcomp transmission crank slider gear moment",
+    "contacts": "contact contacts collision collisions collider distance ccd native margin mesh box capsule geom",
+    "rows": "constraint equality limit friction frictionloss connect weld",
+    "J": "constraint connect weld equality jacobian contact collision collisions ccd native convex site sites",
+    "aref": "constraint connect weld velocity solref impedance torquescale reference acceleration quaternion",
+    "D": "regularization diagapprox diagonal impedance solimp invweight weld mass",
+    "solver": "solver pgs cg newton iterations linesearch island islands noslip warmstart convergence",
+    "step": "integrator integrators implicit implicitfast euler rk4 midpoint ball free quaternion gyroscopic",
 }
 """Words of a changelog by term."""
 TERM = 3
@@ -93,9 +93,9 @@ def fitting_line(text: str, between: tuple[str, str], changes: Sequence[TermChan
         return rarity / math.sqrt(SHORT + len(of_entry)) if of_term else 0.0
 
     for change in changes:
-        words = {*WORDS.get(change.term, ())}
+        words = {*WORDS.get(change.term, "").split()}
         if change.elements and change.elements[0].startswith(CONTACT):
-            words |= {*WORDS["contacts"]}
+            words |= {*WORDS["contacts"].split()}
         best = max(((score(entry, words), entry, version) for entry, version in eligible), default=None)
         if best and best[0] > 0:
             sentence = re.split(r"(?<=[.])\s", best[1], maxsplit=1)[0]

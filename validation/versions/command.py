@@ -19,6 +19,8 @@ from loopcheck.validation.frame.options import (
 )
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from loopcheck.validation.versions.comparison import TermChange
     from loopcheck.validation.versions.result import ModelResult, Row
 
@@ -81,6 +83,7 @@ def command(
       loopcheck versions arm.xml --pin arm.pin.json
       loopcheck versions --against arm.pin.json
     """
+    from loopcheck.validation.execution.progress import display
     from loopcheck.validation.report.terminal import show
     from loopcheck.validation.versions.versions import Request, engine_word, paths_of, versions
 
@@ -95,7 +98,8 @@ def command(
         jobs=jobs,
         time_limit=time_limit or 1800.0,
     )
-    result, releases = versions(request)
+    with display() as progress:
+        result, releases = versions(request, progress)
     if format == "json":
         click.echo(result.as_json())
         return result.exit_status
@@ -111,7 +115,7 @@ def command(
     return result.exit_status
 
 
-def _shown(model: "ModelResult", engine: str, *, everything: bool) -> Iterator[object]:
+def _shown(model: "ModelResult", engine: str, *, everything: bool) -> "Iterator[RenderableType]":
     """Table and sentences of a model file."""
     from rich.markup import escape
 
@@ -125,31 +129,45 @@ def _shown(model: "ModelResult", engine: str, *, everything: bool) -> Iterator[o
         title = "First changed term of each release"
         yield table(["release", "term", "size", "largest at", "then"], lines, title=title, splits=False)
     for row in model.changes:
-        if row.again:
-            yield f"{row.release} is equal to {row.again} again."
-        if row.comparison.tight is not None:
-            yield f"{row.release}: {row.comparison.tight:.1e} with a 100 times tighter solver."
-        if row.changelog:
-            yield f"Changelog, best match: {row.changelog}"
+        yield from _explained(row)
     if everything:
         for row in model.rows:
-            if row.comparison.fields:
-                yield f"{row.release}, fields: {_listed(sorted(row.comparison.fields))}"
-            if row.comparison.settled:
-                yield f"{row.release}, state after one second (informational): {row.comparison.settled:.1e}"
+            yield from _notes(row)
+    yield from _not_run(model)
+    yield from (f"{note}." for note in model.notes)
+    upgrades = [row for row in model.rows if row.before]
+    if len(model.rows) > 1:
+        word = "Changed" if model.changes else "No change" if upgrades else "No comparison"
+        span = f"{name} {model.rows[0].release} to {model.rows[-1].release}"
+        yield f"{word}: {len(model.changes)} of {len(upgrades)} upgrades change {model.target} ({span})."
+
+
+def _explained(row: "Row") -> Iterator[str]:
+    """Sentences on a change."""
+    if row.again:
+        yield f"{row.release} is equal to {row.again} again."
+    if row.comparison.tight is not None:
+        yield f"{row.release}: {row.comparison.tight:.1e} with a 100 times tighter solver."
+    if row.changelog:
+        yield f"Changelog, best match: {row.changelog}"
+
+
+def _notes(row: "Row") -> Iterator[str]:
+    """Differences that do not count."""
+    if row.comparison.fields:
+        yield f"{row.release}, fields: {_listed(sorted(row.comparison.fields))}"
+    if row.comparison.settled:
+        yield f"{row.release}, state after one second (informational): {row.comparison.settled:.1e}"
+
+
+def _not_run(model: "ModelResult") -> Iterator[str]:
+    """Releases that did not run, by reason."""
     reasons: dict[str, list[str]] = {}
     for row in model.rows:
         if row.verdict == "not run":
             reasons.setdefault(row.reason, []).append(row.release)
     for reason, of in reasons.items():
         yield f"Not run: {of[0]}{f' to {of[-1]} ({len(of)} releases)' if of[1:] else ''} {reason}"
-    yield from (f"{note}." for note in model.notes)
-    upgrades = [row for row in model.rows if row.before]
-    count = f"{len(model.changes)} of {len(upgrades)} upgrades change {model.target}"
-    span = f"{name} {model.rows[0].release} to {model.rows[-1].release}"
-    if len(model.rows) > 1:
-        word = "Changed" if model.changes else "No change" if upgrades else "No comparison"
-        yield f"{word}: {count} ({span})."
 
 
 def _lines(row: "Row", *, everything: bool) -> Iterator[list[str]]:

@@ -102,7 +102,7 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Te
         ordered = sorted(per_element, key=lambda name: -per_element[name])
         if ordered:
             size = per_element[ordered[0]]
-            elements = [name for name in ordered[:NAMED] if per_element[name] > 0.1 * size]
+            elements = [name for name in ordered[:NAMED] if per_element[name] >= 0.1 * size]
             yield TermChange(term, size / scale if scale and np.isfinite(size) else np.inf, tuple(elements))
 
 
@@ -129,7 +129,7 @@ def _of_elements(a: Array, b: Array, names: Sequence[str]) -> Iterator[tuple[str
     with np.errstate(invalid="ignore"):  # infinity less infinity, which does not differ
         sizes = np.where(differs, np.abs(a - b), 0.0).max(axis=1, initial=0.0)
     for k in np.flatnonzero(differs.any(axis=1)):
-        yield names[k], float(sizes[k]) if np.isfinite(sizes[k]) else np.inf
+        yield names[int(k)], float(sizes[k]) if np.isfinite(sizes[k]) else np.inf
 
 
 def _of_rows(before: Sequence[Sequence[str]], after: Sequence[Sequence[str]]) -> Iterator[TermChange]:

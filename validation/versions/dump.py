@@ -46,16 +46,23 @@ def dump(part: Any, path: str, states: Any, count: int, seed: int) -> Mapping[st
     found["fields"] = {name: packed(value) for name, value in part.fields(model)}
     if found["sizes"] != sizes:
         return found
-    for state in unpacked_states:
-        for name, (values, names) in part.terms(model, state).items():
-            term = found["terms"].setdefault(name, {"values": [], "names": []})
-            term["values"].append(packed(values))
-            term["names"].append(list(names))
-    for term in found["terms"].values():  # names of joints do not depend on the state, names of contacts do
-        if all(names == term["names"][0] for names in term["names"]):
-            term["names"] = term["names"][:1]
+    found["terms"] = _terms(part, model, unpacked_states)
     if hasattr(part, "settled"):
         found["settled"] = packed(part.settled(model))
+    return found
+
+
+def _terms(part: Any, model: Any, states: list[list[Any]]) -> dict[str, Any]:
+    """Values and names of each term by state."""
+    found: dict[str, Any] = {}
+    for state in states:
+        for name, (values, names) in part.terms(model, state).items():
+            term = found.setdefault(name, {"values": [], "names": []})
+            term["values"].append(packed(values))
+            term["names"].append(list(names))
+    for term in found.values():  # names of joints do not depend on the state, names of contacts do
+        if all(names == term["names"][0] for names in term["names"]):
+            term["names"] = term["names"][:1]
     return found
 
 

@@ -18,7 +18,6 @@ import pandas as pd
 from packaging.requirements import Requirement
 
 import loopcheck
-from loopcheck import engines
 from loopcheck.robots.errors import HarnessError
 from loopcheck.validation.common.results import read
 from loopcheck.validation.execution import uv
@@ -57,7 +56,9 @@ def effort_changes(releases: Releases, model: Path) -> Iterator[str]:
                 both = before.merge(efforts, on=KEY, suffixes=("_before", ""))
                 both["change"] = (both["effort"] - both["effort_before"]).abs()
                 grouped = both.groupby("actuator", sort=False)
-                change = (grouped["change"].max() / grouped["effort_before"].agg(lambda tau: tau.abs().max())).fillna(0.0)
+                change = (grouped["change"].max() / grouped["effort_before"].agg(lambda tau: tau.abs().max())).fillna(
+                    0.0
+                )
                 where = f" at '{change.idxmax()}'" if change.max() > 0 else ""
                 yield f"{version}: efforts change by {change.max():.1e} of the peak{where}"
             before = efforts

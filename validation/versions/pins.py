@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def write_pin(path: Path, engine: str, release: str, found: Sequence[tuple[Model
         MechanismError: If the release did not run on a file.
         BaselineError: If the file cannot be written.
     """
-    rows = []
+    rows: list[dict[str, Any]] = []
     for model, dump in found:
         if reason := dump.get("refusal") or dump.get("failure"):
             raise MechanismError(f"{model.path}: {engine} {release} must read the file to pin it, got: {reason}")
@@ -57,7 +57,13 @@ def read_pins(path: Path) -> Mapping[Path, Pin]:
     """
     stored = read_baseline(path, COMMAND, COLUMNS, option=OPTION)["rows"]
     pins = [
-        Pin(path.absolute().parent.joinpath(row["file"]).resolve(), row["sha256"], row["engine"], row["release"], row["dump"])
+        Pin(
+            path.absolute().parent.joinpath(row["file"]).resolve(),
+            row["sha256"],
+            row["engine"],
+            row["release"],
+            row["dump"],
+        )
         for row in stored
     ]
     for pin in pins:

@@ -45,7 +45,10 @@ class Releases:
         numbers = re.search(r"3\.\d+", self.python)
         name = uv.THIS if self.python == sys.executable else numbers[0] if numbers else ""
         numpy = NUMPY if name in BEFORE_NUMPY_2 else importlib.metadata.version("numpy")
-        packages = (f"{engines.distribution(self.engine)}=={version}", f"numpy=={numpy}" if pinned else "numpy")
+        packages: tuple[str, ...] = (
+            f"{engines.distribution(self.engine)}=={version}",
+            f"numpy=={numpy}" if pinned else "numpy",
+        )
         packages += tuple(unstated_needs(self.engine, version))
         options = ("--isolated", "--no-project", *(["--offline"] if self.offline else []), "--python", self.python)
         return (uv.program(), "run", "--quiet", *options, *(f"--with={one}" for one in packages), "python", "-I")
@@ -129,7 +132,7 @@ def _listed(engine: str, named: Sequence[str], python: str, folder: Path, option
             raise
         version = text.split("==")[1].split()[0]
         if named and Version(version) < Version(named[0]):
-            if number and len(named) == 1 or len(named) > 1:
+            if (number and len(named) == 1) or len(named) > 1:
                 return
             raise HarnessError(f"{package}: the newest release is {version}, got {named[0]}")
         yield version
@@ -138,4 +141,6 @@ def _listed(engine: str, named: Sequence[str], python: str, folder: Path, option
 
 def _is_final(error: uv.UvError) -> bool:
     """Whether an error of uv means that no release is left, not that the index cannot be reached."""
-    return "No solution found" in str(error) and not re.search(r"offline|connectivity|network", str(error), re.IGNORECASE)
+    return "No solution found" in str(error) and not re.search(
+        r"offline|connectivity|network", str(error), re.IGNORECASE
+    )

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from loopcheck.validation.versions.comparison import Comparison, Dump, compare, equal_again
@@ -23,7 +23,7 @@ class Row:
     before: str = ""
     """The release that it is compared with."""
     verdict: str
-    comparison: Comparison = Comparison()
+    comparison: Comparison = field(default_factory=Comparison)
     again: str = ""
     """Earlier release with the same behaviour, after other behaviour between."""
     reason: str = ""
@@ -47,6 +47,19 @@ class ModelResult:
         """1 a change, 3 a release did not run, else 0."""
         verdicts = {row.verdict for row in self.rows}
         return 1 if CHANGED in verdicts else 3 if NOT_RUN in verdicts else 0
+
+    @property
+    def failures(self) -> list[str]:
+        """A line for each change, and for each release that did not run."""
+        lines = []
+        for row in self.rows:
+            if row.verdict == CHANGED:
+                first, *_ = row.comparison.terms
+                where = f" at '{first.elements[0]}'" if first.elements else ""
+                lines.append(f"{row.before} -> {row.release}: {first.term} changes by {first.size:.1e}{where}")
+            elif row.verdict == NOT_RUN:
+                lines.append(f"{row.release} not run: {row.reason}")
+        return lines
 
     @property
     def changes(self) -> tuple[Row, ...]:
@@ -120,4 +133,3 @@ def _json(value: Any) -> Any:
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return _json(value._asdict())
     return [_json(each) for each in value] if isinstance(value, list | tuple) else value
-

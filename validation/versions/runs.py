@@ -109,9 +109,7 @@ class Runs:
                     _write(self._place(model, version, dump["states"]), dump)
         found: dict[tuple[str, Path], Dump] = {}
         with ThreadPoolExecutor(self.jobs or os.cpu_count()) as executor:
-            futures = {
-                executor.submit(self._in, version, models, known): version for version in self.releases.versions
-            }
+            futures = {executor.submit(self._in, version, models, known): version for version in self.releases.versions}
             name = engines.lineage(self.releases.engine)
             try:
                 for future in progress.track(

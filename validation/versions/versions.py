@@ -1,7 +1,7 @@
 """Comparison of model files in releases of an engine, from targets to a result."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from packaging.version import Version
 from loopcheck import engines
 from loopcheck.robots.errors import HarnessError, MechanismError
 from loopcheck.robots.formats.urdf import is_urdf
-from loopcheck.validation.execution.progress import Display, display
+from loopcheck.validation.execution.progress import Display
 from loopcheck.validation.gate.gate import model_path
 from loopcheck.validation.versions.changelog import changelog, fitting_line
 from loopcheck.validation.versions.comparison import Dump
@@ -38,12 +38,12 @@ class Request:
     time_limit: float = 1800.0
 
 
-def versions(request: Request, show: Callable[[], Display] | None = None) -> tuple[VersionsResult, Releases]:
+def versions(request: Request, progress: Display) -> tuple[VersionsResult, Releases]:
     """Compare model files in releases of an engine, and write a pin on request.
 
     Args:
         request: What to compare.
-        show: Display of the progress, instead of the terminal.
+        progress: Shows finished releases.
 
     Raises:
         HarnessError: If a target, release or pin is bad, or the releases cannot be listed.
@@ -59,17 +59,11 @@ def versions(request: Request, show: Callable[[], Display] | None = None) -> tup
         raise HarnessError(f"at least two releases must be compared, got {engine} {', '.join(chosen.versions)}")
     runs = Runs(releases=chosen, jobs=request.jobs, time_limit=request.time_limit)
     states = {path: pin.dump["states"] for path, pin in stored.items()}
-    if show:
-        dumps = runs.dumps(models, states, show())
-    else:
-        with display() as shown:
-            dumps = runs.dumps(models, states, shown)
+    dumps = runs.dumps(models, states, progress)
     if request.pin:
         newest = chosen.versions[-1]
         write_pin(request.pin, engine, newest, [(model, dumps[newest, model.path]) for model in models])
-    found = [
-        _model_result(paths[model.path], model, chosen, dumps, stored.get(model.path)) for model in models
-    ]
+    found = [_model_result(paths[model.path], model, chosen, dumps, stored.get(model.path)) for model in models]
     return VersionsResult(engine=engine, models=tuple(_explained(found, models, chosen))), chosen
 
 
@@ -119,7 +113,9 @@ def _model_result(
     found = tuple(rows([(version, dumps[version, model.path]) for version in chosen.versions], stored))
     notes = []
     if pin and pin.digest != model.digest:
-        notes.append("The model file has changed since it was pinned: a change may come from it. Pin it again with --pin")
+        notes.append(
+            "The model file has changed since it was pinned: a change may come from it. Pin it again with --pin"
+        )
     if chosen.offline:
         notes.append("The package index cannot be reached: only downloaded releases were listed")
     return ModelResult(target=target, digest=model.digest, rows=found, notes=tuple(notes))
