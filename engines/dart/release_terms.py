@@ -1,7 +1,4 @@
-"""Terms of a URDF in any release of DART from 6.16 on.
-
-Runs in environments of other releases with numpy and DART alone: nothing of loopcheck may be imported.
-"""
+"""Terms of a URDF in any release of DART from 6.16 on; runs with numpy and DART alone, without loopcheck."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -12,12 +9,11 @@ import numpy as np
 FORMATS = ("URDF",)
 MOST = 3.0
 """Largest position of a joint without a limit [rad or m]."""
-_KEPT: list[Any] = []
-"""Dofs of all robots: releases before 6.20 free a dof with its last name in Python."""
+_KEPT: list[Any] = []  # dofs, which releases before 6.20 free with their last name in Python
 
 
 def read(path: str) -> tuple[Any, Any, Any]:
-    """A world, the robot in it, and its dofs; raises an error if DART does not read the file."""
+    """A world, the robot in it, and its dofs."""
     skeleton = getattr(dartpy, "utils", dartpy).DartLoader().parseSkeleton(path)
     if skeleton is None:
         raise ValueError("DART's loader returns no skeleton")
@@ -34,9 +30,8 @@ def sizes(model: tuple[Any, Any, Any]) -> tuple[int, ...]:
 
 def states(model: tuple[Any, Any, Any], count: int, rng: Any) -> Iterator[list[Any]]:
     """Positions and rates within the limits of the joints."""
-    _, skeleton, _ = model
-    low = np.maximum(skeleton.getPositionLowerLimits(), -MOST)
-    high = np.minimum(skeleton.getPositionUpperLimits(), MOST)
+    low = np.maximum(model[1].getPositionLowerLimits(), -MOST)
+    high = np.minimum(model[1].getPositionUpperLimits(), MOST)
     for _ in range(count):
         yield [np.clip(0.3 * rng.normal(size=len(low)), low, high), rng.normal(size=len(low))]
 
@@ -46,8 +41,7 @@ def terms(model: tuple[Any, Any, Any], state: Sequence[Any]) -> Mapping[str, tup
     (world, skeleton, of_robot), (q, v) = model, state
     skeleton.setPositions(q)
     skeleton.setVelocities(v)
-    dofs = [dof.getName() for dof in of_robot]
-    bodies = skeleton.getBodyNodes()
+    dofs, bodies = [dof.getName() for dof in of_robot], skeleton.getBodyNodes()
     found = {
         "places": (np.array([_place(body) for body in bodies]), [body.getName() for body in bodies]),
         "M": (np.array(skeleton.getMassMatrix()), dofs),
