@@ -3,19 +3,23 @@
 import importlib.metadata
 import json
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from loopcheck import engines
 from loopcheck.robots.errors import HarnessError
 from loopcheck.validation.execution import uv
 from loopcheck.validation.execution.progress import NoDisplay
+from loopcheck.validation.gate.pytest_plugin import Failure, pytest_collect_file
 from loopcheck.validation.versions import changelog, runs
 from loopcheck.validation.versions import releases as listing
 from loopcheck.validation.versions.comparison import Comparison, Dump, TermChange, compare
@@ -460,6 +464,46 @@ def test_a_pin_is_compared_at_its_own_states(
     assert "The model file has changed since it was pinned" in loopcheck("versions", "--against", pin)[1]
     found, _ = versions(Request(against=pin), NoDisplay())
     assert found.models[0].failures[0].startswith(f"{HERE} (pin) -> {HERE}: M changes by ")
+
+
+def test_the_plugin_makes_a_test_of_a_pin(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = ["4.0.0 (pin) -> 4.1.0: M changes by 1.0e-01 at 'crank'"]
+    result = SimpleNamespace(models=[SimpleNamespace(target="bar.xml", failures=changes)])
+    asked: list[Request] = []
+    monkeypatch.setattr(
+        "loopcheck.validation.versions.versions.versions", lambda of, _: (asked.append(of) or result, None)
+    )
+    monkeypatch.setattr(request.config.option, "loopcheck", True)
+    (tmp_path / "bar.pin.json").write_text("{}", encoding="utf-8")
+    file = pytest_collect_file(tmp_path / "bar.pin.json", request.session)
+    assert file is not None
+    (item,) = file.collect()
+    with pytest.raises(Failure, match=r"bar\.xml: 4\.0\.0 \(pin\) -> 4\.1\.0: M changes"):
+        item.runtest()
+    assert [one.against for one in asked] == [tmp_path / "bar.pin.json"]
+    changes.clear()
+    item.runtest()
+
+
+def test_the_action_compares_its_pins(tmp_path: Path) -> None:
+    steps = yaml.safe_load((FILES.parents[2] / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"]
+    (script,) = (step["run"] for step in steps if step.get("name") == "versions")
+    for name, text in {"python": "true", "loopcheck": 'echo "$@" >> called; [ "${*: -1}" != changed.json ]'}.items():
+        (tmp_path / name).write_text(f"#!/bin/bash\n{text}\n", encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    surroundings = {"PATH": f"{tmp_path}:/usr/bin:/bin", "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
+    for pins, release, status in (("changed.json a.json", "", 1), ("a.json", "mujoco==3.2.0", 0)):
+        of_step = {**surroundings, "PINS": pins, "RELEASE": release}
+        command = ["bash", "-eo", "pipefail", "-c", script]
+        assert subprocess.run(command, cwd=tmp_path, env=of_step, check=False).returncode == status
+    called = (tmp_path / "called").read_text(encoding="utf-8").splitlines()
+    assert called == [
+        "versions --against changed.json",
+        "versions --against a.json",
+        "versions mujoco==3.2.0 --only --against a.json",
+    ]
 
 
 def test_a_damaged_pin_is_one_line(loopcheck: Command, tmp_path: Path) -> None:
