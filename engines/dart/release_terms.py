@@ -7,8 +7,7 @@ import dartpy
 import numpy as np
 
 FORMATS = ("URDF",)
-MOST = 3.0
-"""Largest position of a joint without a limit [rad or m]."""
+MOST = 3.0  # largest position of a joint without a limit [rad or m]
 _KEPT: list[Any] = []  # dofs, which releases before 6.20 free with their last name in Python
 
 
@@ -42,8 +41,9 @@ def terms(model: tuple[Any, Any, Any], state: Sequence[Any]) -> Mapping[str, tup
     skeleton.setPositions(q)
     skeleton.setVelocities(v)
     dofs, bodies = [dof.getName() for dof in of_robot], skeleton.getBodyNodes()
+    places = [np.array((_T := body.getTransform()).matrix())[:3].ravel() for body in bodies]  # `_T` owns it
     found = {
-        "places": (np.array([_place(body) for body in bodies]), [body.getName() for body in bodies]),
+        "places": (np.array(places), [body.getName() for body in bodies]),
         "M": (np.array(skeleton.getMassMatrix()), dofs),
         "gravity": (np.array(skeleton.getGravityForces()), dofs),
         "bias": (np.array(skeleton.getCoriolisAndGravityForces()), dofs),
@@ -57,12 +57,6 @@ def terms(model: tuple[Any, Any, Any], state: Sequence[Any]) -> Mapping[str, tup
 
 def fields(model: tuple[Any, Any, Any]) -> Iterator[tuple[str, Any]]:
     """Numbers of the skeleton."""
-    _, skeleton, dofs = model
-    yield "mass", np.array([body.getMass() for body in skeleton.getBodyNodes()])
+    yield "mass", np.array([body.getMass() for body in model[1].getBodyNodes()])
     for name in ("getDampingCoefficient", "getSpringStiffness", "getCoulombFriction"):
-        yield name[3:], np.array([getattr(dof, name)() for dof in dofs])
-
-
-def _place(body: Any) -> Any:
-    transform = body.getTransform()  # older releases free the matrix with it
-    return np.array(transform.matrix())[:3].ravel()
+        yield name[3:], np.array([getattr(dof, name)() for dof in model[2]])

@@ -474,9 +474,12 @@ def test_the_plugin_makes_a_test_of_a_pin(
     changes = ["4.0.0 (pin) -> 4.1.0: M changes by 1.0e-01 at 'crank'"]
     result = SimpleNamespace(models=[SimpleNamespace(target="bar.xml", failures=changes)])
     asked: list[Request] = []
-    monkeypatch.setattr(
-        "loopcheck.validation.versions.versions.versions", lambda of, _: (asked.append(of) or result, None)
-    )
+
+    def compared(request: Request, _: Any) -> tuple[Any, None]:
+        asked.append(request)
+        return result, None
+
+    monkeypatch.setattr("loopcheck.validation.versions.versions.versions", compared)
     monkeypatch.setattr(request.config.option, "loopcheck", True)
     (tmp_path / "bar.pin.json").write_text("{}", encoding="utf-8")
     file = pytest_collect_file(tmp_path / "bar.pin.json", request.session)
