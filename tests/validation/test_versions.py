@@ -384,6 +384,13 @@ def test_a_crash_at_a_file_leaves_the_others_and_is_not_cached(fake: list[list[s
     assert len(fake) > calls
 
 
+def test_a_model_that_cannot_move_is_not_compared(tmp_path: Path) -> None:
+    path = tmp_path / "still.xml"
+    path.write_text("<mujoco><worldbody/></mujoco>", encoding="utf-8")
+    failure = dump(engines.part("mujoco", "release_terms"), str(path), None, 2, 0)["failure"]
+    assert "at least one degree of freedom" in failure
+
+
 def test_a_refusal_is_cached_and_a_missing_release_has_its_reason(fake: list[list[str]], tmp_path: Path) -> None:
     bad = tmp_path / "bad.xml"
     bad.write_text('<mujoco><worldbody><body nme="x"/></worldbody></mujoco>', encoding="utf-8")

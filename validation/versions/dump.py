@@ -42,6 +42,8 @@ def dump(part: Any, path: str, states: Any, count: int, seed: int) -> Mapping[st
         states = [[packed(each) for each in state] for state in made]
     unpacked_states = [[unpacked(each) for each in state] for state in states]
     sizes = [len(each) for each in unpacked_states[0]]
+    if not any(sizes):
+        return {"failure": "a model must have at least one degree of freedom, got none: nothing would be compared"}
     found: dict[str, Any] = {"sizes": list(part.sizes(model)), "states": states, "terms": {}, "settled": ""}
     found["fields"] = {name: packed(value) for name, value in part.fields(model)}
     if found["sizes"] != sizes:
