@@ -66,7 +66,13 @@ def test_without_measured_data_nothing_is_validated() -> None:
 
 def test_a_log_is_compared_with_its_peak() -> None:
     found = findings(summary_row("log/bench.csv", "informational", 0.125))
-    assert "1 logs judged; E is up to 12" in found["validation, E and u_D"]
+    assert "Logs judged: 1. E is up to 12" in found["validation, E and u_D"]
+
+
+def test_a_result_without_an_agreement_rests_on_nothing() -> None:
+    found = findings(summary_row("log/bench.csv", "disagree", 0.5))
+    assert found["independence"] == "No case has a source that agrees with the reference."
+    assert found["comparison error E"] == "No error was measured."
 
 
 def test_what_is_left_out_is_named() -> None:

@@ -68,8 +68,8 @@ def _rows(results: Results) -> Iterator[tuple[str, str, str, str]]:
     yield (
         "Intended use",
         "model of interest",
-        f"Efforts of the actuators of {_few(robots)} for a prescribed motion; {len(cases)} cases of a robot, mode and "
-        "configuration. Other motions, contacts and dry friction are outside.",
+        f"Efforts of the actuators of {_few(robots)} for a prescribed motion. Cases of a robot, mode and "
+        f"configuration: {len(cases)}. Other motions, contacts and dry friction are outside.",
         "summary.csv",
     )
     yield "Data pedigree", "inputs", _inputs(results), "run.json: models, tolerances"
@@ -121,6 +121,8 @@ def _counted(counts: "Mapping[str, int] | pd.Series[int]") -> str:
 def _independence(results: Results) -> str:
     """Cases with independent equations, and inputs that all sources share."""
     found = bases(results).values()
+    if not found:
+        return "No case has a source that agrees with the reference."
     independent = sum(basis.is_independent for basis in found)
     closed = sum(basis.closed_form for basis in found)
     every = [{*inputs} for inputs in (results.run.get("shares") or {}).values()]
@@ -156,7 +158,7 @@ def _validation(results: Results) -> str:
         )
     error = logs["relative_error"].max()
     return (
-        f"{logs['source'].nunique()} logs judged; E is up to {percent(float(error))} of the peak effort. u_D is the "
+        f"Logs judged: {logs['source'].nunique()}. E is up to {percent(float(error))} of the peak effort. u_D is the "
         "noise of the log, as in the report. A simulated log validates nothing."
     )
 
@@ -166,7 +168,8 @@ def _errors(results: Results) -> str:
     judged = [
         finding.error
         for of_case in case_verdicts(results).values()
-        for finding in of_case.values()
+        for source, finding in of_case.items()
+        if not is_log(source)
         if finding.verdict in ("agree", "disagree", "as expected") and np.isfinite(finding.error)
     ]
     unmodified = results.summary.loc[results.summary["source"].str.endswith("/as_is"), "relative_error"].dropna()
