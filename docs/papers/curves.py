@@ -8,13 +8,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from docs.papers.cases import prescribed
 from docs.papers.values import platform
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.motion.laws import task
-from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.analytic.motion.task import task_efforts
 from loopcheck.robots.arrays import Array
-from loopcheck.validation.common.targets import case_of
 from loopcheck.validation.report.figures import COLORS, as_svg, empty_figure
 from loopcheck.validation.studies.control.runs import CONTROLLERS, ControlSettings, history
 
@@ -65,8 +64,7 @@ def efforts(robot: str, configurations: Mapping[str, str], mode: str = "") -> Fi
     """Efforts of all motors over time, a panel for each configuration with its title."""
     figure, axes = panels(len(configurations))
     for panel, (configuration, title) in zip(axes, configurations.items(), strict=True):
-        case = case_of(robot, configuration=configuration, mode=mode)
-        motion = prescribe(case)
+        case, motion = prescribed(robot, configuration=configuration, mode=mode)
         effort = Noc().compute_efforts(case, motion).effort
         names = [actuator.name for actuator in case.mechanism.actuators]
         unit = case.mechanism.actuator_units[0]
@@ -114,8 +112,8 @@ def unwound(angles: "pd.Series[float]") -> Array:
 @as_svg
 def task_of_wang() -> Figure:
     """Figs 4 to 6: α, β and ζ, and the moments and force on them."""
-    case = case_of("2pur2rpu", configuration="horizontal")
-    law, motion = task(case), prescribe(case)
+    case, motion = prescribed("2pur2rpu", configuration="horizontal")
+    law = task(case)
     if law is None:
         raise TypeError("2pur2rpu: the law must be given for the platform")
     effort = Noc().compute_efforts(case, motion).effort

@@ -19,6 +19,7 @@ from loopcheck.analytic.batch.trace import Trace, trace
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.analytic.papers import wang2019
 from loopcheck.robots.arrays import Array
+from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 
 COST = {Op.INPUT: 0, Op.NUMBER: 0, Op.ABS: 0, Op.MAX: 0, Op.MIN: 0, Op.SQRT: 6, Op.SIN: 18, Op.COS: 18}
@@ -219,9 +220,9 @@ def _skew(w: Any) -> Any:
     return np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]], dtype=object)
 
 
-def of_trace(case: Case) -> tuple[int, int]:
+def of_trace(case: Case, motion: Motion) -> tuple[int, int]:
     """Operations and angles of a sample of the generic traced equations, without a formula of the robot."""
-    traced: Trace = trace(case.mechanism, prescribe(case).q[10])
+    traced: Trace = trace(case.mechanism, motion.q[10])
     return traced.efforts.operations, traced.efforts.angles
 
 

@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from docs.papers.cases import prescribed
 from loopcheck.analytic.dynamics.energy import total_energy
 from loopcheck.analytic.dynamics.forward import accelerations_by_noc, dependent_velocities
 from loopcheck.analytic.dynamics.noc import needed_efforts, noc_model
 from loopcheck.analytic.kinematics.continuation import close
 from loopcheck.analytic.kinematics.state import State
-from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.arrays import AnyArray, Array
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.validation.common.targets import case_of
 
 GAINS = (900.0, 60.0)
 """Of the feedback M (900 e + 60 ė) [1/s², 1/s]."""
@@ -40,9 +39,9 @@ def simulated(robot: str, h: float, seconds: float, *, feedback: bool = False) -
         seconds: Duration [s].
         feedback: Whether the deviation of the legs is fed back.
     """
-    case = case_of(robot, configuration="vertical")
+    case, whole = prescribed(robot, configuration="vertical")
     mechanism = replace(case.mechanism, wrenches=())
-    motion = prescribe(case).assemble(np.arange(round(2 * seconds / h) + 1) * h / 2)
+    motion = whole.assemble(np.arange(round(2 * seconds / h) + 1) * h / 2)
     state = State(mechanism=mechanism, q=motion.q, qd=motion.qd)
     legs: AnyArray = np.asarray(mechanism.selection.any(axis=0))
     course = _Course(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from docs.papers.cases import prescribed
 from docs.papers.formulations import Traced, on_the_tree, recursion, times, virtual_work, with_sensors
 from docs.papers.operations import PRINTED, of_trace, of_wang
 from docs.papers.state_equations import simulated
@@ -36,8 +37,8 @@ H = 1e-5
 
 def peaks(robot: str, configuration: str, mode: str = "") -> str:
     """Largest absolute effort of each actuator, with its unit."""
-    case = case_of(robot, configuration=configuration, mode=mode)
-    effort = Noc().compute_efforts(case, prescribe(case)).effort
+    case, motion = prescribed(robot, configuration=configuration, mode=mode)
+    effort = Noc().compute_efforts(case, motion).effort
     units = {*case.mechanism.actuator_units}
     return f"{', '.join(f'{peak:.4g}' for peak in np.abs(effort).max(axis=0))} {units.pop() if len(units) == 1 else ''}"
 
@@ -46,8 +47,7 @@ def of_all_models(robot: str) -> float:
     """Largest difference between natural orthogonal complement and Lagrangian model over the largest effort [-]."""
     worst = 0.0
     for configuration in ("horizontal", "vertical"):
-        case = case_of(robot, configuration=configuration)
-        motion = prescribe(case)
+        case, motion = prescribed(robot, configuration=configuration)
         noc, lagrange = (source.compute_efforts(case, motion).effort for source in (Noc(), Lagrange()))
         worst = max(worst, float(np.abs(noc - lagrange).max() / np.abs(noc).max()))
     return worst
@@ -55,8 +55,8 @@ def of_all_models(robot: str) -> float:
 
 def loops(robot: str) -> str:
     """Loops, closure equations and freedoms."""
-    case = case_of(robot)
-    return in_words(mobility(case.mechanism, prescribe(case).q[10]))
+    case, motion = prescribed(robot)
+    return in_words(mobility(case.mechanism, motion.q[10]))
 
 
 def skewness(case: Case, motion: Motion) -> float:
@@ -74,8 +74,7 @@ def skewness(case: Case, motion: Motion) -> float:
 
 def platform(mode: str) -> dict[str, Array]:
     """Time, position of P and orientation of the platform of the 3-PRR in a mode."""
-    case = case_of("3prr", mode=mode)
-    motion = prescribe(case)
+    case, motion = prescribed("3prr", mode=mode)
     state, P = State.at_rest(case.mechanism, motion.q), case.mechanism.site("P")
     at = state.poses.p[:, P.body] + state.poses.R[:, P.body] @ P.position
     names = [joint.name for joint in case.mechanism.joints]
@@ -85,8 +84,8 @@ def platform(mode: str) -> dict[str, Array]:
 
 def least_singular_value(mode: str) -> float:
     """Smallest singular value of Φᵘ over the motion of the 3-PRR that is no zero row [m/rad]."""
-    case = case_of("3prr", mode=mode)
-    mechanism, motion = case.mechanism, prescribe(case)
+    case, motion = prescribed("3prr", mode=mode)
+    mechanism = case.mechanism
     passive = ~mechanism.selection.any(axis=0)
     return float(np.linalg.svd(closure_jacobian_at(mechanism, motion.q)[..., passive], compute_uv=False)[:, 3].min())
 
@@ -104,8 +103,7 @@ def of_kordjazi() -> Values:
             f"peaks_horizontal_{mode}": peaks("3prr", "horizontal", mode=mode),
             f"peaks_vertical_{mode}": peaks("3prr", "vertical", mode=mode),
         }
-    case = case_of("3prr")
-    motion = prescribe(case)
+    case, motion = prescribed("3prr")
     sliders = motion.law(np.array([1.0])).q[0]
     paper = kordjazi2011.efforts(case, motion)
     noc = Noc().compute_efforts(case, motion).effort
@@ -121,8 +119,7 @@ def of_kordjazi() -> Values:
 
 def of_zubizarreta() -> Values:
     """Zubizarreta et al. 2010."""
-    case = case_of("3rrr", configuration="vertical")
-    motion = prescribe(case)
+    case, motion = prescribed("3rrr", configuration="vertical")
     plain, redundant = zubizarreta2010.efforts(case, motion), zubizarreta2010.redundant_efforts(case, motion)
     noc = Noc().compute_efforts(case, motion).effort
     parts, steps = with_sensors(case, motion)
@@ -253,8 +250,7 @@ def _sum(terms: Iterable[Fraction]) -> Fraction:
 
 def of_wang_2019() -> Values:
     """Wang, Belzile, Angeles and Li 2019."""
-    case = case_of("2pur2rpu")
-    motion = prescribe(case)
+    case, motion = prescribed("2pur2rpu")
     p = wang2019.parameters(case.mechanism)
     singular = np.linalg.svd(wang2019.actuation(p, np.array([[0.0, 0.3, p.d * p.f / p.l3]]))[0], compute_uv=False)
     orthogonal, rank = twist_constraints(case, motion)
@@ -304,9 +300,8 @@ def of_angeles() -> Values:
     for robot in ("6spu", "6x6r"):
         ends = [simulated(robot, h, 1.0) for h in (0.02, 0.01)]
         held = simulated(robot, 0.02, 4.0, feedback=True)
-        operations, angles = of_trace(case_of(robot))
-        case = case_of(robot)
-        motion = prescribe(case)
+        case, motion = prescribed(robot)
+        operations, angles = of_trace(case, motion)
         model = dynamic_model(State(mechanism=case.mechanism, q=motion.q[::20], qd=motion.qd[::20]))
         values |= {
             f"{robot}_loops": loops(robot),
@@ -326,8 +321,7 @@ def of_angeles() -> Values:
 
 def of_staicu() -> Values:
     """Staicu et al. 2006."""
-    case = case_of("2t1r")
-    motion = prescribe(case)
+    case, motion = prescribed("2t1r")
     paper, noc = staicu2006.efforts(case, motion), Noc().compute_efforts(case, motion).effort
     work, (bare, checked) = virtual_work(case, motion), recursion(case, motion)
     newton_euler, lagrange = on_the_tree(case, motion)
