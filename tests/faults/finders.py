@@ -119,9 +119,18 @@ def _shared(fault: str, case: Case) -> AbstractContextManager[Case]:
 
 def by_comparison_of_shared_input(fault: str, source: str, robot: str) -> str:
     """The verdict if the reference, the motion and the input of the adapter have the fault."""
+    at = _ready_with(fault, robot)
+    with _shared(fault, at.case):
+        return _compared([at.reference, evaluate(at.case, at.motion, source)], source)
+
+
+@cache
+def _ready_with(fault: str, robot: str) -> Ready:
+    """A case, its motion and the reference with a fault of a shared input, computed once for all sources."""
     with _shared(fault, ready(robot).case) as wrong:
-        motion = prescribe(wrong)
-        return _compared([evaluate(wrong, motion, name) for name in (sources.REFERENCE, source)], source)
+        at = Ready(wrong)
+        assert at.reference
+    return at
 
 
 def by_second_reading(fault: str, _: str, robot: str) -> str:
