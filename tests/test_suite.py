@@ -2,7 +2,7 @@
 
 A new folder in `robots/` adds its tests, and so does each robot folder in DIR with `pytest --robots DIR`. The figures
 of each comparison are properties of its test (`pytest --junit-xml FILE`). Simulations run in a single mode of each
-robot, and in all modes with `--every-case`; exact routes always run in all modes.
+robot, the long ones in a single pose, and in all of them with `--every-case`; exact routes always run in all modes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -128,7 +128,8 @@ def _marks(target: str, *rest: str) -> Iterator[pytest.MarkDecorator]:
 def _repeats(target: str, *rest: str) -> bool:
     """Whether a row proves no more than others: a simulation in a further mode, or of a variant in a further pose.
 
-    Of mode and masses, integrator, drive and solver know nothing: each configuration and variant is simulated once.
+    Of mode and masses, integrator, drive and solver know nothing: each configuration and variant is simulated once. A
+    long simulation runs in one configuration: exact routes and the audit of its engine see gravity in all of them.
     Unmodified simulations are judged by no limit here, so a single one shows that a route of them runs.
     """
     if not rest or target not in CATALOGUE or not _simulates(rest[-1]):
@@ -139,7 +140,8 @@ def _repeats(target: str, *rest: str) -> bool:
         return False
     if sources.is_as_is(rest[-1]):
         return tuple(rest[:3]) != _simulated(target)
-    return mode != first or (variant != DEFAULT and configuration != last)
+    is_long = rest[-1] in SECONDS.get(target, {})
+    return mode != first or ((variant != DEFAULT or is_long) and configuration != last)
 
 
 _simulates = cache(sources.simulates)
