@@ -194,7 +194,7 @@ METHODS = {
 }
 """Methods whose order four or more levels resolve on every robot."""
 FIRST = 2
-"""Methods of a route that are tried on every robot and on every term, of one order of each route with several."""
+"""Methods of each route that are tried on every robot and every term."""
 FEW_LEVELS = 5
 """Levels there: three observed orders."""
 
