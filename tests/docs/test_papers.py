@@ -24,6 +24,7 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.analytic.papers import wang2019, zubizarreta2010
 from loopcheck.robots.robot import Case
 from loopcheck.validation.common.targets import case_of
+from loopcheck.validation.studies.control.runs import CONTROLLERS, INDICES
 
 STORED = json.loads(VALUES.read_text(encoding="utf-8"))
 TIMES = {"position_ratio", "model_ratio", "sample_ms", "extended_ms", "recursion_time", "checked_time", "dense_time"}
@@ -35,6 +36,7 @@ OF_STATES = re.compile(r"6x6r_(coarse|fine|order|energy|feedback)")
 COMPARED = ("extended", "task space")
 """Controllers that run again; `tests/validation/test_ctc.py` holds the classical one."""
 END = End(deviation=1.0, energy=1.0)
+"""Stands for an end that is not simulated."""
 ROUND_OFF = 1e-12
 """Numbers below are round-off, whose size is compared alone."""
 
@@ -63,7 +65,7 @@ def test_every_row_has_a_known_finding() -> None:
 @pytest.mark.parametrize("name", PAPERS)
 def test_values_are_computed_again(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is timed runs once, without a clock; machine code has a test of its own."""
-    chosen = {controller: values.CONTROLLERS[controller] for controller in COMPARED}
+    chosen = {controller: CONTROLLERS[controller] for controller in COMPARED}
     monkeypatch.setattr(values, "CONTROLLERS", chosen)
     monkeypatch.setattr(
         values, "simulated", lambda robot, *at, **how: simulated(robot, *at, **how) if robot == ONCE else END
@@ -76,7 +78,7 @@ def test_values_are_computed_again(name: str, monkeypatch: pytest.MonkeyPatch) -
         stored = STORED[name][key]
         if key in TIMES or OF_STATES.fullmatch(key):
             continue
-        if key in values.INDICES:
+        if key in INDICES:
             assert {*str(value).split("; ")} < {*stored.split("; ")}, key
         elif isinstance(value, str):
             assert value == stored, key
