@@ -6,9 +6,11 @@ lower order names it. Prescribed motions with their exact efforts are manufactur
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from loopcheck import engines
@@ -16,7 +18,7 @@ from loopcheck.engines.declarations import STEP, Ladder, ladders
 from loopcheck.robots.catalogue import names
 from loopcheck.robots.robot import load, representative_case
 from loopcheck.validation.common.targets import cases_of
-from loopcheck.validation.studies.refinement.analysis import EXPECTED, NOT_RUN, RICHARDSON, claims
+from loopcheck.validation.studies.refinement.analysis import EXPECTED, NOT_RUN, claims
 from loopcheck.validation.studies.refinement.levels import PreparedCase, prepared_case, simulate_levels
 from loopcheck.validation.studies.refinement.report import targets
 
@@ -73,6 +75,10 @@ TERMS: Mapping[str, Mapping[str, str]] = {
 """Changes of the plain linkage by the term that they add."""
 
 
+PART = 10
+"""Part of a motion that is simulated [-]."""
+
+
 def methods(prepared: PreparedCase, routes: Sequence[str] = ()) -> list[Ladder]:
     """Ladders of steps of each method that converges to rigid loops, once per engine and expected order."""
     found = {
@@ -92,17 +98,24 @@ def prepared_term(term: str, folder: Path) -> PreparedCase:
     return prepared_case(case)
 
 
+def shortened(prepared: PreparedCase, part: int) -> PreparedCase:
+    """The first part of a motion, at least two steps."""
+    motion = prepared.motion.assemble(prepared.motion.t[: max(len(prepared.motion.t) // part, 2) + 1])
+    return replace(prepared, motion=motion, reference=prepared.reference[: len(motion.t)])
+
+
 def observed(prepared: PreparedCase, chosen: Sequence[Ladder]) -> pd.DataFrame:
     """Claims of some ladders without extrapolation."""
-    levels = pd.concat([simulate_levels(prepared, ladder) for ladder in chosen], ignore_index=True)
-    return claims(levels[~levels["ladder"].str.contains(RICHARDSON, regex=False)], targets())
+    levels = [simulate_levels(prepared, replace(ladder, extrapolated=())) for ladder in chosen]
+    return claims(pd.concat(levels, ignore_index=True), targets())
 
 
 def in_words(claim: Mapping[str, Any]) -> str:
     """Observed order; with the verdict, if it is another one than expected."""
     if claim["verdict"] == NOT_RUN:
         return NOT_RUN
-    return f"{claim['observed']:.2f}" + ("" if claim["verdict"] == EXPECTED else f" ({claim['verdict']})")
+    order = "" if np.isnan(claim["observed"]) else f"{claim['observed']:.2f}"
+    return order if claim["verdict"] == EXPECTED else f"{order} ({claim['verdict']})".strip()
 
 
 def column(prepared: PreparedCase) -> dict[str, str]:
@@ -116,8 +129,8 @@ def page() -> str:
     """The page with present tables."""
     text = PAGE.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
-        terms = {term: column(prepared_term(term, Path(folder))) for term in TERMS}
-    robots = {name: column(prepared_case(representative_case(load(name)))) for name in names()}
+        terms = {term: column(shortened(prepared_term(term, Path(folder)), PART)) for term in TERMS}
+    robots = {name: column(shortened(prepared_case(representative_case(load(name))), PART)) for name in names()}
     for name, columns in (("terms", terms), ("robots", robots)):
         before, rest = text.split(f"<!-- {name} -->\n")
         made = pd.DataFrame(columns).fillna("-").rename_axis("engine: method (expected order)").T.to_markdown()

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from docs.orders import TERMS, prepared_term
+from docs.orders import TERMS, prepared_term, shortened
 from loopcheck import engines
 from loopcheck.engines import declarations as declared
 from loopcheck.engines.declarations import STEP, Ladder, ladders
@@ -175,13 +175,13 @@ def test_a_failed_claim_disagrees_unless_its_limit_is_stated() -> None:
 @pytest.fixture(scope="module")
 def prepared(prr: Case) -> PreparedCase:
     """The first fifth of the motion."""
-    return _short(prepared_case(prr))
+    return shortened(prepared_case(prr), 5)
 
 
 @pytest.fixture(scope="module")
 def linkage() -> PreparedCase:
     (case,) = cases_of(["four_bar"], variants=["default"], configurations=["vertical"])
-    return _short(prepared_case(case))
+    return shortened(prepared_case(case), 5)
 
 
 METHODS = {
@@ -216,13 +216,13 @@ def test_methods_have_their_orders(route: str, prepared: PreparedCase, linkage: 
 def test_methods_have_their_orders_on_every_robot(robot: str) -> None:
     """Servos of velocities have a higher order where velocity terms are small: on `andrews`, `n_four_bar_2`."""
     (case, *_) = cases_of([robot], variants=["default"])
-    _hold(_short(prepared_case(case), part=20), without=case.robot.without)
+    _hold(shortened(prepared_case(case), 20), without=case.robot.without)
 
 
 @pytest.mark.extended("test_methods_have_their_orders")
 @pytest.mark.parametrize("term", TERMS)
 def test_a_term_keeps_the_order(term: str, tmp_path: Path) -> None:
-    _hold(_short(prepared_term(term, tmp_path), part=20))
+    _hold(shortened(prepared_term(term, tmp_path), 20))
 
 
 def _hold(prepared: PreparedCase, without: Collection[str] = ()) -> None:
@@ -362,12 +362,6 @@ def _claims(prepared: PreparedCase, route: str, methods: int | None = None, leve
     ladders = [_first_levels(prepared.motion, route, name, levels) for name in METHODS[route][:methods]]
     tables = pd.concat([simulate_levels(prepared, replace(ladder, extrapolated=())) for ladder in ladders])
     return claims(tables, targets())
-
-
-def _short(prepared: PreparedCase, part: int = 5) -> PreparedCase:
-    """The first part of a motion, at least two steps."""
-    motion = prepared.motion.assemble(prepared.motion.t[: max(len(prepared.motion.t) // part, 2) + 1])
-    return replace(prepared, motion=motion, reference=prepared.reference[: len(motion.t)])
 
 
 def _rows(error: Array) -> pd.DataFrame:
