@@ -256,14 +256,42 @@ def _external_wrenches(mechanism: Mechanism, bodies: Poses) -> Array:
     return wrenches.reshape(nt, 6 * nb)
 
 
-def _wrenches_of_point_springs(state: State) -> Array:
-    """Wrenches of springs between two points, about the mass centres [N m, N], shape (nt, 6 nb)."""
+def body_wrenches(state: State, qdd: AccelerationSeries) -> tuple[Array, Array]:
+    """Wrench that each body needs from its joints and closures, about its mass centre (equations (16) to (20)).
+
+    Returns:
+        Wrenches [N m, N], shape (nt, nb, 6), and the sums of the sizes of their terms, moment and force, (nt, nb, 2).
+    """
+    mechanism, moving = state.mechanism, state.twists
+    twist = moving.K @ state.qd[:, None, :, None]
+    rate = moving.K @ qdd[:, None, :, None] + moving.K_dot @ state.qd[:, None, :, None]
+    M = _mass(mechanism, state.poses.R)
+    loads = _external_wrenches(mechanism, state.poses), _wrenches_of_point_springs(state, damped=True)
+    terms = [
+        (M @ rate)[..., 0],
+        (_rotation_rates(moving) @ M @ twist)[..., 0],
+        *(-x.reshape(*M.shape[:2], 6) for x in loads),
+    ]
+    sizes = sum(np.linalg.norm(x.reshape(*M.shape[:2], 2, 3), axis=-1) for x in terms)
+    return np.sum(terms, axis=0), np.asarray(sizes)
+
+
+def _wrenches_of_point_springs(state: State, *, damped: bool = False) -> Array:
+    """Wrenches of springs between two points, about the mass centres [N m, N], shape (nt, 6 nb).
+
+    Args:
+        damped: Whether to add those of their dampers.
+    """
     bodies = state.poses
     nt, nb = bodies.c.shape[:2]
     wrenches = np.zeros((nt, nb, 6))
     for spring in state.mechanism.point_springs:
         along, length, ends = _line(spring, bodies)
         pull = spring.stiffness * (length - np.clip(length, *spring.rest))
+        if damped and spring.damping:
+            moving = state.twists
+            apart = sum(-sign * (moving.v[:, b] + cross(moving.w[:, b], arm)) for b, arm, sign in ends)
+            pull = pull + spring.damping * (along * apart).sum(axis=1)
         for b, arm, sign in ends:
             force = sign * pull[:, None] * along
             wrenches[:, b] += np.concatenate([cross(arm, force), force], axis=1)
