@@ -167,6 +167,7 @@ def test_analytic_sources_share_no_dynamics() -> None:
     allowed = {
         "energy.py": {"lagrange"},  # the power balance takes the potential energy from there
         "forward.py": {"noc", "lagrange"},  # offers both ways
+        "reactions.py": {"noc", "lagrange"},  # as well: one with the functions of each
         "evaluation.py": {"noc"},  # of a log, which is held against the reference
         "automatic.py": {"noc"},  # the stroke of a generated motion; every source computes its efforts by itself
         "unactuated.py": {"noc"},  # moves what nothing drives; every source finds those accelerations again by itself

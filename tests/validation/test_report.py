@@ -178,6 +178,8 @@ def results() -> Results:
         ladder=table("ladder", list(ladder_rows())),
         audit=table("audit", list(audit_rows())),
         points=table("points", list(point_rows())),
+        reactions=table("reactions", []),
+        connections=table("connections", []),
         run=run,
     )
 

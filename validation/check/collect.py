@@ -68,6 +68,8 @@ def collect(cases: Sequence[Case], output: RunOutput, request: Request) -> Resul
                 for row in point_rows(case.mechanism, motions[case.key], case.robot.trace)
             ],
         ),
+        reactions=table("reactions", []),
+        connections=table("connections", []),
         run=run_record(cases, output, request, _descriptions(cases, motions, references.values())),
     )
 

@@ -61,6 +61,12 @@ if TYPE_CHECKING:
     group=JUDGEMENT,
     help="Report time step in seconds.  [default: 0.01 up to 2 s, 0.02 up to 4 s, then 0.05]",
 )
+@option(
+    "--reactions",
+    is_flag=True,
+    group=JUDGEMENT,
+    help="Compute the forces in all joints, bearings and closures too, and the largest load of each.",
+)
 @baseline_option
 @write_baseline_option
 @option("--junit", metavar="FILE", type=click.Path(path_type=Path), help="JUnit file: a test case per case and source.")
@@ -74,6 +80,7 @@ def command(
     accuracy: float | None,
     tolerances: tuple[str, ...],
     dt: float | None,
+    reactions: bool,
     junit: Path | None,
     all_figures: bool,
     baseline: Path | None,
@@ -97,6 +104,7 @@ def command(
       loopcheck check my_robot.xml --accuracy 5%
       loopcheck check my_robot.xml --actuated hip,knee --motion walk.csv
       loopcheck check my_robot.xml --mode closed
+      loopcheck check my_robot.xml --reactions
       loopcheck check --all --source mujoco --junit loopcheck.xml
       loopcheck check my_robot.xml --write-baseline baseline.json
       loopcheck check my_robot.xml --baseline baseline.json
@@ -127,7 +135,14 @@ def command(
     from loopcheck.validation.check.library import check_of
     from loopcheck.validation.check.study import results_of
 
-    asked = {"sources": sources, "accuracy": accuracy, "tolerances": own_limits, "dt": dt, **selection}
+    asked = {
+        "sources": sources,
+        "accuracy": accuracy,
+        "tolerances": own_limits,
+        "dt": dt,
+        "reactions": reactions,
+        **selection,
+    }
     study = _with_twins(check_of(targets, writes_logs=True, **asked))
     execution.prepare()
     result, conclusion = execution.compute(study, all_figures=all_figures)

@@ -44,6 +44,8 @@ class Options(TypedDict, total=False):
     """Directions of gravity; by default all."""
     actuated: str
     """Actuated joints, for example J1,J2, instead of the actuators of the file."""
+    reactions: bool
+    """Whether to compute the forces in the joints."""
     leave_out: Sequence[str]
     """Elements of the model file that are accepted although they are not read, TAG or TAG:NAME."""
 
@@ -152,6 +154,13 @@ def check_of(targets: Sequence[str | Path], *, writes_logs: bool, **asked: Unpac
     )
     as_is = {name: accuracy for name in registered() if is_as_is(name)} if accuracy is not None else {}
     limits = {**as_is, **asked.get("tolerances", {})}
-    study = Check(cases=cases, sources=sources, dt=asked.get("dt"), limits=limits, writes_logs=writes_logs)
+    study = Check(
+        cases=cases,
+        sources=sources,
+        dt=asked.get("dt"),
+        limits=limits,
+        writes_logs=writes_logs,
+        reactions=asked.get("reactions", False),
+    )
     study.want_losses(asked.get("leave_out", ()))
     return study

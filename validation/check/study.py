@@ -13,8 +13,10 @@ from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 from loopcheck.validation.check.collect import collect
 from loopcheck.validation.check.efforts.outcome import Outcome, Unmodified
+from loopcheck.validation.check.reactions import reaction_tables, reactions_section
 from loopcheck.validation.check.record import Request, RunOutput
 from loopcheck.validation.check.report import SECTIONS
+from loopcheck.validation.check.sections.verdicts import verdicts
 from loopcheck.validation.check.stages import run_stages
 from loopcheck.validation.check.terminal import summary, title
 from loopcheck.validation.common import sources
@@ -57,6 +59,8 @@ class Check(Study):
     """Files that may be the closed-loop versions of serial models, by the robot's name."""
     compare_twin: Callable[[Case, Sequence[Path]], Mapping[str, Any]] | None = None
     """Compares a serial model with its closed-loop version among some files."""
+    reactions: bool = False
+    """Whether to compute the forces in the joints."""
     draws: bool = True
     """Whether a report is written: imports the drawing modules."""
     publish: Callable[[Computed], None] = ignore
@@ -82,7 +86,9 @@ class Check(Study):
         output = run_stages(self.cases, request, pool)
         if self.writes_logs:
             _write_logs(output.outcomes, folder / LOGS)
+        loads = reaction_tables(self.cases, output.motions, pool) if self.reactions else {}
         tables = self._tables(output, request)
+        tables = tables._replace(tables={**tables.tables, **loads})
         for robot, twin in _closed_twins(self, pool).items():
             tables.record["robots"][robot]["closed_twin"] = twin
         return tables
@@ -137,6 +143,8 @@ def _sections(results: Results) -> Iterator[Section]:
     """The page; its modules are imported here, after the output of the summary."""
     for section in SECTIONS:
         yield section(results)
+        if section is verdicts:
+            yield from reactions_section(results)
 
 
 def results_of(result: StudyResult) -> Results:

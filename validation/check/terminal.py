@@ -6,6 +6,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from loopcheck.validation.check.closing import closing_lines, unsupported_in_words, wholly_unsupported
+from loopcheck.validation.check.reactions import reactions_line
 from loopcheck.validation.check.views import source_names
 from loopcheck.validation.common.results import Results
 from loopcheck.validation.common.verdicts import CaseVerdict, about_robots, case_verdicts
@@ -31,6 +32,7 @@ def summary(results: Results) -> Iterator[RenderableType]:
         yield table(["source", *columns], rows, title=f"{robot}{tree}: worst relative effort error")
     if unsupported_sources := unsupported_in_words(results):
         yield f"Not supported: {unsupported_sources}"
+    yield from reactions_line(results)
     for line in closing_lines(results):
         yield Text(str(line)) if line.command else str(line)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopcheck.validation.execution.tables import (
     TableSpec,
+    integer,
     number,
     read_record,
     read_tables,
@@ -25,6 +26,7 @@ VERDICTS = ("agree", "disagree", "not comparable", "not run", "not supported", "
 OF_ACTUATOR = "unit of the actuator's effort"
 OF_COORDINATE = "unit of the coordinate"
 _CASE = {name: text() for name in ("robot", "variant", "mode", "configuration", "source")}
+_OF_CASE = {name: column for name, column in _CASE.items() if name != "source"}
 _MOTION = {name: text() for name in ("robot", "variant", "mode")}
 _TIME = {"t": number("s", always=True)}
 _RATES = {"q": number("m or rad"), "qd": number("m/s or rad/s"), "qdd": number("m/s² or rad/s²")}
@@ -86,7 +88,7 @@ TABLES: Mapping[str, TableSpec] = {
     # relative to the size of the quantity, for efforts to their scale
     "audit": table_of(
         {
-            **{name: column for name, column in _CASE.items() if name != "source"},
+            **_OF_CASE,
             **{name: text() for name in ("engine", "tier", "quantity", "element", "unit")},
             "wanted": number("the row's unit"),
             "found": number("the row's unit"),
@@ -99,6 +101,37 @@ TABLES: Mapping[str, TableSpec] = {
     # points of the bodies, to draw the robot; the traced point has body "trace"
     "points": table_of(
         {**_MOTION, **_TIME, "body": text(), "point": text(), **{name: number("m") for name in ("x", "y", "z")}}
+    ),
+    # wrenches of the connections at some times; without a value where the component is not determined
+    "reactions": TableSpec(
+        optional=True,
+        columns={
+            **_OF_CASE,
+            "connection": text(),
+            "component": text(),
+            "unit": text(),
+            **_TIME,
+            "value": number("the row's unit"),
+            "unique": text(),
+        },
+    ),
+    # largest loads of the connections, and the agreement of both analytic ways
+    "connections": TableSpec(
+        optional=True,
+        columns={
+            **_OF_CASE,
+            "connection": text(nullable=True),
+            "body": text(nullable=True),
+            "force": number("N"),
+            "force_t": number("s"),
+            "moment": number("N m"),
+            "moment_t": number("s"),
+            "determined": integer(),
+            "error": number(),
+            "tolerance": number(),
+            **_VERDICT,
+            **_NOTE,
+        },
     ),
 }
 """Of a run."""
@@ -117,6 +150,8 @@ class Results:
     ladder: pd.DataFrame
     audit: pd.DataFrame
     points: pd.DataFrame
+    reactions: pd.DataFrame
+    connections: pd.DataFrame
     run: Mapping[str, Any]
     """Content of `run.json`."""
 

@@ -203,7 +203,7 @@ def gravest(findings: Sequence[CaseVerdict]) -> CaseVerdict:
 def exit_verdicts(results: "Results") -> list[str]:
     """The verdicts that decide the exit status of a check; a case without a judged engine is not comparable."""
     every = [finding.verdict for of_case in case_verdicts(results).values() for finding in of_case.values()]
-    return [*every, *("not comparable" for _ in unjudged_cases(results))]
+    return [*every, *results.connections["verdict"], *("not comparable" for _ in unjudged_cases(results))]
 
 
 def unjudged_cases(results: "Results") -> list[Key]:

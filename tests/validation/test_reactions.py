@@ -1,0 +1,129 @@
+"""`check --reactions`: tables, verdicts in the exit status, the section of the page and the line on the terminal."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from loopcheck.analytic.dynamics import reactions as analytic
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.robot import Case, load, representative_case
+from loopcheck.validation.check.reactions import Rows, reaction_rows, reactions_line, reactions_section
+from loopcheck.validation.common.results import TABLES, Results, read, table
+from loopcheck.validation.common.verdicts import exit_verdicts
+from loopcheck.validation.report.blocks import Table
+from tests.conftest import CaseMaker
+from tests.exported_legs import Leg
+from tests.validation.conftest import Command, exit_status, in_this_process
+
+COMPONENTS = {"moment.z", "force.x", "force.y"}
+"""Those that a planar loop determines."""
+
+
+@pytest.fixture(scope="module")
+def case() -> Case:
+    return representative_case(load("four_bar"))
+
+
+@pytest.fixture(scope="module")
+def rows(case: Case) -> Rows:
+    return reaction_rows(case, prescribe(case))
+
+
+def _results(rows: Rows) -> Results:
+    frames = {name: table(name, []) for name in TABLES}
+    loads = {name: table(name, getattr(rows, name)) for name in ("reactions", "connections")}
+    return Results(**frames | loads, run={})
+
+
+def test_values_of_what_the_loop_determines_alone(rows: Rows) -> None:
+    """Nine times, six components; the closure is a ball of the file, whose missing moments are no finding."""
+    frame = _results(rows).reactions
+    assert len(frame) == 4 * 6 * 9
+    determined = frame[frame["component"].isin(COMPONENTS)]
+    assert set(determined["unique"]) == {"yes"}
+    assert determined["value"].notna().all()
+    assert determined["value"].abs().max() > 10
+    pin = determined[(determined["connection"] == "rocker") & (determined["component"] == "moment.z")]
+    assert (pin["value"] == 0).all()  # not its round-off
+    others = frame[~frame["component"].isin(COMPONENTS)]
+    assert others["value"].isna().all()
+    assert set(others["unique"]) == {"no", "no: the file closes C as a ball"}
+    assert set(frame[frame["component"].str.startswith("force")]["unit"]) == {"N"}
+
+
+def test_largest_loads_are_those_of_the_values(rows: Rows) -> None:
+    results = _results(rows)
+    for row in results.connections.to_dict("records"):
+        of = results.reactions[results.reactions["connection"] == row["connection"]]
+        forces = of[of["component"].isin(["force.x", "force.y"])].pivot(index="t", columns="component", values="value")
+        lengths = np.hypot(*forces.to_numpy().T)
+        assert row["force"] == pytest.approx(lengths.max())
+        assert row["force_t"] == forces.index[lengths.argmax()]
+        assert row["determined"] == 3
+        assert row["verdict"] == "agree"
+        assert row["error"] < row["tolerance"] == 1e-12
+
+
+def test_a_difference_of_both_ways_disagrees(case: Case, rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A body heavier by 1 ppm in one of them: the rows, the status, the page and the line on the terminal."""
+    known = _results(rows)
+    assert exit_verdicts(known).count("agree") == 4
+    recursive = analytic.recursive_wrenches
+
+    def heavier(state: State, *more: np.ndarray) -> analytic.Wrenches:
+        mechanism = state.mechanism.with_mass("coupler", 1.1 * (1 + 1e-6))
+        return recursive(replace(state, mechanism=mechanism), *more)
+
+    monkeypatch.setattr(analytic, "recursive_wrenches", heavier)
+    wrong = _results(reaction_rows(case, prescribe(case)))
+    assert "disagree" in exit_verdicts(wrong)
+    assert exit_status(wrong) == 1
+    (line,), (section,) = reactions_line(wrong), reactions_section(wrong)
+    assert "(disagree)" in line
+    cells = section.blocks[1]
+    assert isinstance(cells, Table)
+    assert any(row[-1].kind == "disagree" for row in cells.rows)
+
+
+def test_rounded_loops_agree_to_their_accuracy(model_case: CaseMaker, tmp_path: Path) -> None:
+    """Both ways use the rows that the file resolves, and differ by a part of the gap that its digits leave."""
+    path = tmp_path / "leg.xml"
+    path.write_text(Leg(carrier="hinge", closure="connect", digits=4, seed=1).text(), encoding="utf-8")
+    case = model_case(path, amplitude=0.3, duration=0.1, frequency=2.0)
+    loads = _results(reaction_rows(case, prescribe(case))).connections
+    assert set(loads["verdict"]) == {"agree"}
+    assert loads["error"].max() > 1e-12
+    assert set(loads["tolerance"]) == {1e-12 + case.mechanism.closing.accuracy}
+
+
+def test_a_failure_is_a_row(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("loopcheck.validation.check.reactions.reactions", fails)
+    failed = _results(reaction_rows(case, prescribe(case)))
+    assert list(failed.connections["verdict"]) == ["not run"]
+    assert "ZeroDivisionError" in failed.connections["note"].iloc[0]
+    (line,) = reactions_line(failed)
+    assert "agree on 0 of 1" in line
+    assert list(reactions_section(failed))
+
+
+def test_nothing_is_shown_without_the_option() -> None:
+    nothing = _results(Rows([], []))
+    assert not [*reactions_line(nothing), *reactions_section(nothing)]
+
+
+def test_the_command_writes_both_tables(loopcheck: Command, tmp_path: Path, tables_only: None) -> None:
+    with in_this_process():
+        status, out, err = loopcheck(
+            "check", "four_bar", "--configuration", "vertical", "--source", "analytic/noc", "--reactions",
+            "--dt", "0.05", "--jobs", "1", "--out", tmp_path,
+        )  # fmt: skip
+    assert status == 0, out + err
+    assert "agree on 4 of 4 connections" in out.replace("\n", " ")
+    assert (tmp_path / "reactions.csv").read_text(encoding="utf-8").count("\n") == 1 + 4 * 6 * 6
+    assert len(read(tmp_path).connections) == 4
