@@ -156,8 +156,12 @@ def test_a_simulation_reports_how_well_it_kept_to_the_motion(history: EffortHist
     assert not simulated or history.closure_drift is not None
 
 
-ORDERS = {"drake": 1, "dart": 1, "pybullet": 1, "exudyn": 2, "mujoco": 4, "mjx": 4, "pinocchio": 4, "simbody": 4}
-"""Least orders of the error in the step [-]."""
+ORDERS = {"drake": 1, "dart": 1, "pybullet": 1, "exudyn": 2, "mujoco": 4, "mjx": 3.5, "pinocchio": 4, "simbody": 4}
+"""Least orders of the error in the step [-].
+
+The two compliances of MJX leave a softness of 3e-8 of the scale, which does not fall with the step: beside changes of
+8e-6 and 5e-7, it takes half an order.
+"""
 
 
 @FORWARD
