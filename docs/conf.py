@@ -50,6 +50,7 @@ PAGES = (
     "atlas",
     "orders",
     "measured",
+    "versions",
 )
 REFERENCE = [f"docs/reference/{page}" for page in PAGES]
 CONTENTS = {
