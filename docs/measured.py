@@ -141,19 +141,18 @@ def required(case: Case, motion: Motion) -> Array:
     return Noc().compute_efforts(case, motion).effort
 
 
-def with_motor_6(each: Array, of_motor: Array) -> Array:
-    """Efforts of the joints, with those of motor 6 on joints 5 and 6 [N m], shape (nt, 6)."""
-    return each + np.pad(of_motor[:, None], ((0, 0), (4, 1))) + np.pad(of_motor[:, None], ((0, 0), (5, 0)))
+def with_motor_6(of_joints: Array, of_motor: Array) -> Array:
+    """Efforts of the joints [N m], shape (nt, 6), and those of motor 6 on joints 5 and 6, shape (nt, 2)."""
+    return np.concatenate([of_joints[:, :4], of_joints[:, 4:] + of_motor], axis=1)
 
 
 def terms(motion: Motion, rotors: Array, viscous: Array, dry: Array) -> Iterator[tuple[str, Array]]:
     """Published terms of the TX40 besides rigid bodies, each of shape (nt, 6) [N m]."""
-    qd, qdd = motion.qd, motion.qdd
-    crossed = rotors[6] * np.column_stack([qdd[:, 5], qdd[:, 4]])
-    yield "rotors", rotors[:6] * qdd + np.pad(crossed, ((0, 0), (4, 0)))
-    crossed = viscous[6] * np.column_stack([qd[:, 5], qd[:, 4]])
-    yield "viscous friction", viscous[:6] * qd + np.pad(crossed, ((0, 0), (4, 0)))
-    yield "dry friction", with_motor_6(dry[:6] * np.tanh(qd / TURNS), dry[6] * np.tanh((qd[:, 4] + qd[:, 5]) / TURNS))
+    qd, qdd, other = motion.qd, motion.qdd, [5, 4]  # joint 5 feels motor 6 by the motion of joint 6, and joint 6 by 5
+    yield "rotors", with_motor_6(rotors[:6] * qdd, rotors[6] * qdd[:, other])
+    yield "viscous friction", with_motor_6(viscous[:6] * qd, viscous[6] * qd[:, other])
+    turns = np.tanh((qd[:, 4:5] + qd[:, 5:]) / TURNS)
+    yield "dry friction", with_motor_6(dry[:6] * np.tanh(qd / TURNS), dry[6] * turns)
 
 
 def uncertain(mechanism: Mechanism, rng: np.random.Generator) -> Mechanism:

@@ -79,13 +79,13 @@ PART = 10
 """Part of a motion that is simulated [-]."""
 
 
-def methods(prepared: PreparedCase, routes: Sequence[str] = ()) -> list[Ladder]:
+def methods(prepared: PreparedCase) -> list[Ladder]:
     """Ladders of steps of each method that converges to rigid loops, once per engine and expected order."""
     found = {
         (ladder.route, ladder.order.value): ladder
         for ladder in reversed(ladders(prepared.motion))
         if ladder.refined == STEP and ladder.order and not ladder.order.limit
-        if (ladder.route in routes if routes else not engines.on_request(ladder.route))
+        if not engines.on_request(ladder.route)
     }
     return list(reversed(found.values()))
 

@@ -21,7 +21,7 @@ from loopcheck.analytic.kinematics.inertia import inertia_matrix, per_dof
 from loopcheck.analytic.kinematics.redundancy import independent_drives, undriven_dofs
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import Poses, point_of, retract, rotation_of, skew
-from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, VelocitySeries, svd
+from loopcheck.robots.arrays import AccelerationSeries, AnyArray, Array, PositionSeries, VelocitySeries, svd
 from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.mechanism import WORLD, Joint, Mechanism, WeldClosure
 from loopcheck.robots.motion import Motion
@@ -52,6 +52,11 @@ class LagrangeModel:
     """Derivative of the closure residual [m/rad or m/m], shape (nt, nc, nv)."""
     closure_bias: Array
     """Derivative of Φ(q) q̇ along q̇, Φ̇ q̇ [m/s² or rad/s²], shape (nt, nc)."""
+
+    def force(self, qdd: AccelerationSeries) -> Array:
+        """Generalized force on the spanning tree that a motion requires, Sᵀτ + Φᵀλ [N or N m], shape (nt, nv)."""
+        inertial: Array = (self.M @ qdd[..., None])[..., 0]
+        return inertial + self.coriolis + self.gravity + self.dissipation - self.load
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,9 +104,7 @@ class Lagrange:
         constraints = _held(mechanism, motion.q)
         qd = constraints.rates(constraints.closed, motion.qd) + constraints.free(motion.qd)
         model = lagrange_model(mechanism, motion.q, qd)
-        qdd = constraints.rates(-model.closure_bias, motion.qdd)
-        inertial = (model.M @ qdd[..., None])[..., 0]
-        force = inertial + model.coriolis + model.gravity + model.dissipation - model.load
+        force = model.force(constraints.rates(-model.closure_bias, motion.qdd))
         force = force + _correction(model.M, constraints.Z_T, force)
         return EffortHistory(
             source=self.name,

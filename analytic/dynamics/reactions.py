@@ -91,10 +91,8 @@ def connections(mechanism: Mechanism) -> list[Connection]:
     found = []
     for b, body in enumerate(mechanism.bodies):
         joints = [mechanism.joints[j] for j in mechanism.joints_of[b]]
-        if not joints:
-            found.append(Connection(body.name, b, _anchor(mechanism, b)))
-        elif not all(_is_free(joint) for joint in joints):
-            found.append(Connection(joints[-1].name, b, _anchor(mechanism, b)))
+        if not joints or not all(map(_is_free, joints)):
+            found.append(Connection((joints[-1] if joints else body).name, b, _anchor(mechanism, b)))
     taken = {connection.name for connection in found}
     for closure in mechanism.rigid_closures:
         name = f"{closure.name} (closure)" if closure.name in taken else closure.name
@@ -299,10 +297,9 @@ class MaximalWrenches:
         mechanism, units = self._mechanism, np.where(self._turns, self._L, 1.0)
         massless = [replace(b, mass=0.0, inertia=np.zeros((3, 3))) for b in mechanism.bodies]
         along = lagrange_model(replace(mechanism, bodies=tuple(massless), point_springs=(), wrenches=()), self._q, qd)
-        passive = (along.M @ qdd[..., None])[..., 0] + along.gravity + along.dissipation
         right = np.concatenate(
             [self._needed(qd, qdd) / np.tile([self._L] * 3 + [1.0] * 3, len(massless)),
-             (effort @ mechanism.selection - passive) / units], axis=1)  # fmt: skip
+             (effort @ mechanism.selection - along.force(qdd)) / units], axis=1)  # fmt: skip
         A, of_unknowns, columns = self._system
         x = np.zeros((len(qd), A.shape[2]))
         for k, (U, values, V_T) in enumerate(self._decomposed):
@@ -363,11 +360,7 @@ class MaximalWrenches:
         for group in _bound_by_springs(mechanism):
             free = _exploded(mechanism, group)
             at, rates, changes = (x[:, group].reshape(len(q), -1) for x in (position, v, a))
-            model = lagrange_model(free, at, rates)
-            force = (
-                (model.M @ changes[..., None])[..., 0] + model.coriolis + model.gravity + model.dissipation - model.load
-            )
-            force = force.reshape(len(q), len(group), 2, 3)
+            force = lagrange_model(free, at, rates).force(changes).reshape(len(q), len(group), 2, 3)
             needed[:, group, 0], needed[:, group, 1] = (R[:, group] @ force[:, :, 1, :, None])[..., 0], force[:, :, 0]
         return needed.reshape(len(q), -1)
 
@@ -515,13 +508,14 @@ def reactions(case: Case, motion: Motion, pin: Array | None, samples: int = 9) -
     recursive = recursive_wrenches(state, motion.qdd, needed_efforts(state, motion.qdd).effort)
     equations = MaximalWrenches(mechanism, motion.q)
     maximal = equations(motion.qd, motion.qdd, Lagrange().compute_efforts(case, motion).effort)
-    of_robot = equations.uniqueness(pin)
+    of_file = equations.uniqueness()
+    of_robot = of_file if pin is None else equations.uniqueness(pin)
     return Reactions(
         connections=connections(mechanism),
         motion=motion,
         recursive=recursive,
         maximal=maximal,
-        of_file=equations.uniqueness(),
+        of_file=of_file,
         of_robot=of_robot,
         error=disagreement(recursive, maximal, of_robot, size(mechanism)),
     )

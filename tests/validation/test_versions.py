@@ -250,7 +250,7 @@ def test_a_release_is_compared_with_the_last_before_it_that_ran() -> None:
     ]
     assert [row.reason for row in found if row.reason] == ["refuses the file: line 3", "crash"]
     for some, status in ((found, 1), (found[:2], 3), (found[::2][:2], 0)):  # a change comes before a missing release
-        model = ModelResult(target="x", digest="", rows=tuple(some))
+        model = ModelResult(target="x", path=Path("x"), digest="", rows=tuple(some))
         assert VersionsResult(engine="mujoco", models=(model,)).exit_status == status
     pinned = [*rows([("4", two)], ("1 (pin)", one))]
     assert [(row.release, row.verdict) for row in pinned] == [("1 (pin)", "first"), ("4", "changed")]

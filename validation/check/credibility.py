@@ -5,13 +5,13 @@ The factors are those of NASA-STD-7009, beside the activities of ASME V&V 10 (20
 Every finding is from the tables and the record of the result; what loopcheck cannot assess is named as such.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from loopcheck.robots.errors import OutputError
+from loopcheck.robots.errors import OutputError, listed
 from loopcheck.robots.formats.losses import losses_in, unread
 from loopcheck.validation.check.closing import unsupported_in_words
 from loopcheck.validation.check.independence import IN_WORDS, bases
@@ -63,12 +63,12 @@ def section(results: Results) -> Section:
 
 def _rows(results: Results) -> Iterator[tuple[str, str, str, str]]:
     run = results.run
-    robots = results.summary["robot"].unique()
+    robots = [str(name) for name in results.summary["robot"].unique()]
     cases = results.summary[CASE].drop_duplicates()
     yield (
         "Intended use",
         "model of interest",
-        f"Efforts of the actuators of {_few(robots)} for a prescribed motion. Cases of a robot, mode and "
+        f"Efforts of the actuators of {listed(robots, FEW)} for a prescribed motion. Cases of a robot, mode and "
         f"configuration: {len(cases)}. Other motions, contacts and dry friction are outside.",
         "summary.csv",
     )
@@ -89,13 +89,6 @@ def _rows(results: Results) -> Iterator[tuple[str, str, str, str]]:
     yield "Management, people", "assessment", "Not assessed by loopcheck.", ""
 
 
-def _few(names: Iterable[object]) -> str:
-    """Some names, and how many more."""
-    listed = [str(name) for name in names]
-    more = f" and {len(listed) - FEW} more" if len(listed) > FEW else ""
-    return ", ".join(listed[:FEW]) + more
-
-
 def _inputs(results: Results) -> str:
     """Files with the first digits of their SHA-256, and the readers that agree on their numbers."""
     models = results.run.get("models") or {}
@@ -104,7 +97,7 @@ def _inputs(results: Results) -> str:
     read = {basis.text_of_file for basis in found.values()}
     count = sum(bool(basis.readers) for basis in found.values())
     readers = f"; numbers confirmed by a second reader in {count} of {len(found)} judged cases" if read else ""
-    return f"SHA-256 {_few(files)}{readers}."
+    return f"SHA-256 {listed(files, FEW)}{readers}."
 
 
 def _code(results: Results) -> str:
@@ -145,7 +138,7 @@ def _numerical(results: Results) -> str:
     sizes = [f"{source} {SAFETY * change:.1e}" for source, change in largest.items()]
     return (
         f"{len(sizes)} sources in refinement; bound of the finest step before extrapolation, {SAFETY:g} times its last "
-        f"change over the scale: {_few(reversed(sizes))}. Orders and ranges: loopcheck study refinement."
+        f"change over the scale: {listed(sizes[::-1], FEW)}. Orders and ranges: loopcheck study refinement."
     )
 
 
@@ -188,9 +181,9 @@ def _left_out(results: Results) -> str:
     missing = results.run.get("not_run") or []
     absent = unsupported_in_words(results)
     parts = [
-        f"not in the model: {_few(dict.fromkeys(loss.words for loss in losses))}" if losses else "",
+        f"not in the model: {listed([*dict.fromkeys(loss.words for loss in losses)], FEW)}" if losses else "",
         f"{len(unread(losses))} unread parts of the mechanism: results are of another robot" if unread(losses) else "",
-        f"not run: {_few(missing)}" if missing else "",
+        f"not run: {listed(missing, FEW)}" if missing else "",
         f"not supported: {absent}" if absent else "",
     ]
     return "; ".join(part for part in parts if part).capitalize() + "." if any(parts) else "Nothing."

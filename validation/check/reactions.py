@@ -39,6 +39,10 @@ AXES_TEXT = (
 )
 
 
+SHOWN = ("connection", "body", "force", "force_t", "moment", "moment_t", "determined")
+"""Columns of the section, after the case."""
+
+
 class Rows(NamedTuple):
     """Rows of a case."""
 
@@ -131,13 +135,7 @@ def _not_run(case: Case, reason: str) -> Rows:
     of_case = dict(zip(CASE, case.key, strict=True))
     numbers = dict.fromkeys(("force", "force_t", "moment", "moment_t", "error", "tolerance"), np.nan)
     row = {**of_case, "connection": "", "body": "", **numbers, "determined": 0, "verdict": "not run", "note": reason}
-    return Rows([], [{name: row[name] for name in (*CASE, *_COLUMNS)}])
-
-
-_COLUMNS = (
-    *("connection", "body", "force", "force_t", "moment", "moment_t"),
-    *("determined", "error", "tolerance", "verdict", "note"),
-)
+    return Rows([], [row])
 
 
 def reactions_section(results: Results) -> Iterator[Section]:
@@ -149,7 +147,7 @@ def reactions_section(results: Results) -> Iterator[Section]:
     rows = [
         [
             Cell(case_name((row["robot"], row["variant"], row["mode"], row["configuration"]), results)),
-            *(cell(row[name]) for name in _COLUMNS[:7]),
+            *(cell(row[name]) for name in SHOWN),
             Cell(f"{row['verdict']}\n{digits(row['error'])}", row["verdict"]),
         ]
         for row in loads.to_dict("records")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import math
 import platform
 import re
 import shlex
@@ -25,6 +24,7 @@ from loopcheck.robots.errors import INTERNAL, OutputError
 from loopcheck.robots.formats.losses import MEANING, Loss, losses_in, unread, want_losses
 from loopcheck.robots.robot import Case
 from loopcheck.validation.common import verdicts
+from loopcheck.validation.common.json_values import finite
 from loopcheck.validation.execution.code_state import commit
 from loopcheck.validation.execution.environments import engine_versions, used_environments
 from loopcheck.validation.execution.errors import internal_errors
@@ -384,7 +384,7 @@ def json_object(study: Study, result: StudyResult, conclusion: Conclusion) -> di
         "folder": str(result.folder.absolute()),
         "tables": {name: f"{name}.csv" for name in result.tables},
         "rows": {name: _json_rows(result.tables[name]) for name in json_tables(study)},
-        "record": _finite(dict(result.record)),
+        "record": finite(dict(result.record)),
     }
 
 
@@ -400,16 +400,7 @@ def json_tables(study: Study | type[Study]) -> list[str]:
 
 def _json_rows(table: pd.DataFrame) -> list[Any]:
     """Rows with all digits; pandas' own writer keeps ten decimals, so that small errors would read zero."""
-    return [_finite(row) for row in table.to_dict("records")]
-
-
-def _finite(value: Any) -> Any:
-    """The value with null for numbers that JSON does not have."""
-    if isinstance(value, Mapping):
-        return {name: _finite(entry) for name, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return [finite(row) for row in table.to_dict("records")]
 
 
 def _study_named(name: str, folder: Path) -> type[Study]:

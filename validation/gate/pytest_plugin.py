@@ -34,26 +34,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "CheckedFile | None":
     """Collect an MJCF file, a stored agreement or a pin. Fragments (<mujocoinclude>) and other files are left out."""
-    if parent.config.getoption("--loopcheck") and (
-        _is_model(file_path) or _is_agreement(file_path) or _is_pin(file_path)
-    ):
+    if parent.config.getoption("--loopcheck") and _kind(file_path):
         file: CheckedFile = CheckedFile.from_parent(parent, path=file_path)
         return file
     return None
 
 
-def _is_model(path: Path) -> bool:
-    if path.suffix.lower() not in SUFFIXES:
-        return False
-    return b"<mujoco" in path.read_bytes().replace(b"<mujocoinclude", b"")
-
-
-def _is_agreement(path: Path) -> bool:
-    return path.name == AGREEMENT and (path.parent / "robot.toml").is_file()
-
-
-def _is_pin(path: Path) -> bool:
-    return path.name.endswith(PIN)
+def _kind(path: Path) -> str:
+    """Kind of a file, which is the name of its test; empty for other files."""
+    if path.name == AGREEMENT and (path.parent / "robot.toml").is_file():
+        return "agreement"
+    if path.name.endswith(PIN):
+        return "pin"
+    is_model = path.suffix.lower() in SUFFIXES and b"<mujoco" in path.read_bytes().replace(b"<mujocoinclude", b"")
+    return "gate" if is_model else ""
 
 
 class CheckedFile(pytest.File):
@@ -61,8 +55,7 @@ class CheckedFile(pytest.File):
 
     def collect(self) -> Iterator["CheckedItem"]:
         """The test of the file."""
-        name = "agreement" if _is_agreement(self.path) else "pin" if _is_pin(self.path) else "gate"
-        yield CheckedItem.from_parent(self, name=name)
+        yield CheckedItem.from_parent(self, name=_kind(self.path))
 
 
 class Failure(Exception):

@@ -1,17 +1,17 @@
 """Comparison of two model files of a robot: differences by field, and the dynamics."""
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from loopcheck.analytic.kinematics.offsets import with_closed_loops
 from loopcheck.robots.errors import HarnessError, MechanismError, NotFoundError
 from loopcheck.robots.formats.losses import unread, want_losses
 from loopcheck.robots.formats.mjcf import describe
 from loopcheck.robots.mechanism import Mechanism
+from loopcheck.validation.common.json_values import finite
 from loopcheck.validation.gate.gate import model_path
 from loopcheck.validation.same.fields import DRIVES, FIELDS, FORCES, Difference, differences, of_forces, of_loops
 from loopcheck.validation.same.mechanisms import (
@@ -107,7 +107,7 @@ class SameResult:
             "differences": [row._asdict() for row in self.rows],
             "forces": [dict(zip(Dynamics._fields, dof, strict=True)) for dof in dofs],
         }
-        return json.dumps(_finite(entries))
+        return json.dumps(finite(entries))
 
 
 def same(a: str | Path, b: str | Path, **options: Unpack[Options]) -> SameResult:
@@ -204,12 +204,3 @@ def _in_words(
         f"Forces on joints{under} differ by up to {forces.relative[k]:.2%} of the largest at '{forces.joint[k]}' "
         f"({forces.error[k]:.2g} of {forces.scale[k]:.2g} {forces.unit[k]}) at {states[0]} random states{given}"
     )
-
-
-def _finite(value: Any) -> Any:
-    """A value for JSON, with null for infinity."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {name: _finite(each) for name, each in value.items()}
-    return [_finite(each) for each in value] if isinstance(value, list | tuple) else value

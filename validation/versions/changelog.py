@@ -58,11 +58,9 @@ def changelog(releases: Releases, version: str) -> str:
     if f"Version {version}" in text:
         return text
     program = f"import pathlib, {module}; print((pathlib.Path({module}.__file__).parent / {name!r}).read_text())"
-    for newest in releases.versions[-1:]:
-        done = subprocess.run((*releases.command(newest), "-c", program), capture_output=True, text=True, check=False)
-        if done.returncode == 0:
-            return done.stdout
-    return ""
+    command = (*releases.command(releases.versions[-1]), "-c", program)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return "" if done.returncode else done.stdout
 
 
 def fitting_line(text: str, between: tuple[str, str], changes: Sequence[TermChange], model: Path) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from loopcheck.robots.errors import listed
 from loopcheck.validation.frame.options import (
     EXECUTION,
     JUDGEMENT,
@@ -85,7 +86,7 @@ def command(
     """
     from loopcheck.validation.execution.progress import display
     from loopcheck.validation.report.terminal import show
-    from loopcheck.validation.versions.versions import Request, engine_word, paths_of, versions
+    from loopcheck.validation.versions.versions import Request, engine_word, versions
 
     if pin and against:
         raise click.UsageError("One of --pin and --against must be given, got both.")
@@ -108,8 +109,8 @@ def command(
     if efforts:
         from loopcheck.validation.versions.efforts import effort_changes
 
-        for path, target in paths_of(request).items():
-            show([f"Unmodified simulation of {target}:", *effort_changes(releases, path)])
+        for model in result.models:
+            show([f"Unmodified simulation of {model.target}:", *effort_changes(releases, model.path)])
     if pin:
         show([f"Pinned in {releases.engine} {releases.versions[-1]}: {pin}"])
     return result.exit_status
@@ -155,7 +156,7 @@ def _explained(row: "Row") -> Iterator[str]:
 def _notes(row: "Row") -> Iterator[str]:
     """Differences that do not count."""
     if row.comparison.fields:
-        yield f"{row.release}, fields: {_listed(sorted(row.comparison.fields))}"
+        yield f"{row.release}, fields: {listed(sorted(row.comparison.fields), LISTED)}"
     if row.comparison.settled:
         yield f"{row.release}, state after one second (informational): {row.comparison.settled:.1e}"
 
@@ -182,8 +183,3 @@ def _lines(row: "Row", *, everything: bool) -> Iterator[list[str]]:
 
 def _cells(change: "TermChange") -> tuple[str, str, str]:
     return change.term, "" if change.term == "sizes" else f"{change.size:.1e}", ", ".join(change.elements)
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return ", ".join(names[:LISTED]) + more

@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -31,7 +31,8 @@ CONTACT = "contact "
 """Beginning of the names of rows of contacts."""
 
 
-class TermChange(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class TermChange:
     """A term that differs between two releases."""
 
     term: str
@@ -68,7 +69,7 @@ def compare(before: Dump, after: Dump) -> Comparison:
     changes = [one for one in found.values() if one.size > SIGNIFICANT]
     is_solver = bool(changes) and changes[0].term == "qacc" and "rows" in after["terms"]
     if is_solver:
-        changes[0] = changes[0]._replace(term="solver")
+        changes[0] = replace(changes[0], term="solver")
     return Comparison(
         terms=tuple(changes),
         finer=tuple(one for one in found.values() if ROUND_OFF < one.size <= SIGNIFICANT),

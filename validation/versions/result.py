@@ -1,11 +1,11 @@
 """Result of `loopcheck versions`: a row for each release of each model file."""
 
 import json
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from pathlib import Path
 
+from loopcheck.validation.common.json_values import finite
 from loopcheck.validation.versions.comparison import Comparison, Dump, compare, equal_again
 
 SCHEMA = "loopcheck.versions/1"
@@ -37,6 +37,7 @@ class ModelResult:
     """A model file in all releases, the oldest first."""
 
     target: str
+    path: Path
     digest: str
     """SHA-256 of the hashes of all its files."""
     rows: tuple[Row, ...]
@@ -97,7 +98,7 @@ class VersionsResult:
             for model in self.models
         ]
         entries = {"schema": SCHEMA, "exit_status": self.exit_status, "verdict": self.verdict, "engine": self.engine}
-        return json.dumps(_json({**entries, "models": models}))
+        return json.dumps(finite({**entries, "models": models}))
 
 
 def rows(dumps: Sequence[tuple[str, Dump]], stored: tuple[str, Dump] | None = None) -> Iterator[Row]:
@@ -122,14 +123,3 @@ def rows(dumps: Sequence[tuple[str, Dump]], stored: tuple[str, Dump] | None = No
             verdict = CHANGED if comparison.terms else SAME
             yield Row(release=version, before=before, verdict=verdict, comparison=comparison, again=again)
         ran.append((version, dump))
-
-
-def _json(value: Any) -> Any:
-    """A value for JSON, with null for infinity."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {name: _json(each) for name, each in value.items()}
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return _json(value._asdict())
-    return [_json(each) for each in value] if isinstance(value, list | tuple) else value

@@ -50,7 +50,7 @@ def versions(request: Request, progress: Display) -> tuple[VersionsResult, Relea
     """
     pins = read_pins(request.against) if request.against else {}
     engine, named = wanted(request.requirements or sorted({pin.engine for pin in pins.values()}))
-    paths = paths_of(request)
+    paths = _paths_of(request, pins)
     models = [Model.from_file(path, engine) for path in paths]
     stored = {model.path: _pin_of(model, pins, request.against, engine) for model in models} if request.against else {}
     one = (request.pin or request.against) and not named and here(engine)
@@ -67,15 +67,15 @@ def versions(request: Request, progress: Display) -> tuple[VersionsResult, Relea
     return VersionsResult(engine=engine, models=tuple(_explained(found, models, chosen))), chosen
 
 
-def paths_of(request: Request) -> Mapping[Path, str]:
+def _paths_of(request: Request, pins: Mapping[Path, Pin]) -> Mapping[Path, str]:
     """Model files of the targets, or of the pin without a target, with their names for the output.
 
     Raises:
-        HarnessError: If a target or the pin is bad, or neither is given.
+        HarnessError: If a target is bad, or neither is given.
     """
     found: dict[Path, str] = {}
     if not request.targets and request.against:
-        return {path: os.path.relpath(path) for path in read_pins(request.against)}
+        return {path: os.path.relpath(path) for path in pins}
     if not request.targets:
         raise HarnessError("a TARGET or --against must be given. Robots: loopcheck list")
     for target in request.targets:
@@ -118,7 +118,7 @@ def _model_result(
         )
     if chosen.offline:
         notes.append("The package index cannot be reached: only downloaded releases were listed")
-    return ModelResult(target=target, digest=model.digest, rows=found, notes=tuple(notes))
+    return ModelResult(target=target, path=model.path, digest=model.digest, rows=found, notes=tuple(notes))
 
 
 def _explained(found: Sequence[ModelResult], models: Sequence[Model], chosen: Releases) -> list[ModelResult]:

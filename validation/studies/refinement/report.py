@@ -21,12 +21,10 @@ from loopcheck.validation.studies.refinement.analysis import (
     LOWER,
     NOT_RUN,
     RICHARDSON,
-    UNRESOLVED,
     claims,
 )
 from loopcheck.validation.studies.refinement.pictures import settings_figure, steps_figure
 
-JUDGED = (EXPECTED, HIGHER, LOWER, UNRESOLVED)
 _HEADERS = {
     "expected": "expected order [-]",
     "observed": "observed order [-]",
@@ -42,6 +40,13 @@ _HEADERS = {
     "order": "order [-]",
     "wall_time": "wall time [s]",
 }
+LEVEL = ("relative_error", "change", "order", "uncertainty")
+"""Columns of a level with figures."""
+ORIGIN = ["limit", "source"]
+"""Columns of a claim that are the same for all robots."""
+ANY_UNIT = {"asymptotic [ms]": "asymptotic range", "at [ms]": "at"}
+"""Headers of columns with the unit of the setting."""
+ORDERS = {"expected": "expected order [-]", "observed": "observed order [-]"}
 _MEANINGS: Sequence[Block] = (
     "The table compares expected orders, with their sources, with observed orders. Prescribed motions with their exact "
     "efforts are manufactured solutions: the true error is known beside the estimated uncertainty, which is the "
@@ -184,12 +189,6 @@ def _orders(found: pd.DataFrame) -> Section:
     )
 
 
-ORIGIN = ["limit", "source"]
-ANY_UNIT = {"asymptotic [ms]": "asymptotic range", "at [ms]": "at"}
-"""Headers of columns with the unit of the setting."""
-ORDERS = {"expected": "expected order [-]", "observed": "observed order [-]"}
-
-
 def _sentence(found: pd.DataFrame) -> str:
     """Verdicts on all ladders with a claim, and the ladders that disagree."""
     claimed = found[found["expected"].notna()]
@@ -242,9 +241,6 @@ def _robot(robot: str, levels: pd.DataFrame, found: pd.DataFrame) -> Section:
         caption = "Error against each setting of the solvers, finer to the right."
         pictures.append(Picture(svg, alt=f"{robot}: effort error against each setting of the solvers", caption=caption))
     return Section(title=robot, anchor=f"robot-{robot}", blocks=[*pictures, *folded])
-
-
-LEVEL = ("relative_error", "change", "order", "uncertainty")
 
 
 def how(record: Mapping[str, Any]) -> Section:
