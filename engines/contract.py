@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from loopcheck.engines.declarations import Differentiated, Ladder
+from loopcheck.engines.declarations import Differentiated, Ladder, WrenchReading
 from loopcheck.engines.simulation import FreeMotion, Robot
 from loopcheck.robots.arrays import (
     Efforts,
@@ -141,6 +141,15 @@ class ReleaseTerms(Protocol):
 
     def fields(self, model: Any) -> Iterator[tuple[str, Any]]:
         """Names and numbers of the model as the release reads it."""
+        ...
+
+
+class Wrenches(Protocol):
+    """`wrenches.py`: forces in the joints, for routes that have `loopcheck.robots.efforts.ReadsWrenches`."""
+
+    @property
+    def READINGS(self) -> Sequence[WrenchReading]:
+        """All readings of the engine that its routes give."""
         ...
 
 

@@ -48,6 +48,28 @@ class Differentiated:
     derivatives: Derivatives
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrenchReading:
+    """How an engine reports forces in the joints, and how they are brought to the common convention."""
+
+    name: str
+    """The engine's name of the reading, a key of `loopcheck.robots.efforts.EffortHistory.wrenches`."""
+    carriers: str
+    """What has the reading: bodies, closures or both."""
+    point: str
+    axes: str
+    sign: str
+    """The body that the wrench acts on; with `minus` if it is the opposite."""
+    code: str
+    """Correct lines of code."""
+    drive: str = "included"
+    """Whether the moment along the joint contains the effort of its drive."""
+    time: str = "instantaneous"
+    """Instant of the values, or the step that they are the mean of."""
+    lacks: str = ""
+    """Loads that no conversion brings back; empty if none is known."""
+
+
 STEP = "step [s]"
 """Refined quantities of step-size studies that converge to the exact answer."""
 

@@ -1,6 +1,6 @@
 """Limits at size zero: Richardson's extrapolation of efforts at several steps or compliances, and derivatives."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 
 import numpy as np
@@ -23,11 +23,16 @@ def without_step(ladder: Sequence[Rung]) -> Array:
     return value_at_zero([rung.dt for rung in ladder], [rung.effort for rung in ladder])
 
 
-def value_at_zero(sizes: Sequence[float], efforts: Sequence[Array]) -> Array:
-    """Value at size zero of the polynomial through the efforts [N or N m], shape (nt, na)."""
+def readings_at_zero(sizes: Sequence[float], readings: Sequence[Mapping[str, Array]]) -> Mapping[str, Array]:
+    """`value_at_zero` of each reading of forces in the joints [N m, N], shape (nt, connections, 6)."""
+    return {name: value_at_zero(sizes, [each[name] for each in readings]) for name in readings[-1]}
+
+
+def value_at_zero(sizes: Sequence[float], values: Sequence[Array]) -> Array:
+    """Value at size zero of the polynomial through the values of some sizes, each an array of the same shape."""
     h = np.array(sizes)
     weights = [np.prod(others / (others - own)) for own, others in ((h[i], np.delete(h, i)) for i in range(len(h)))]
-    return np.tensordot(weights, np.array(efforts), axes=1)
+    return np.tensordot(weights, np.array(values), axes=1)
 
 
 def unsettled(ladder: Sequence[Rung]) -> float:

@@ -1,7 +1,7 @@
 """Forward routes: one simulation per step size, and the efforts of a route from all of them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from time import perf_counter
 from typing import Any, TypeAlias
@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from loopcheck.engines.equations import carried_note
-from loopcheck.engines.extrapolation import relative_change, unsettled, without_step
+from loopcheck.engines.extrapolation import readings_at_zero, relative_change, unsettled, without_step
 from loopcheck.robots.arrays import Array, JointPositions
 from loopcheck.robots.efforts import Deviation, EffortHistory, Limits, Rung, deviation_of
 from loopcheck.robots.errors import EngineError
@@ -49,6 +49,8 @@ class Readings:
     """Distances of these from the motion [m or rad], shape (nt, tracked)."""
     drift: Deviation
     """Largest opening of a loop."""
+    wrenches: Mapping[str, Array] = field(default_factory=dict)
+    """Wrenches of the connections by reading, see `loopcheck.robots.efforts.EffortHistory.wrenches`."""
 
     def rung(self, mechanism: Mechanism, route: str, begin: float) -> Rung:
         """Efforts of the actuators at this step.
@@ -71,6 +73,7 @@ class Readings:
             closure_drift=self.drift,
             tracking_error=deviation_of(mechanism, self.tracked, self.miss),
             wall_time=perf_counter() - begin,
+            wrenches=self.wrenches,
         )
 
 
@@ -91,6 +94,11 @@ def steps_to_targets(
         yield k, k >= 0 and k % per_sample == 0, target
 
 
+def over_time(readings: Sequence[Mapping[str, Array]]) -> Mapping[str, Array]:
+    """Forces in the joints at all samples by reading, of those at each sample [N m, N], (connections, 6) each."""
+    return {name: np.array([each[name] for each in readings]) for name in readings[0]} if readings else {}
+
+
 def forward_history(
     source: str, mechanism: Mechanism, motion: Motion, ladder: Sequence[Rung], **more: Any
 ) -> EffortHistory:
@@ -109,6 +117,7 @@ def forward_history(
         "closure_drift": finest.closure_drift,
         "tracking_error": finest.tracking_error,
         "ladder": tuple(ladder),
+        "wrenches": finest.wrenches,
     }
     return EffortHistory(**(fields | more))
 
@@ -148,6 +157,8 @@ class Steps:
     """Most simulations that are added, each with steps twice as fine as the last."""
     kept: int = 0
     """Number of the finest simulations that are extrapolated; 0 for all."""
+    wrenches: bool = False
+    """Whether forces in the joints are read."""
 
     def history(
         self,
@@ -188,6 +199,7 @@ class Steps:
             motion,
             ladder,
             effort=without_step(ladder[last:]),
+            wrenches=readings_at_zero([rung.dt for rung in ladder[last:]], [rung.wrenches for rung in ladder[last:]]),
             settings={"steps": in_ms(ladder), "extrapolation": words, **settings},
             note="; ".join([EXTRAPOLATED, *carried_note(case.mechanism, drives)]),
         )

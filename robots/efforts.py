@@ -65,6 +65,8 @@ class Rung:
     """Largest distance of a drive from its prescribed position."""
     wall_time: float
     """Wall time [s]."""
+    wrenches: Mapping[str, Array] = field(default_factory=dict)
+    """Wrenches of the connections by reading, see `EffortHistory.wrenches`."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "effort", frozen(self.effort, (None, None), name=f"effort at dt={self.dt:g} s"))
@@ -131,6 +133,9 @@ class EffortHistory:
     """The step sizes it was run with, coarsest first."""
     note: str = ""
     """Remark for the reader of the numbers."""
+    wrenches: Mapping[str, Array] = field(default_factory=dict)
+    """Wrenches of `loopcheck.robots.connections` by the name of a reading, in the common convention [N m, N], shape
+    (nt, connections, 6); NaN where the engine has no reading."""
     own_rows: bool = False
     """Whether the rows of open loops are measured in a frame of a body that turns, unlike those of the reference."""
     as_is: AsIs | None = None
@@ -188,6 +193,15 @@ class Refinable(Source, Protocol):
 
     def refined(self) -> Source:
         """The same with its steps, and whatever makes its constraints soft, halved."""
+        ...
+
+
+@runtime_checkable
+class ReadsWrenches(Source, Protocol):
+    """A source that can read forces in the joints along the motion that it simulates."""
+
+    def with_wrenches(self) -> Source:
+        """The same with `EffortHistory.wrenches`."""
         ...
 
 

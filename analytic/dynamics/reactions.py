@@ -35,6 +35,7 @@ from loopcheck.robots.arrays import (
     VelocitySeries,
     svd,
 )
+from loopcheck.robots.connections import Connection, anchor, connections
 from loopcheck.robots.mechanism import (
     WORLD,
     Closure,
@@ -51,26 +52,12 @@ from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 from loopcheck.robots.size import size, unit_rates
 
-COMPONENTS = ("moment.x", "moment.y", "moment.z", "force.x", "force.y", "force.z")
-"""Components of a wrench [N m, N], in the axes of the connection."""
 ROUND_OFF = 1e-12
 """Largest difference of exact wrenches over the largest sum of terms of all connections [-]; smaller wrenches are 0."""
 
 
 ARMS = 1e-3
 """Least sum of the terms of a moment over the size times that of a force [-]: arms have the round-off of positions."""
-
-
-class Connection(NamedTuple):
-    """A body and its parent, or a closure of two bodies."""
-
-    name: str
-    """Name of the body's last joint, of a body without joints, or of a closure."""
-    body: int
-    """Index of the body that the wrench acts on and whose axes it has, or `WORLD`."""
-    point: Array
-    """Point of the wrench in the frame of the body [m], shape (3,)."""
-    closure: ConnectClosure | WeldClosure | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,29 +68,6 @@ class Wrenches:
     """[N m, N], shape (nt, connections, 6)."""
     terms: tuple[float, float] = (0.0, 0.0)
     """Largest sums of the sizes of the terms of a moment and of a force [N m, N]."""
-
-
-def connections(mechanism: Mechanism) -> list[Connection]:
-    """Connections that carry wrenches: bodies in their order, then closures of bodies.
-
-    Left out are bodies that a free joint without rotor, damper and spring connects with their parent.
-    """
-    found = []
-    for b, body in enumerate(mechanism.bodies):
-        joints = [mechanism.joints[j] for j in mechanism.joints_of[b]]
-        if not joints or not all(map(_is_free, joints)):
-            found.append(Connection((joints[-1] if joints else body).name, b, _anchor(mechanism, b)))
-    taken = {connection.name for connection in found}
-    for closure in mechanism.rigid_closures:
-        name = f"{closure.name} (closure)" if closure.name in taken else closure.name
-        found.append(Connection(name, closure.body1, closure.point1, closure))
-    return found
-
-
-def _anchor(mechanism: Mechanism, body: int) -> Array:
-    """Point of the wrench on a body from its parent: the last anchor, or the origin of a body without one."""
-    joints = [mechanism.joints[j] for j in mechanism.joints_of[body]]
-    return joints[-1].anchor if joints and joints[-1].kind != "free" else np.zeros(3)
 
 
 def _bound_by_springs(mechanism: Mechanism) -> list[list[int]]:
@@ -149,10 +113,6 @@ def _exploded(mechanism: Mechanism, group: Sequence[int]) -> Mechanism:
             if load.body in group
         ),
     )
-
-
-def _is_free(joint: Joint) -> bool:
-    return joint.kind == "free" and not (joint.armature or joint.damping or joint.stiffness)
 
 
 def recursive_wrenches(state: State, qdd: AccelerationSeries, effort: EffortSeries) -> Wrenches:
@@ -404,7 +364,7 @@ class MaximalWrenches:
     def _from_parent(self, b: int) -> Array:
         """Columns of the wrench on a body from its parent: on both, and along the dofs between them."""
         mechanism, P = self._mechanism, self._P
-        at = point_of(P, b, _anchor(mechanism, b))
+        at = point_of(P, b, anchor(mechanism, b))
         block = self._on_bodies([(b, at, 1), (mechanism.bodies[b].parent, at, -1)], np.eye(6))
         dofs = [d for j in mechanism.joints_of[b] for d in range(*mechanism.dof_slices[j].indices(mechanism.nv))]
         axes, turns = P.axes[:, dofs], self._turns[dofs, None]

@@ -5,8 +5,8 @@ robot changes the efforts as well, the more the harder the constraints are: what
 one does not make the compliances that it starts from suit much better.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache, partial
 from math import inf
 from typing import TypeAlias
@@ -40,6 +40,8 @@ class Run:
     tracking_error: Deviation
     wall_time: float
     """Time it took [s]."""
+    wrenches: Mapping[str, Array] = field(default_factory=dict)
+    """Forces in the joints, see `loopcheck.robots.efforts.EffortHistory.wrenches`."""
 
 
 Simulated: TypeAlias = Callable[[float, float], Run]

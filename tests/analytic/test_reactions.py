@@ -13,7 +13,6 @@ from loopcheck.analytic.dynamics.reactions import (
     MaximalWrenches,
     Reactions,
     Wrenches,
-    connections,
     disagreement,
     reactions,
     recursive_wrenches,
@@ -23,6 +22,7 @@ from loopcheck.analytic.kinematics.tree import rotation_about
 from loopcheck.analytic.motion.configurations import normal
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.arrays import Array
+from loopcheck.robots.connections import connections
 from loopcheck.robots.formats.mjcf import read_mechanism
 from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.mechanism import Mechanism, Wrench

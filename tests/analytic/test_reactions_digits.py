@@ -14,12 +14,13 @@ from loopcheck.analytic.batch.expressions import Graph
 from loopcheck.analytic.batch.tape import assemble_tape
 from loopcheck.analytic.batch.trace import dynamics, shape_of, state_of
 from loopcheck.analytic.dynamics.noc import needed_efforts
-from loopcheck.analytic.dynamics.reactions import ROUND_OFF, MaximalWrenches, connections, recursive_wrenches
+from loopcheck.analytic.dynamics.reactions import ROUND_OFF, MaximalWrenches, recursive_wrenches
 from loopcheck.analytic.kinematics.closures import closure_of_rows
 from loopcheck.analytic.kinematics.redundancy import independent_dofs
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import joints_of
 from loopcheck.robots.arrays import AnyArray, Array
+from loopcheck.robots.connections import connections
 from loopcheck.robots.mechanism import WORLD, ConnectClosure, Mechanism, WeldClosure
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from loopcheck.analytic.dynamics.reactions import COMPONENTS, ROUND_OFF, Connection, Reactions, reactions
+from loopcheck.analytic.dynamics.reactions import ROUND_OFF, Reactions, reactions
 from loopcheck.analytic.motion.configurations import normal
+from loopcheck.robots.connections import COMPONENTS, Connection
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.mechanism import WORLD, ConnectClosure
 from loopcheck.robots.motion import Motion

@@ -31,8 +31,8 @@ import numpy as np
 
 from loopcheck.engines import forward
 from loopcheck.engines.equations import held_drives
-from loopcheck.engines.extrapolation import relative_change, value_at_zero
-from loopcheck.engines.forward import enough_steps, forward_history, omission, remainder, surviving_rungs
+from loopcheck.engines.extrapolation import readings_at_zero, relative_change, value_at_zero
+from loopcheck.engines.forward import enough_steps, forward_history, omission, over_time, remainder, surviving_rungs
 from loopcheck.engines.mujoco import tendons
 from loopcheck.engines.mujoco._clock import frozen_targets, moving_targets, push
 from loopcheck.engines.mujoco._compliance import LINEAR, Choice, Run, Simulated, choose, each_once
@@ -49,8 +49,18 @@ from loopcheck.engines.mujoco.model import (
     rows_of_drives,
     widest_of,
 )
+from loopcheck.engines.mujoco.wrenches import wrenches
 from loopcheck.robots.arrays import AnyArray, Array
-from loopcheck.robots.efforts import Deviation, EffortHistory, Limits, Refinable, Rung, Stepped, deviation_of
+from loopcheck.robots.efforts import (
+    Deviation,
+    EffortHistory,
+    Limits,
+    ReadsWrenches,
+    Refinable,
+    Rung,
+    Stepped,
+    deviation_of,
+)
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import WORLD, CoordinateClosure, Mechanism
 from loopcheck.robots.motion import Drive, Motion
@@ -106,13 +116,15 @@ class Settings:
     """Stiffness [1/s²] and damping [1/s] of the feedback on drift; stiffer ruins the Runge-Kutta method."""
     solimp: tuple[float, float, float, float, float] = (0.9999, 0.9999, 0.001, 0.5, 1.0)
     """The largest impedance that MuJoCo accepts, and constant over the violation."""
+    wrenches: bool = False
+    """Whether forces in the joints are read."""
 
 
 OWN = Settings(adapts=True, settled=1e-7)
 """Settings of the route."""
 
 
-class MujocoForward(Refinable, Stepped):
+class MujocoForward(Refinable, Stepped, ReadsWrenches):
     """Efforts from a simulation of the closed loop, extrapolated to rigid constraints."""
 
     name = "mujoco/forward"
@@ -159,6 +171,10 @@ class MujocoForward(Refinable, Stepped):
     def within(self, limits: Limits) -> Self:
         """See `loopcheck.robots.efforts.Stepped.within`."""
         return type(self)(self.settings, limits)
+
+    def with_wrenches(self) -> Self:
+        """See `loopcheck.robots.efforts.ReadsWrenches.with_wrenches`."""
+        return type(self)(replace(self.settings, wrenches=True), self.limits)
 
     def tightened(self) -> Self:
         """See `loopcheck.robots.efforts.Refinable.tightened`; the tolerance is zero."""
@@ -235,6 +251,7 @@ def _rung(simulated: Simulated, dt: float, *, compliances: Sequence[float]) -> R
         closure_drift=soft[0].closure_drift.or_worse(*(run.closure_drift for run in soft)),
         tracking_error=soft[0].tracking_error.or_worse(*(run.tracking_error for run in soft)),
         wall_time=sum(run.wall_time for run in soft),
+        wrenches=readings_at_zero(compliances, [run.wrenches for run in soft]),
     )
 
 
@@ -406,7 +423,7 @@ def _simulate(robot: _Driven, motion: Motion, drive: Drive, dt: float, settings:
         step, targets = partial(MJ_STEP[settings.integrator], model, data), frozen_targets(accelerations, feedback)
 
     equality_data, clock, q = model.eq_data[model.neq - len(drives) :, :3], data.qpos[-1:], data.qpos[:-1]
-    forces, positions, every = [], [], round(motion.dt / dt)
+    forces, positions, read, every = [], [], [], round(motion.dt / dt)
     layouts: dict[tuple[bytes, bytes], tuple[AnyArray, AnyArray, list[Array]]] = {}
     gaps: dict[bytes, list[Array]] = {}  # of the loops, by the equalities of their rows
     for k, target in enumerate(targets):
@@ -426,6 +443,8 @@ def _simulate(robot: _Driven, motion: Motion, drive: Drive, dt: float, settings:
             forces.append(force)
             of_layout.append(data.efc_pos[of_loops])
             positions.append(np.concatenate([q, data.ten_length[slides]]))
+            if settings.wrenches:
+                read.append(wrenches(mechanism, model, data))
         if k < len(targets) - 1:
             step()
     miss = mechanism.values_of(mechanism.drives, np.array(positions)) - drive.q[:: 2 * every]
@@ -434,6 +453,7 @@ def _simulate(robot: _Driven, motion: Motion, drive: Drive, dt: float, settings:
         closure_drift=widest_of(model, gaps),
         tracking_error=deviation_of(mechanism, mechanism.drives, miss),
         wall_time=time.perf_counter() - start,
+        wrenches=over_time(read),
     )
 
 
