@@ -232,6 +232,17 @@ class Uniqueness:
         """Number of unique functionals of each wrench [-], shape (nt, connections)."""
         return np.rint(np.trace(self.projectors, axis1=2, axis2=3)).astype(int)
 
+    def among(self, given: AnyArray) -> "Uniqueness":
+        """The unique parts that given components alone determine.
+
+        Args:
+            given: Whether a component has a value. Shape (nt, connections, 6), boolean.
+        """
+        lost = np.concatenate([np.eye(6) - self.projectors, ~given[..., None] * np.eye(6)], axis=3)
+        U, sizes, _ = np.linalg.svd(lost)
+        U = U * (sizes > RANK_TOLERANCE)[..., None, :]
+        return replace(self, components=self.components & given, projectors=np.eye(6) - U @ U.swapaxes(2, 3))
+
 
 class MaximalWrenches:
     """Wrenches from the equations of all bodies and all dofs at once, and their uniqueness."""
