@@ -9,9 +9,13 @@ import pytest
 from loopcheck.analytic.dynamics import reactions as analytic
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.engines.mujoco import wrenches
+from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.robot import Case, load, representative_case
-from loopcheck.validation.check.reactions import Rows, reaction_rows, reactions_line, reactions_section
+from loopcheck.validation.check.reactions import Rows, reaction_rows, reading_rows
+from loopcheck.validation.check.sections.reactions import reactions_line, reactions_section
 from loopcheck.validation.common.results import TABLES, Results, read, table
+from loopcheck.validation.common.tolerances import registered
 from loopcheck.validation.common.verdicts import exit_verdicts
 from loopcheck.validation.report.blocks import Table
 from tests.conftest import CaseMaker
@@ -56,7 +60,7 @@ def test_values_of_what_the_loop_determines_alone(rows: Rows) -> None:
 
 def test_largest_loads_are_those_of_the_values(rows: Rows) -> None:
     results = _results(rows)
-    for row in results.connections.to_dict("records"):
+    for row in results.connections[results.connections["verdict"] != "reference"].to_dict("records"):
         of = results.reactions[results.reactions["connection"] == row["connection"]]
         forces = of[of["component"].isin(["force.x", "force.y"])].pivot(index="t", columns="component", values="value")
         lengths = np.hypot(*forces.to_numpy().T)
@@ -81,7 +85,7 @@ def test_a_difference_of_both_ways_disagrees(case: Case, rows: Rows, monkeypatch
     wrong = _results(reaction_rows(case, prescribe(case)))
     assert "disagree" in exit_verdicts(wrong)
     assert exit_status(wrong) == 1
-    (line,), (section,) = reactions_line(wrong), reactions_section(wrong)
+    (_, line), (section,) = reactions_line(wrong), reactions_section(wrong)
     assert "(disagree)" in line
     cells = section.blocks[1]
     assert isinstance(cells, Table)
@@ -94,6 +98,7 @@ def test_rounded_loops_agree_to_their_accuracy(model_case: CaseMaker, tmp_path: 
     path.write_text(Leg(carrier="hinge", closure="connect", digits=4, seed=1).text(), encoding="utf-8")
     case = model_case(path, amplitude=0.3, duration=0.1, frequency=2.0)
     loads = _results(reaction_rows(case, prescribe(case))).connections
+    loads = loads[loads["source"] == "analytic/lagrange"]
     assert set(loads["verdict"]) == {"agree"}
     assert loads["error"].max() > 1e-12
     assert set(loads["tolerance"]) == {1e-12 + case.mechanism.closing.accuracy}
@@ -126,4 +131,77 @@ def test_the_command_writes_both_tables(loopcheck: Command, tmp_path: Path, tabl
     assert status == 0, out + err
     assert "agree on 4 of 4 connections" in out.replace("\n", " ")
     assert (tmp_path / "reactions.csv").read_text(encoding="utf-8").count("\n") == 1 + 4 * 6 * 6
-    assert len(read(tmp_path).connections) == 4
+    assert list(read(tmp_path).connections["verdict"]) == ["reference"] * 4 + ["agree"] * 4
+
+
+ROUTE = "mujoco/forward"
+
+
+@pytest.fixture(scope="module")
+def readings(case: Case, rows: Rows) -> Rows:
+    assert rows.found is not None
+    return reading_rows(case, prescribe(case), rows.found, ROUTE, registered()[ROUTE])
+
+
+def test_readings_of_an_engine_agree_at_each_connection(readings: Rows) -> None:
+    loads = _results(readings).connections
+    assert [*zip(loads["reading"], loads["connection"], strict=True)] == [
+        *(("cfrc_int", name) for name in ("crank", "coupler", "rocker")),
+        ("efc_force", "C"),
+    ]
+    assert set(loads["verdict"]) == {"agree"}
+    assert (loads["error"] > 0).all()  # of a simulation, not of our equations
+    assert set(loads["determined"]) == {3}
+
+
+@pytest.mark.parametrize("fault", ["sign", "axes", "point", "missing"])
+def test_a_wrong_reading_is_found(case: Case, rows: Rows, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the coupler alone: the others still agree; components that are not given are not judged."""
+    own = wrenches.wrenches
+
+    def wrong(mechanism: Mechanism, model: object, data: object) -> dict[str, np.ndarray]:
+        read = {name: wrench.copy() for name, wrench in own(mechanism, model, data).items()}
+        wrench = read["cfrc_int"][1]
+        if fault == "sign":
+            wrench[:] = -wrench
+        elif fault == "axes":
+            wrench[3:5] = wrench[4:2:-1]
+        elif fault == "point":
+            wrench[:3] += np.cross([1e-4, 0, 0], wrench[3:])
+        else:
+            wrench[[2, 3]] = np.nan
+        return read
+
+    assert rows.found is not None
+    monkeypatch.setattr("loopcheck.engines.mujoco.routes.forward.wrenches", wrong)
+    loads = _results(reading_rows(case, prescribe(case), rows.found, ROUTE, registered()[ROUTE])).connections
+    verdicts = dict(zip(loads["connection"], loads["verdict"], strict=True))
+    assert verdicts == dict.fromkeys(verdicts, "agree") | {"coupler": "agree" if fault == "missing" else "disagree"}
+    assert loads.loc[loads["connection"] == "coupler", "determined"].item() == (1 if fault == "missing" else 3)
+
+
+def test_no_engine_is_judged_that_simulates_another_robot(case: Case, rows: Rows) -> None:
+    assert rows.found is not None
+    blocked = reading_rows(case, prescribe(case), rows.found, ROUTE, registered()[ROUTE], "mass of 'rocker' differs")
+    loads = _results(blocked).connections
+    assert set(loads["verdict"]) == {"not comparable"}
+    assert set(loads["note"]) == {"mass of 'rocker' differs"}
+
+
+@pytest.mark.extended("test_readings_of_an_engine_agree_at_each_connection")
+def test_redundant_drives_are_compared_by_the_efforts_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine leaves a motor off, so that its wrenches are not those of the efforts of least norm."""
+    case = representative_case(load("2pur2rpu"))
+    motion = prescribe(case)
+    analytic = reaction_rows(case, motion)
+    assert analytic.found is not None
+    for expected in ("agree", "disagree"):
+        loads = _results(reading_rows(case, motion, analytic.found, ROUTE, registered()[ROUTE])).connections
+        assert expected in set(loads["verdict"])
+        assert ("disagree" in set(loads["verdict"])) == (expected == "disagree")
+        monkeypatch.setattr("loopcheck.validation.check.reactions.moving_part", lambda *_: None)
+
+
+def test_a_source_without_readings_has_no_rows(case: Case, rows: Rows) -> None:
+    assert rows.found is not None
+    assert reading_rows(case, prescribe(case), rows.found, "mujoco/kkt", registered()[ROUTE]) == Rows([], [])

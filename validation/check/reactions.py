@@ -1,115 +1,245 @@
-"""Forces in the joints: rows of the tables `reactions` and `connections`, in worker processes, and their lines."""
+"""Forces in the joints: rows of the tables `reactions` and `connections`, computed in worker processes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from loopcheck.analytic.dynamics.reactions import ROUND_OFF, Reactions, reactions
+from loopcheck import engines
+from loopcheck.analytic.dynamics.lagrange import Lagrange
+from loopcheck.analytic.dynamics.reactions import (
+    ROUND_OFF,
+    Reactions,
+    Uniqueness,
+    Wrenches,
+    disagreement,
+    reactions,
+    recursive_wrenches,
+)
+from loopcheck.analytic.kinematics.redundancy import moving_part
+from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.configurations import normal
+from loopcheck.robots.arrays import Array
 from loopcheck.robots.connections import COMPONENTS, Connection
+from loopcheck.robots.efforts import ReadsWrenches, Stepped
 from loopcheck.robots.errors import HarnessError
 from loopcheck.robots.mechanism import WORLD, ConnectClosure
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.validation.check.views import case_name
-from loopcheck.validation.common.results import Results, table
-from loopcheck.validation.common.verdicts import CASE, within
+from loopcheck.robots.size import size
+from loopcheck.validation.check.efforts.outcome import Ran
+from loopcheck.validation.common import sources
+from loopcheck.validation.common.results import table
+from loopcheck.validation.common.tolerances import Tolerance
+from loopcheck.validation.common.verdicts import CASE, Key, within
 from loopcheck.validation.execution.errors import internal_error
 from loopcheck.validation.execution.journal import Task
-from loopcheck.validation.report.blocks import Cell, Section, Table, cell, digits
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from loopcheck.validation.check.plan import Motions
+    from loopcheck.validation.check.efforts.rules import Evidence
+    from loopcheck.validation.check.record import RunOutput
     from loopcheck.validation.execution.workers import WorkerPool
 
 OF_GAP = 1.0
 """Allowed relative difference of both ways per accuracy of the loops [-]: a force has that moment at a gap."""
-AXES_TEXT = (
-    "Wrench on the named body from its parent, or from the other body of a closure, in the axes of the named body: "
-    "about the anchor of a hinge or ball, the moving point of a slide, or the first point of a closure. Both analytic "
-    "ways (Newton-Euler equations from the leaves; energies of free bodies with the equations of all bodies at once) "
-    "must agree on each determined combination of components. A component that depends on how the loops are cut or "
-    "on elasticity is not determined and has no value. Largest values are of the determined components at nine "
-    "times of the motion."
-)
-
-
-SHOWN = ("connection", "body", "force", "force_t", "moment", "moment_t", "determined")
-"""Columns of the section, after the case."""
+UNDETERMINED = "rigid bodies determine nothing of this wrench"
+"""Note of a connection without a unique functional."""
+SECOND_WAY = Lagrange.name
+"""The second analytic way, judged against the first."""
 
 
 class Rows(NamedTuple):
-    """Rows of a case."""
+    """Rows of a case, or of a source in it."""
 
-    reactions: Sequence[Mapping[str, Any]]
-    connections: Sequence[Mapping[str, Any]]
+    reactions: list[Mapping[str, Any]]
+    connections: list[Mapping[str, Any]]
+    found: Reactions | None = None
+    """The analytic wrenches, for the readings of engines; None if they failed."""
 
 
-def reaction_tables(cases: Sequence[Case], motions: Motions, pool: WorkerPool) -> Mapping[str, pd.DataFrame]:
-    """Both tables of all cases with a motion."""
-    moving = [(case, motion) for case in cases if isinstance(motion := motions.get(case.key), Motion)]
-    tasks = [Task(reaction_rows, (case, motion), partial(_not_run, case)) for case, motion in moving]
-    rows: list[Rows] = pool.results(tasks, "forces in the joints")
+def reaction_tables(
+    cases: Sequence[Case], output: RunOutput, evidence: Evidence, pool: WorkerPool
+) -> Mapping[str, pd.DataFrame]:
+    """Both tables of all cases with a motion: the analytic wrenches, and the readings of all simulations that ran.
+
+    Args:
+        output: Results of the workers.
+        evidence: Tolerances, and reasons against comparisons with an engine.
+    """
+    moving = {case.key: case for case in cases if isinstance(output.motions.get(case.key), Motion)}
+    tasks = [
+        Task(reaction_rows, (case, output.motions[key]), partial(_not_run, case, sources.REFERENCE))
+        for key, case in moving.items()
+    ]
+    analytic: dict[Key, Rows] = dict(zip(moving, pool.results(tasks, "forces in the joints"), strict=True))
+    found = {key: rows.found for key, rows in analytic.items() if rows.found is not None}
+    tasks = []
+    for outcome in output.outcomes:
+        name, key = outcome.source, outcome.case.key
+        if key in found and isinstance(outcome, Ran) and sources.simulates(name) and not sources.is_as_is(name):
+            engine, tolerance = sources.engine_of(name), evidence.tolerances[name]
+            reason = evidence.doubts.get(key) or evidence.blocking_reasons.get((key, engine), "")
+            args = (outcome.case, output.motions[key], found[key], name, tolerance, reason)
+            tasks.append(Task(reading_rows, args, partial(_not_run, outcome.case, name), engine=engine))
+    rows = [*analytic.values(), *pool.results(tasks, "forces read in engines")]
     return {
         name: table(name, [row for of_case in rows for row in getattr(of_case, name)])
         for name in ("reactions", "connections")
     }
 
 
-def reaction_rows(case: Case, motion: Motion) -> Rows:
-    """Wrenches of all connections at some samples, their largest values and verdicts."""
+def _rows_or_reason(case: Case, source: str, rows: Callable[[], Rows]) -> Rows:
+    """Rows, or a row with the reason of their absence."""
     try:
-        found = reactions(case, motion, normal(case.mechanism))
+        return rows()
     except HarnessError as error:
-        return _not_run(case, str(error))
-    except Exception as error:  # a bug of ours is a result too: the other rows must not be lost
-        return _not_run(case, internal_error(error))
-    values = np.where(np.abs(found.recursive.wrench) < _zero(found), 0.0, found.recursive.wrench)
-    values = np.where(found.of_robot.components.all(axis=0), values, np.nan)
-    of_case, times = dict(zip(CASE, case.key, strict=True)), found.motion.t
-    balls = [closure.name for closure in case.mechanism.closures if isinstance(closure, ConnectClosure)]
-    rows = [
-        {
-            **of_case,
-            "connection": connection.name,
-            "component": component,
-            "unit": "N m" if i < 3 else "N",
-            "t": t,
-            "value": values[k, j, i],
-            "unique": _unique(found, j, i, balls),
-        }
-        for j, connection in enumerate(found.connections)
-        for i, component in enumerate(COMPONENTS)
-        for k, t in enumerate(times)
-    ]
-    limit = ROUND_OFF + OF_GAP * case.mechanism.closing.accuracy
-    loads = [
-        {
-            **of_case,
-            "connection": connection.name,
-            "body": _body(case, connection),
-            **_largest("force", values[:, j, 3:], times),
-            **_largest("moment", values[:, j, :3], times),
-            "determined": int(found.of_robot.functionals[:, j].min()),
-            "error": found.error[j],
-            "tolerance": limit,
-            "verdict": "agree" if within(float(found.error[j]), limit) else "disagree",
-            "note": "",
-        }
-        for j, connection in enumerate(found.connections)
-    ]
-    return Rows(rows, loads)
+        return _not_run(case, source, str(error))
+    except Exception as error:  # a bug of ours or of an engine is a result too: the other rows must not be lost
+        return _not_run(case, source, internal_error(error))
 
 
-def _zero(found: Reactions) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Values below which a component is round-off [N m, N], shape (6,)."""
-    return ROUND_OFF * np.repeat(found.recursive.terms, 3)
+def reaction_rows(case: Case, motion: Motion) -> Rows:
+    """Analytic wrenches of all connections at some samples, their largest values, and the verdict on both ways."""
+
+    def rows() -> Rows:
+        found = reactions(case, motion, normal(case.mechanism))
+        reference = _Read(case, found, sources.REFERENCE, "", found.recursive.wrench, found.of_robot)
+        second = replace(reference, source=SECOND_WAY, wrench=found.maximal.wrench)
+        limit = ROUND_OFF + OF_GAP * case.mechanism.closing.accuracy
+        return Rows(
+            [*reference.values()],
+            [*reference.loads("reference", np.nan), *second.loads("", limit)],
+            found,
+        )
+
+    return _rows_or_reason(case, sources.REFERENCE, rows)
+
+
+def reading_rows(
+    case: Case, motion: Motion, found: Reactions, source: str, tolerance: Tolerance, reason: str = ""
+) -> Rows:
+    """Wrenches that an engine reads while it simulates the motion, against the analytic ones.
+
+    Of a robot with redundant drives, the analytic wrenches are those of the efforts of the engine.
+
+    Args:
+        found: The analytic wrenches.
+        reason: Reason against any comparison with the engine; empty without one.
+    """
+
+    def read_rows() -> Rows:
+        route = sources.load(source)
+        if not isinstance(route, ReadsWrenches):
+            return Rows([], [])
+        reading = route.with_wrenches()
+        if tolerance.limits is not None and isinstance(reading, Stepped):
+            reading = reading.within(tolerance.limits)
+        history = reading.compute_efforts(case, motion)
+        at = np.searchsorted(motion.t, found.motion.t)
+        against = found
+        if moving_part(case.mechanism, found.motion) is not None:
+            state = State(mechanism=case.mechanism, q=found.motion.q, qd=found.motion.qd)
+            own = recursive_wrenches(state, found.motion.qdd, history.effort[at])
+            against = found._replace(recursive=own)
+        limit = (tolerance.relative_error or np.nan) + OF_GAP * case.mechanism.closing.accuracy
+        lacks = {
+            reading.name: reading.lacks for reading in engines.part(sources.engine_of(source), "wrenches").READINGS
+        }
+        rows = Rows([], [])
+        for name, wrench in history.wrenches.items():
+            unique = found.of_robot.among(np.isfinite(wrench[at]))
+            read = _Read(case, against, source, name, wrench[at], unique)
+            rows.reactions.extend(read.values())
+            rows.connections.extend(
+                read.loads("not comparable" if reason else "", limit, reason or lacks.get(name, ""))
+            )
+        return rows
+
+    return _rows_or_reason(case, source, read_rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Wrenches of a source in a case, as it reads them."""
+
+    case: Case
+    found: Reactions
+    """The analytic wrenches."""
+    source: str
+    reading: str
+    wrench: Array
+    """[N m, N], shape (nt, connections, 6)."""
+    unique: Uniqueness
+    """What its components determine."""
+
+    @property
+    def shown(self) -> Array:
+        """Unique components [N m, N], the others NaN, shape (nt, connections, 6)."""
+        zero = ROUND_OFF * np.repeat(self.found.recursive.terms, 3)
+        values = np.where(np.abs(self.wrench) < zero, 0.0, self.wrench)
+        return np.where(self.found.of_robot.components.all(axis=0), values, np.nan)
+
+    @property
+    def _of_case(self) -> dict[str, str]:
+        return {**dict(zip(CASE, self.case.key, strict=True)), "source": self.source, "reading": self.reading}
+
+    def values(self) -> Iterator[Mapping[str, Any]]:
+        """Rows of the table `reactions`."""
+        balls = [closure.name for closure in self.case.mechanism.closures if isinstance(closure, ConnectClosure)]
+        values = self.shown
+        for j, connection in enumerate(self.found.connections):
+            if np.isnan(self.wrench[:, j]).all():
+                continue
+            for i, component in enumerate(COMPONENTS):
+                for k, t in enumerate(self.found.motion.t):
+                    yield {
+                        **self._of_case,
+                        "connection": connection.name,
+                        "component": component,
+                        "unit": "N m" if i < 3 else "N",
+                        "t": t,
+                        "value": values[k, j, i],
+                        "unique": _unique(self.found, j, i, balls),
+                    }
+
+    def loads(self, verdict: str, limit: float, note: str = "") -> Iterator[Mapping[str, Any]]:
+        """Rows of the table `connections`.
+
+        Args:
+            verdict: Given verdict; empty to compare with the analytic wrenches.
+            limit: Largest error that agrees [-].
+            note: Reason of the verdict, shown unless both agree.
+        """
+        values, times, reference = self.shown, self.found.motion.t, self.found.recursive
+        given = Wrenches(wrench=np.where(np.isfinite(self.wrench), self.wrench, reference.wrench))
+        errors = disagreement(reference, given, self.unique, size(self.case.mechanism))
+        determined = self.unique.functionals.max(axis=0)
+        for j, connection in enumerate(self.found.connections):
+            if np.isnan(self.wrench[:, j]).all():
+                continue
+            error, judged, why = float(errors[j]), verdict, note
+            if not determined[j]:
+                error, judged, why = np.nan, verdict or "informational", UNDETERMINED
+            elif not verdict:
+                judged = "agree" if within(error, limit) else "disagree"
+            yield {
+                **self._of_case,
+                "connection": connection.name,
+                "body": _body(self.case, connection),
+                **_largest("force", values[:, j, 3:], times),
+                **_largest("moment", values[:, j, :3], times),
+                "determined": int(determined[j]),
+                "error": np.nan if verdict == "reference" else error,
+                "tolerance": limit,
+                "verdict": judged,
+                "note": "" if judged == "agree" else why,
+            }
 
 
 def _unique(found: Reactions, connection: int, component: int, balls: Sequence[str]) -> str:
@@ -132,46 +262,8 @@ def _largest(name: str, values: Any, times: Any) -> Mapping[str, float]:
     return {name: float(lengths.max()), f"{name}_t": float(times[lengths.argmax()])}
 
 
-def _not_run(case: Case, reason: str) -> Rows:
-    of_case = dict(zip(CASE, case.key, strict=True))
+def _not_run(case: Case, source: str, reason: str) -> Rows:
+    of_case = {**dict(zip(CASE, case.key, strict=True)), "source": source, "reading": ""}
     numbers = dict.fromkeys(("force", "force_t", "moment", "moment_t", "error", "tolerance"), np.nan)
     row = {**of_case, "connection": "", "body": "", **numbers, "determined": 0, "verdict": "not run", "note": reason}
     return Rows([], [row])
-
-
-def reactions_section(results: Results) -> Iterator[Section]:
-    """Largest loads of the connections, if they were asked for."""
-    loads = results.connections
-    if loads.empty:
-        return
-    columns = ["case", "connection", "on body", "force [N]", "at [s]", "moment [N m]", "at [s]", "determined of 6", ""]
-    rows = [
-        [
-            Cell(case_name((row["robot"], row["variant"], row["mode"], row["configuration"]), results)),
-            *(cell(row[name]) for name in SHOWN),
-            Cell(f"{row['verdict']}\n{digits(row['error'])}", row["verdict"]),
-        ]
-        for row in loads.to_dict("records")
-    ]
-    title = "Largest loads of the connections"
-    yield Section(title=title, anchor="reactions", blocks=[AXES_TEXT, Table(columns, rows)])
-
-
-def reactions_line(results: Results) -> Iterator[str]:
-    """Line on the terminal: agreement of both ways, and the largest force."""
-    loads = results.connections
-    if loads.empty:
-        return
-    agree, force = int((loads["verdict"] == "agree").sum()), loads["force"]
-    largest = "" if force.isna().all() else _largest_in_words(loads.loc[[force.idxmax()]].to_dict("records")[0])
-    others = loads[loads["verdict"] != "agree"]
-    names = ", ".join(f"{row['connection']} ({row['verdict']})" for row in others.to_dict("records")[:5])
-    yield (
-        f"Forces in the joints: both analytic ways agree on {agree} of {len(loads)} connections"
-        f"{f', not on {names}' if names else ''}{largest}"
-    )
-
-
-def _largest_in_words(row: Mapping[Any, Any]) -> str:
-    place = f"'{row['connection']}' ({row['robot']}, {row['configuration']}, t = {row['force_t']:g} s)"
-    return f"; largest force {digits(row['force'])} N at {place}"

@@ -13,9 +13,10 @@ from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 from loopcheck.validation.check.collect import collect
 from loopcheck.validation.check.efforts.outcome import Outcome, Unmodified
-from loopcheck.validation.check.reactions import reaction_tables, reactions_section
+from loopcheck.validation.check.reactions import reaction_tables
 from loopcheck.validation.check.record import Request, RunOutput
 from loopcheck.validation.check.report import SECTIONS
+from loopcheck.validation.check.sections.reactions import reactions_section
 from loopcheck.validation.check.sections.verdicts import verdicts
 from loopcheck.validation.check.stages import run_stages
 from loopcheck.validation.check.terminal import summary, title
@@ -86,7 +87,7 @@ class Check(Study):
         output = run_stages(self.cases, request, pool)
         if self.writes_logs:
             _write_logs(output.outcomes, folder / LOGS)
-        loads = reaction_tables(self.cases, output.motions, pool) if self.reactions else {}
+        loads = reaction_tables(self.cases, output, output.evidence(request), pool) if self.reactions else {}
         tables = self._tables(output, request)
         tables = tables._replace(tables={**tables.tables, **loads})
         for robot, twin in _closed_twins(self, pool).items():

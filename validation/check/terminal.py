@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from loopcheck.validation.check.closing import closing_lines, unsupported_in_words, wholly_unsupported
-from loopcheck.validation.check.reactions import reactions_line
+from loopcheck.validation.check.sections.reactions import reactions_line
 from loopcheck.validation.check.views import source_names
 from loopcheck.validation.common.results import Results
 from loopcheck.validation.common.verdicts import CaseVerdict, about_robots, case_verdicts

@@ -107,6 +107,8 @@ TABLES: Mapping[str, TableSpec] = {
         optional=True,
         columns={
             **_OF_CASE,
+            "source": text(),
+            "reading": text(nullable=True),
             "connection": text(),
             "component": text(),
             "unit": text(),
@@ -115,11 +117,13 @@ TABLES: Mapping[str, TableSpec] = {
             "unique": text(),
         },
     ),
-    # largest loads of the connections, and the agreement of both analytic ways
+    # largest loads of the connections by source and reading, against the first analytic way
     "connections": TableSpec(
         optional=True,
         columns={
             **_OF_CASE,
+            "source": text(),
+            "reading": text(nullable=True),
             "connection": text(nullable=True),
             "body": text(nullable=True),
             "force": number("N"),

@@ -1,0 +1,89 @@
+"""Forces in the joints: section of the report, and lines on the terminal."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from loopcheck.validation.check.views import case_name
+from loopcheck.validation.common import sources
+from loopcheck.validation.common.results import Results
+from loopcheck.validation.common.verdicts import CASE, SEVERITY
+from loopcheck.validation.report.blocks import NOTHING, Cell, Section, Table, cell, digits
+
+SHOWN = ("connection", "body", "force", "force_t", "moment", "moment_t", "determined")
+"""Columns of the section, after the case."""
+AXES_TEXT = (
+    "Wrench on the named body from its parent, or from the other body of a closure, in the axes of the named body: "
+    "about the anchor of a hinge or ball, the moving point of a slide, or the first point of a closure. Both analytic "
+    "ways (Newton-Euler equations from the leaves; energies of free bodies with the equations of all bodies at once) "
+    "must agree on each determined combination of components. A component that depends on how the loops are cut or "
+    "on elasticity is not determined and has no value. Largest values are of the determined components at nine "
+    "times of the motion. Errors are differences of determined combinations over the largest sum of terms of all "
+    "connections, forces and moments apart. Engines read their wrenches while they simulate the motion; a connection "
+    "without a reading has no entry."
+)
+
+
+def reactions_section(results: Results) -> Iterator[Section]:
+    """Largest loads of the connections, and the errors of all readings, if they were asked for."""
+    loads = results.connections
+    if loads.empty:
+        return
+    judged = loads[loads["verdict"] != "reference"]
+    names = list(dict.fromkeys(judged["source"]))
+    verdicts = {key: rows.to_dict("records") for key, rows in judged.groupby([*CASE, "connection", "source"])}
+    titles = [
+        "case",
+        "connection",
+        "on body",
+        "force [N]",
+        "at [s]",
+        "moment [N m]",
+        "at [s]",
+        "determined of 6",
+        *names,
+    ]
+    rows = []
+    for row in loads[loads["source"] == sources.REFERENCE].to_dict("records"):
+        key = tuple(row[name] for name in (*CASE, "connection"))
+        rows.append(
+            [
+                Cell(case_name(key[:4], results)),
+                *(cell(row[name]) for name in SHOWN),
+                *(_verdict_cell(verdicts.get((*key, name), [])) for name in names),
+            ]
+        )
+    notes = judged[judged["note"] != ""].groupby(["source", "reading", "note"], sort=False).size()
+    remarks = [" ".join(filter(None, [source, reading])) + f": {note}" for source, reading, note in notes.index]
+    title = "Largest loads of the connections"
+    yield Section(title=title, anchor="reactions", blocks=[AXES_TEXT, Table(titles, rows), *remarks])
+
+
+def _verdict_cell(rows: Sequence[Mapping[Any, Any]]) -> Cell:
+    """The worst verdict of the readings of a source at a connection, with its error."""
+    if not rows:
+        return Cell(NOTHING)
+    worst = min(rows, key=lambda row: (SEVERITY.index(row["verdict"]), -row["error"]))
+    return Cell(f"{worst['verdict']}\n{digits(worst['error'])}", worst["verdict"])
+
+
+def reactions_line(results: Results) -> Iterator[str]:
+    """Lines on the terminal: the largest force, and the agreement of each source with the first analytic way."""
+    loads = results.connections
+    if loads.empty:
+        return
+    reference = loads[loads["source"] == sources.REFERENCE]
+    largest = reference["force"].max()
+    if np.isfinite(largest):
+        row = reference.loc[[reference["force"].idxmax()]].to_dict("records")[0]
+        place = f"'{row['connection']}' ({row['robot']}, {row['configuration']}, t = {row['force_t']:g} s)"
+        yield f"Forces in the joints: at most {digits(largest)} N, at {place}"
+    for source, rows in loads[loads["verdict"] != "reference"].groupby("source", sort=False):
+        agree, others = rows[rows["verdict"] == "agree"], rows[rows["verdict"] != "agree"]
+        error = f", largest error {rows['error'].max():.1e}" if rows["error"].notna().any() else ""
+        names = list(
+            dict.fromkeys(f"{row['connection'] or 'any'} ({row['verdict']})" for row in others.to_dict("records"))
+        )
+        rest = f"; not on {', '.join(names[:5])}{' and others' * (len(names) > 5)}" if names else ""
+        yield f"{source}: forces agree on {len(agree)} of {len(rows)} connections{error}{rest}"
