@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from loopcheck import engines
 from loopcheck.analytic.dynamics.lagrange import Lagrange
+from loopcheck.analytic.dynamics.noc import needed_efforts
 from loopcheck.analytic.dynamics.reactions import (
     ROUND_OFF,
     Reactions,
@@ -109,8 +110,10 @@ def reaction_rows(case: Case, motion: Motion) -> Rows:
 
     def rows() -> Rows:
         found = reactions(case, motion, normal(case.mechanism))
-        reference = _Read(case, found, sources.REFERENCE, "", found.recursive.wrench, found.of_robot)
-        second = replace(reference, source=SECOND_WAY, wrench=found.maximal.wrench)
+        state = State(mechanism=case.mechanism, q=motion.q, qd=motion.qd)
+        whole = recursive_wrenches(state, motion.qdd, needed_efforts(state, motion.qdd).effort)
+        reference = _Read(case, found, sources.REFERENCE, "", motion.t, whole.wrench)
+        second = _Read(case, found, SECOND_WAY, "", found.motion.t, found.maximal.wrench)
         limit = ROUND_OFF + OF_GAP * case.mechanism.closing.accuracy
         return Rows(
             [*reference.values()],
@@ -141,11 +144,10 @@ def reading_rows(
         if tolerance.limits is not None and isinstance(reading, Stepped):
             reading = reading.within(tolerance.limits)
         history = reading.compute_efforts(case, motion)
-        at = np.searchsorted(motion.t, found.motion.t)
         against = found
         if moving_part(case.mechanism, found.motion) is not None:
             state = State(mechanism=case.mechanism, q=found.motion.q, qd=found.motion.qd)
-            own = recursive_wrenches(state, found.motion.qdd, history.effort[at])
+            own = recursive_wrenches(state, found.motion.qdd, history.effort[np.searchsorted(motion.t, found.motion.t)])
             against = found._replace(recursive=own)
         limit = (tolerance.relative_error or np.nan) + OF_GAP * case.mechanism.closing.accuracy
         lacks = {
@@ -153,8 +155,7 @@ def reading_rows(
         }
         rows = Rows([], [])
         for name, wrench in history.wrenches.items():
-            unique = found.of_robot.among(np.isfinite(wrench[at]))
-            read = _Read(case, against, source, name, wrench[at], unique)
+            read = _Read(case, against, source, name, motion.t, wrench)
             rows.reactions.extend(read.values())
             rows.connections.extend(
                 read.loads("not comparable" if reason else "", limit, reason or lacks.get(name, ""))
@@ -164,7 +165,7 @@ def reading_rows(
     return _rows_or_reason(case, source, read_rows)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Read:
     """Wrenches of a source in a case, as it reads them."""
 
@@ -173,16 +174,26 @@ class _Read:
     """The analytic wrenches."""
     source: str
     reading: str
-    wrench: Array
-    """[N m, N], shape (nt, connections, 6)."""
-    unique: Uniqueness
-    """What its components determine."""
+    t: Array
+    """Its times [s], shape (nt,)."""
+    whole: Array
+    """Its wrenches then [N m, N], shape (nt, connections, 6)."""
 
-    @property
-    def shown(self) -> Array:
+    @cached_property
+    def wrench(self) -> Array:
+        """At the times of the analytic wrenches [N m, N], shape (samples, connections, 6)."""
+        found: Array = self.whole[np.searchsorted(self.t, self.found.motion.t)]
+        return found
+
+    @cached_property
+    def unique(self) -> Uniqueness:
+        """What its components determine."""
+        return self.found.of_robot.among(np.isfinite(self.wrench))
+
+    def shown(self, wrenches: Array) -> Array:
         """Unique components [N m, N], the others NaN, shape (nt, connections, 6)."""
         zero = ROUND_OFF * np.repeat(self.found.recursive.terms, 3)
-        values = np.where(np.abs(self.wrench) < zero, 0.0, self.wrench)
+        values = np.where(np.abs(wrenches) < zero, 0.0, wrenches)
         return np.where(self.found.of_robot.components.all(axis=0), values, np.nan)
 
     @property
@@ -192,7 +203,7 @@ class _Read:
     def values(self) -> Iterator[Mapping[str, Any]]:
         """Rows of the table `reactions`."""
         balls = [closure.name for closure in self.case.mechanism.closures if isinstance(closure, ConnectClosure)]
-        values = self.shown
+        values = self.shown(self.wrench)
         for j, connection in enumerate(self.found.connections):
             if np.isnan(self.wrench[:, j]).all():
                 continue
@@ -216,7 +227,7 @@ class _Read:
             limit: Largest error that agrees [-].
             note: Reason of the verdict, shown unless both agree.
         """
-        values, times, reference = self.shown, self.found.motion.t, self.found.recursive
+        values, reference = self.shown(self.whole), self.found.recursive
         given = Wrenches(wrench=np.where(np.isfinite(self.wrench), self.wrench, reference.wrench))
         errors = disagreement(reference, given, self.unique, size(self.case.mechanism))
         determined = self.unique.functionals.max(axis=0)
@@ -232,8 +243,8 @@ class _Read:
                 **self._of_case,
                 "connection": connection.name,
                 "body": _body(self.case, connection),
-                **_largest("force", values[:, j, 3:], times),
-                **_largest("moment", values[:, j, :3], times),
+                **_largest("force", values[:, j, 3:], self.t),
+                **_largest("moment", values[:, j, :3], self.t),
                 "determined": int(determined[j]),
                 "error": np.nan if verdict == "reference" else error,
                 "tolerance": limit,

@@ -18,8 +18,8 @@ AXES_TEXT = (
     "about the anchor of a hinge or ball, the moving point of a slide, or the first point of a closure. Both analytic "
     "ways (Newton-Euler equations from the leaves; energies of free bodies with the equations of all bodies at once) "
     "must agree on each determined combination of components. A component that depends on how the loops are cut or "
-    "on elasticity is not determined and has no value. Largest values are of the determined components at nine "
-    "times of the motion. Errors are differences of determined combinations over the largest sum of terms of all "
+    "on elasticity is not determined and has no value. Largest values are of the determined components. Errors, "
+    "at nine times of the motion, are differences of determined combinations over the largest sum of terms of all "
     "connections, forces and moments apart. Engines read their wrenches while they simulate the motion; a connection "
     "without a reading has no entry."
 )
