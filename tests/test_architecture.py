@@ -163,11 +163,13 @@ def test_private_modules_are_imported_only_from_their_own_package() -> None:
 
 
 def test_analytic_sources_share_no_dynamics() -> None:
-    dynamics = {"noc", "lagrange", "papers", "forward"}
+    dynamics = {"noc", "lagrange", "papers", "forward", "recursive_wrenches", "maximal_wrenches"}
     allowed = {
         "energy.py": {"lagrange"},  # the power balance takes the potential energy from there
         "forward.py": {"noc", "lagrange"},  # offers both ways
-        "reactions.py": {"noc", "lagrange"},  # as well: one with the functions of each
+        "recursive_wrenches.py": {"noc"},  # the wrenches of its equations
+        "maximal_wrenches.py": {"lagrange"},  # as well
+        "reactions.py": {"noc", "lagrange", "recursive_wrenches", "maximal_wrenches"},  # compares both
         "evaluation.py": {"noc"},  # of a log, which is held against the reference
         "automatic.py": {"noc"},  # the stroke of a generated motion; every source computes its efforts by itself
         "unactuated.py": {"noc"},  # moves what nothing drives; every source finds those accelerations again by itself

@@ -38,7 +38,7 @@ def total_energy(mechanism: Mechanism, q: AnyArray, qd: AnyArray) -> AnyArray:
         T = T + joint.armature * (qd[:, dofs] ** 2).sum(1) / 2
     for tendon in mechanism.tendons:
         T = T + tendon.armature * (qd @ mechanism.rates_of((tendon.length,))[0]) ** 2 / 2
-    return T + potential_energy(mechanism, q)
+    return T + potential_energy(state)
 
 
 def power_imbalance(mechanism: Mechanism, motion: Motion, effort: EffortSeries) -> float | None:

@@ -121,35 +121,40 @@ class Lagrange:
 
 def lagrange_model(mechanism: Mechanism, q: PositionSeries, qd: VelocitySeries) -> LagrangeModel:
     """Terms of Lagrange's equations of the first kind."""
-
-    def partials(function: Callable[[AnyArray], AnyArray]) -> Array:
-        return _partials(function, len(q), mechanism.nv)
-
-    M = inertia_matrix(State.at_rest(mechanism, q))
-    M_q = partials(lambda step: _inertia_near(mechanism, q, step))  # (nt, i, j, k): ∂M_ij/∂q_k
+    here = State.at_rest(mechanism, q)
+    M_q, V_q, slopes, load = _partials(
+        here,
+        _inertia_near,
+        lambda near, _: potential_energy(near)[:, None],
+        lambda near, _: lengths(mechanism, near.poses),
+        lambda near, _: work_of_wrenches(mechanism, here.poses, near.poses)[:, None],
+    )
+    # M_q of shape (nt, i, j, k): ∂M_ij/∂q_k
     christoffel = (M_q + M_q.swapaxes(2, 3) - M_q.transpose(0, 3, 2, 1)) / 2
     # c_ijk q̇_j q̇_k with c_ijk = (∂M_ij/∂q_k + ∂M_ik/∂q_j − ∂M_jk/∂q_i) / 2
-    V_q = partials(lambda step: potential_energy(mechanism, retract(mechanism, q, step))[:, None])
-    slopes = partials(lambda step: lengths(mechanism, State.at_rest(mechanism, retract(mechanism, q, step)).poses))
     Phi = _closure_derivatives(mechanism, q)
     bias = _opening_rate_near(mechanism, q, 1j * STEP * qd, qd).imag / STEP
     P = resolved_part(mechanism, Phi)
     return LagrangeModel(
-        M=M,
+        M=inertia_matrix(here),
         coriolis=np.einsum("tijk,tj,tk->ti", christoffel, qd, qd),
         gravity=V_q[:, 0],
         dissipation=_dissipation(mechanism, qd, slopes),
-        load=partials(lambda step: _work_of_wrenches(mechanism, q, step)[:, None])[:, 0],
+        load=load[:, 0],
         Phi=Phi if P is None else P @ Phi,
         closure_bias=bias if P is None else (P @ bias[..., None])[..., 0],
     )
 
 
-def _partials(function: Callable[[AnyArray], AnyArray], nt: int, nv: int) -> Array:
-    """Derivatives along each dof of a function of small steps (nt, nv), as a new last axis."""
-    steps = 1j * STEP * np.eye(nv)
-    columns = [function(np.broadcast_to(step, (nt, nv))).imag / STEP for step in steps]
-    return np.stack(columns, axis=-1) if columns else np.zeros((nt, 0, 0))
+def _partials(here: State, *functions: Callable[[State, AnyArray], AnyArray]) -> list[Array]:
+    """Derivatives of functions of a state near another, and of the step to it (nt, nv), each as a new last axis."""
+    mechanism, q = here.mechanism, here.q
+    columns: list[list[Array]] = [[] for _ in functions]
+    for step in np.broadcast_to(1j * STEP * np.eye(mechanism.nv)[:, None], (mechanism.nv, len(q), mechanism.nv)):
+        near = State.at_rest(mechanism, retract(mechanism, q, step))
+        for values, function in zip(columns, functions, strict=True):
+            values.append(function(near, step).imag / STEP)
+    return [np.stack(values, axis=-1) for values in columns]
 
 
 def _held(mechanism: Mechanism, q: Array) -> _RateSolver:
@@ -170,16 +175,9 @@ def _held(mechanism: Mechanism, q: Array) -> _RateSolver:
     )
 
 
-def potential_energy(mechanism: Mechanism, q: AnyArray) -> AnyArray:
-    """Potential energy of weights and springs.
-
-    Args:
-        q: Joint positions [m or rad], shape (nt, nq); may be complex.
-
-    Returns:
-        V [J], shape (nt,).
-    """
-    body_poses = State.at_rest(mechanism, q).poses
+def potential_energy(state: State) -> AnyArray:
+    """Potential energy of weights and springs at positions, which may be complex [J], shape (nt,)."""
+    mechanism, q, body_poses = state.mechanism, state.q, state.poses
     masses = np.array([body.mass * (1 - body.gravity_compensation) for body in mechanism.bodies])
     V = -(body_poses.c @ mechanism.gravity) @ masses
     for joint, columns in zip(mechanism.joints, mechanism.q_slices, strict=True):
@@ -187,9 +185,9 @@ def potential_energy(mechanism: Mechanism, q: AnyArray) -> AnyArray:
             V = V + joint.stiffness * _squared_stretch(joint, q[:, columns]) / 2
     for tendon in mechanism.tendons:
         length = mechanism.values_of((tendon.length,), q)[:, 0]
-        V = V + tendon.stiffness * _beyond(length, tendon.rest) ** 2 / 2
+        V = V + tendon.stiffness * beyond(length, tendon.rest) ** 2 / 2
     for spring, length in zip(mechanism.point_springs, lengths(mechanism, body_poses).T, strict=True):
-        V = V + spring.stiffness * _beyond(length, spring.rest) ** 2 / 2
+        V = V + spring.stiffness * beyond(length, spring.rest) ** 2 / 2
     return V
 
 
@@ -209,8 +207,13 @@ def lengths(mechanism: Mechanism, body_poses: Poses) -> AnyArray:
     return length
 
 
-def _beyond(length: AnyArray, rest: Array | tuple[float, float]) -> AnyArray:
-    """Stretch or compression of a spring beyond its slack range [m or rad], shape (nt,), from its length."""
+def beyond(length: AnyArray, rest: Array | tuple[float, float]) -> AnyArray:
+    """Stretch or compression of a spring beyond its slack range [m or rad], shape (nt,).
+
+    Args:
+        length: Its length [m or rad], shape (nt,); may be complex.
+        rest: Both lengths between which it is slack [m or rad], shape (2,).
+    """
     low, high = rest
     return np.where(length.real > high, length - high, np.where(length.real < low, length - low, 0))
 
@@ -231,13 +234,13 @@ def _squared_angle(R: AnyArray, R_rest: Array) -> AnyArray:
     return np.where(np.abs(x) < SMALL, 4 * x * (1 + x / 3 + 8 * x**2 / 45), 4 * half**2)
 
 
-def _inertia_near(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
-    """M in the local coordinates of a small step from q, to first order in it.
+def _inertia_near(near: State, step: AnyArray) -> AnyArray:
+    """M in the local coordinates of a small step to a state, to first order in it.
 
     For ball and free joints the velocity is J_r(step) times the rate of the step, J_r = 1 − [step]×/2 for turns in body
     axes; the local coordinates make Lagrange's equations hold without further terms.
     """
-    M = inertia_matrix(State.at_rest(mechanism, retract(mechanism, q, step)))
+    mechanism, M = near.mechanism, inertia_matrix(near)
     if all(joint.kind in ("hinge", "slide") for joint in mechanism.joints):
         return M
     J_r = np.broadcast_to(np.eye(mechanism.nv), M.shape).astype(M.dtype)
@@ -255,7 +258,7 @@ def _closure_derivatives(mechanism: Mechanism, q: Array) -> Array:
     """
     if mechanism.closing.accuracy:
         return State.at_rest(mechanism, q).every_Phi
-    return _partials(lambda step: State.at_rest(mechanism, retract(mechanism, q, step)).gap, len(q), mechanism.nv)
+    return _partials(State.at_rest(mechanism, q), lambda near, _: near.gap)[0]
 
 
 def _opening_rate_near(mechanism: Mechanism, q: Array, step: AnyArray, qd: Array) -> AnyArray:
@@ -278,10 +281,9 @@ def _turns(mechanism: Mechanism) -> Iterator[tuple[int, int]]:
             yield rows.index(k) + 3, closure.body1
 
 
-def _work_of_wrenches(mechanism: Mechanism, q: Array, step: AnyArray) -> AnyArray:
-    """Work of the external wrenches over a small step from q, to first order in it [J], shape (nt,)."""
-    here, displaced = (State.at_rest(mechanism, at).poses for at in (q, retract(mechanism, q, step)))
-    work = np.zeros(len(q), step.dtype)
+def work_of_wrenches(mechanism: Mechanism, here: Poses, displaced: Poses) -> AnyArray:
+    """Work of the external wrenches over a small displacement, to first order in it [J], shape (nt,)."""
+    work = np.zeros(len(here.p), displaced.p.dtype)
     for load in mechanism.wrenches:
         b = load.body
         work += (displaced.p[:, b] + displaced.R[:, b] @ load.point) @ load.force

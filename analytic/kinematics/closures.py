@@ -10,7 +10,7 @@ from typing import assert_never
 
 import numpy as np
 
-from loopcheck.analytic.kinematics.tree import Poses, Twists, cross, poses, skew, twist_matrices
+from loopcheck.analytic.kinematics.tree import Poses, Twists, axes_of, cross, poses, skew, twist_matrices
 from loopcheck.robots.arrays import AnyArray, Array, PositionSeries, VelocitySeries, svd
 from loopcheck.robots.mechanism import (
     WORLD,
@@ -62,7 +62,7 @@ def closure_residual(mechanism: Mechanism, body_poses: Poses, q: AnyArray) -> An
             case ConnectClosure():
                 rows.append(gaps[pairs.start])
             case WeldClosure():
-                R1, R2 = _rotation(body_poses, closure.body1), _rotation(body_poses, closure.body2)
+                R1, R2 = axes_of(body_poses, closure.body1), axes_of(body_poses, closure.body2)
                 rows += [gaps[pairs.start], _turn(R1.swapaxes(1, 2) @ R2 @ closure.rotation.T)]
             case PathClosure():
                 length = closure.length if closure.slide is None else q[:, mechanism.q_slices[closure.slide]]
@@ -115,7 +115,7 @@ def closure_jacobian(mechanism: Mechanism, body_poses: Poses, K: AnyArray, q: An
             case ConnectClosure():
                 rows.append(apart[pairs.start])
             case WeldClosure():
-                R1 = _rotation(body_poses, closure.body1)
+                R1 = axes_of(body_poses, closure.body1)
                 turning = _angular(K, closure.body2) - _angular(K, closure.body1)
                 rows += [apart[pairs.start], R1.swapaxes(1, 2) @ turning]
             case PathClosure():
@@ -150,7 +150,7 @@ def closure_jacobian_rate(
                 rows.append(apart_rate[pairs.start])
             case WeldClosure():
                 # the turning of R1 multiplies a relative velocity, which is zero for all motions that keep the weld
-                R1 = _rotation(body_poses, closure.body1)
+                R1 = axes_of(body_poses, closure.body1)
                 turning = _angular(moving.K_dot, closure.body2) - _angular(moving.K_dot, closure.body1)
                 rows += [apart_rate[pairs.start], R1.swapaxes(1, 2) @ turning]
             case PathClosure():
@@ -213,11 +213,6 @@ def _points(mechanism: Mechanism, body_poses: Poses) -> AnyArray:
     body, points, is_moved = mechanism.stacked.ends
     in_world = body_poses.p[:, body] + (body_poses.R[:, body] @ points[..., None])[..., 0]
     return np.where(is_moved, in_world, points)
-
-
-def _rotation(body_poses: Poses, body: int) -> AnyArray:
-    """Rotation of a body or of the world, (nt, 3, 3)."""
-    return np.broadcast_to(np.eye(3), (len(body_poses.p), 3, 3)) if body == WORLD else body_poses.R[:, body]
 
 
 def _angular(K: AnyArray, body: int) -> AnyArray:

@@ -236,6 +236,11 @@ def joints_of(mechanism: Mechanism, body: int) -> Iterator[tuple[Joint, slice, s
         yield mechanism.joints[j], mechanism.q_slices[j], mechanism.dof_slices[j]
 
 
+def axes_of(body_poses: Poses, body: int) -> AnyArray:
+    """Axes of a body or of the world in W [-], shape (nt, 3, 3)."""
+    return np.broadcast_to(np.eye(3), (len(body_poses.p), 3, 3)) if body == WORLD else body_poses.R[:, body]
+
+
 def point_of(body_poses: Poses, body: int, point: Array) -> AnyArray:
     """A point that is fixed in a body or in the world, in W.
 

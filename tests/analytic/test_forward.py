@@ -8,6 +8,7 @@ from loopcheck.analytic.dynamics.forward import simulate
 from loopcheck.analytic.dynamics.lagrange import lagrange_model, potential_energy
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.analytic.kinematics.redundancy import independent_dofs
+from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import poses
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.motion import Motion
@@ -39,6 +40,6 @@ def test_a_robot_left_alone_keeps_its_energy(prr: Case, prr_motion: Motion) -> N
     start = prr_motion.q[60], prr_motion.qd[60]
     q, qd = simulate(mechanism, lambda time: np.zeros(3), *start, t, independent=independent)
     M = lagrange_model(mechanism, q, qd).M
-    energy = np.einsum("ti,tij,tj->t", qd, M, qd) / 2 + potential_energy(mechanism, q)
+    energy = np.einsum("ti,tij,tj->t", qd, M, qd) / 2 + potential_energy(State.at_rest(mechanism, q))
     assert np.ptp(energy) < 1e-9 * np.abs(energy).max()
     assert np.linalg.norm(poses(mechanism, q).c[-1] - poses(mechanism, q).c[0]) > 0.01

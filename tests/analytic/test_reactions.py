@@ -7,16 +7,11 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from loopcheck.analytic.dynamics.maximal_wrenches import MaximalWrenches
 from loopcheck.analytic.dynamics.noc import needed_efforts
-from loopcheck.analytic.dynamics.reactions import (
-    ROUND_OFF,
-    MaximalWrenches,
-    Reactions,
-    Wrenches,
-    disagreement,
-    reactions,
-    recursive_wrenches,
-)
+from loopcheck.analytic.dynamics.reactions import Reactions, reactions
+from loopcheck.analytic.dynamics.recursive_wrenches import recursive_wrenches
+from loopcheck.analytic.dynamics.wrenches import ROUND_OFF, Wrenches, disagreement
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import rotation_about
 from loopcheck.analytic.motion.configurations import normal

@@ -13,8 +13,10 @@ from loopcheck.analytic.batch.equations import _load, cross, joint_efforts
 from loopcheck.analytic.batch.expressions import Graph
 from loopcheck.analytic.batch.tape import assemble_tape
 from loopcheck.analytic.batch.trace import dynamics, shape_of, state_of
+from loopcheck.analytic.dynamics.maximal_wrenches import MaximalWrenches
 from loopcheck.analytic.dynamics.noc import needed_efforts
-from loopcheck.analytic.dynamics.reactions import ROUND_OFF, MaximalWrenches, recursive_wrenches
+from loopcheck.analytic.dynamics.recursive_wrenches import recursive_wrenches
+from loopcheck.analytic.dynamics.wrenches import ROUND_OFF
 from loopcheck.analytic.kinematics.closures import closure_of_rows
 from loopcheck.analytic.kinematics.redundancy import independent_dofs
 from loopcheck.analytic.kinematics.state import State

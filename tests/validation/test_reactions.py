@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from loopcheck.analytic.dynamics import reactions as analytic
+from loopcheck.analytic.dynamics.recursive_wrenches import recursive_wrenches
+from loopcheck.analytic.dynamics.wrenches import Wrenches
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.mujoco import wrenches
@@ -69,9 +71,7 @@ def test_largest_loads_are_those_of_the_whole_motion(case: Case, rows: Rows) -> 
     first, second = (results.connections[results.connections["source"] == name] for name in ANALYTIC)
     second = second.set_index("connection")
     state = State(mechanism=case.mechanism, q=motion.q, qd=motion.qd)
-    crank = analytic.recursive_wrenches(
-        state, motion.qdd, sources.load("analytic/noc").compute_efforts(case, motion).effort
-    )
+    crank = recursive_wrenches(state, motion.qdd, sources.load("analytic/noc").compute_efforts(case, motion).effort)
     lengths = np.linalg.norm(crank.wrench[:, 0, 3:5], axis=1)
     for row in first.to_dict("records"):
         of = results.reactions[results.reactions["connection"] == row["connection"]]
@@ -92,11 +92,10 @@ def test_a_difference_of_both_ways_disagrees(case: Case, rows: Rows, monkeypatch
     """A body heavier by 1 ppm in one of them: the rows, the status, the page and the line on the terminal."""
     known = _results(rows)
     assert exit_verdicts(known).count("agree") == 4
-    recursive = analytic.recursive_wrenches
 
-    def heavier(state: State, *more: np.ndarray) -> analytic.Wrenches:
+    def heavier(state: State, *more: np.ndarray) -> Wrenches:
         mechanism = state.mechanism.with_mass("coupler", 1.1 * (1 + 1e-6))
-        return recursive(replace(state, mechanism=mechanism), *more)
+        return recursive_wrenches(replace(state, mechanism=mechanism), *more)
 
     monkeypatch.setattr(analytic, "recursive_wrenches", heavier)
     wrong = _results(reaction_rows(case, prescribe(case)))

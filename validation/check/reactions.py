@@ -12,15 +12,9 @@ import numpy as np
 from loopcheck import engines
 from loopcheck.analytic.dynamics.lagrange import Lagrange
 from loopcheck.analytic.dynamics.noc import needed_efforts
-from loopcheck.analytic.dynamics.reactions import (
-    ROUND_OFF,
-    Reactions,
-    Uniqueness,
-    Wrenches,
-    disagreement,
-    reactions,
-    recursive_wrenches,
-)
+from loopcheck.analytic.dynamics.reactions import Reactions, reactions
+from loopcheck.analytic.dynamics.recursive_wrenches import recursive_wrenches
+from loopcheck.analytic.dynamics.wrenches import ROUND_OFF, Uniqueness, Wrenches, disagreement
 from loopcheck.analytic.kinematics.redundancy import moving_part
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.configurations import normal

@@ -16,7 +16,7 @@ SHOWN = ("connection", "body", "force", "force_t", "moment", "moment_t", "determ
 AXES_TEXT = (
     "Wrench on the named body from its parent, or from the other body of a closure, in the axes of the named body: "
     "about the anchor of a hinge or ball, the moving point of a slide, or the first point of a closure. Both analytic "
-    "ways (Newton-Euler equations from the leaves; energies of free bodies with the equations of all bodies at once) "
+    "ways (Newton-Euler equations of the bodies beyond a connection; momentum and virtual work of all bodies at once) "
     "must agree on each determined combination of components. A component that depends on how the loops are cut or "
     "on elasticity is not determined and has no value. Largest values are of the determined components. Errors, "
     "at nine times of the motion, are differences of determined combinations over the largest sum of terms of all "
