@@ -14,6 +14,7 @@ from loopcheck.analytic.dynamics.maximal_wrenches import MaximalWrenches
 from loopcheck.analytic.dynamics.noc import needed_efforts
 from loopcheck.analytic.dynamics.recursive_wrenches import recursive_wrenches
 from loopcheck.analytic.dynamics.wrenches import Uniqueness, Wrenches, disagreement
+from loopcheck.analytic.kinematics.redundancy import moving_part
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.connections import Connection, connections
@@ -34,6 +35,8 @@ class Reactions(NamedTuple):
     """Uniqueness with the closures of the file."""
     of_robot: Uniqueness
     """Uniqueness that does not depend on the place of the cuts."""
+    of_motion: Uniqueness
+    """Uniqueness that does not depend on the efforts either, by which redundant drives share a load."""
     error: Array
     """Largest difference of the unique functionals over the largest sum of terms, by connection [-], shape (n,)."""
 
@@ -55,6 +58,7 @@ def reactions(case: Case, motion: Motion, pin: Array | None, samples: int = 9) -
     maximal = equations(motion.qd, motion.qdd, Lagrange().compute_efforts(case, motion).effort)
     of_file = equations.uniqueness()
     of_robot = of_file if pin is None else equations.uniqueness(pin)
+    is_redundant = moving_part(mechanism, motion) is not None
     return Reactions(
         connections=connections(mechanism),
         motion=motion,
@@ -62,5 +66,6 @@ def reactions(case: Case, motion: Motion, pin: Array | None, samples: int = 9) -
         maximal=maximal,
         of_file=of_file,
         of_robot=of_robot,
+        of_motion=equations.uniqueness(pin, free_efforts=True) if is_redundant else of_robot,
         error=disagreement(recursive, maximal, of_robot, size(mechanism)),
     )

@@ -12,6 +12,7 @@ from loopcheck.analytic.dynamics.noc import needed_efforts
 from loopcheck.analytic.dynamics.reactions import Reactions, reactions
 from loopcheck.analytic.dynamics.recursive_wrenches import recursive_wrenches
 from loopcheck.analytic.dynamics.wrenches import ROUND_OFF, Wrenches, disagreement
+from loopcheck.analytic.kinematics.redundancy import moving_part
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import rotation_about
 from loopcheck.analytic.motion.configurations import normal
@@ -98,15 +99,26 @@ def _largest_error(case: Case, found: Reactions) -> float:
     return float(disagreement(found.recursive, found.maximal, found.of_file, length).max())
 
 
-def test_two_motors_of_one_load_leave_less_to_compare() -> None:
-    """Any split of the load between the four motors of three degrees of freedom moves the 2-PUR-2-RPU alike."""
+def test_redundant_drives_leave_less_determined() -> None:
+    """Efforts that move the 2-PUR-2-RPU alike, four of three degrees of freedom, load its connections otherwise."""
     case = representative_case(load("2pur2rpu"))
     motion = prescribe(case)
-    equations = MaximalWrenches(case.mechanism, motion.q[50:51])
-    known, free = equations.uniqueness(), equations.uniqueness(free_efforts=True)
-    assert (known.null[0], free.null[0]) == (1, 2)
-    assert {*(known.functionals - free.functionals)[0].tolist()} <= {0, 1}
-    assert (known.functionals > free.functionals).any()
+    found = reactions(case, motion, normal(case.mechanism), samples=3)
+    known, free = found.of_robot, found.of_motion
+    assert ({*known.null}, {*free.null}) == ({1}, {2})
+    assert {*(known.functionals - free.functionals).ravel().tolist()} == {1}
+    mechanism = case.mechanism
+    state = State(mechanism=mechanism, q=found.motion.q, qd=found.motion.qd)
+    effort = needed_efforts(state, found.motion.qdd).effort
+    moving = moving_part(mechanism, found.motion)
+    assert moving is not None
+    internal = (np.eye(mechanism.na) - moving) @ [1.0, -2.0, 3.0, 5.0]
+    other = recursive_wrenches(state, found.motion.qdd, effort + internal)
+    moved = np.abs(other.wrench - found.recursive.wrench) > 1e-9
+    assert not moved[free.components].any()
+    assert moved[known.components & ~free.components].any()
+    assert disagreement(found.recursive, other, free, mechanism.stacked.longest_link).max() < ROUND_OFF
+    assert disagreement(found.recursive, other, known, mechanism.stacked.longest_link).max() > 0.01
 
 
 class Solved(NamedTuple):

@@ -249,8 +249,10 @@ class _Read:
 
 def _unique(found: Reactions, connection: int, component: int, balls: Sequence[str]) -> str:
     """Whether a component is unique in all samples, in words."""
-    if found.of_robot.components[:, connection, component].all():
+    if found.of_motion.components[:, connection, component].all():
         return "yes"
+    if found.of_robot.components[:, connection, component].all():
+        return "for these efforts"
     by_file = found.of_file.components[:, connection, component].all()
     return f"no: the file closes {', '.join(balls)} as a ball" if by_file else "no"
 
