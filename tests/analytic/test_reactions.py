@@ -1,5 +1,6 @@
 """Wrenches in connections: two ways against each other, against closed forms by hand, and their uniqueness."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from loopcheck.analytic.dynamics.maximal_wrenches import MaximalWrenches
-from loopcheck.analytic.dynamics.noc import needed_efforts
+from loopcheck.analytic.dynamics.noc import needed_efforts, noc_model
 from loopcheck.analytic.dynamics.reactions import Reactions, reactions
 from loopcheck.analytic.dynamics.recursive_wrenches import recursive_wrenches
 from loopcheck.analytic.dynamics.wrenches import ROUND_OFF, Wrenches, disagreement
@@ -18,10 +19,11 @@ from loopcheck.analytic.kinematics.tree import rotation_about
 from loopcheck.analytic.motion.configurations import normal
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.connections import connections
+from loopcheck.robots.catalogue import CATALOGUE
+from loopcheck.robots.connections import Connection, connections
 from loopcheck.robots.formats.mjcf import read_mechanism
 from loopcheck.robots.formats.model_file import ModelFile
-from loopcheck.robots.mechanism import Mechanism, Wrench
+from loopcheck.robots.mechanism import Body, Mechanism, Wrench
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, representative_case
 from tests.analytic.test_paths import FINGERS
@@ -349,3 +351,86 @@ def _by_hand(bar: FourBar) -> dict[str, complex]:
     at_C = complex(*np.linalg.solve(arms, [about_B, about_D]))
     at_B = coupler + tool - at_C
     return {"B": at_B, "C": at_C, "D": rocker + at_C, "O": crank + at_B}
+
+
+def _faulty(fault: str, wrench: Array, body: Body, connection: Connection, R: Array, R_parent: Array) -> Array:
+    """A wrench (nt, 6) in a wrong convention."""
+    M, F = np.split(wrench, 2, axis=1)
+
+    def turned(A: Array) -> Array:
+        return np.concatenate([(A @ x[..., None])[..., 0] for x in (M, F)], axis=1)
+
+    def about(point: Array) -> Array:
+        return np.concatenate([M + np.cross(connection.point - point, F), F], axis=1)
+
+    return {
+        "sign": -wrench,
+        "sign of a closure": -wrench,
+        "axes of the parent": turned(R_parent.swapaxes(1, 2) @ R),
+        "axes of the world": turned(R),
+        "about the mass centre": about(body.center),
+        "about the origin of the body": about(np.zeros(3)),
+        "moment and force swapped": np.concatenate([F, M], axis=1),
+        "factor of two": 2 * wrench,
+    }[fault]
+
+
+@pytest.mark.parametrize(
+    ("fault", "name"),
+    {
+        "sign": "q7",
+        "sign of a closure": "q8",
+        "axes of the parent": "q7",
+        "axes of the world": "q7",
+        "about the mass centre": "q7",
+        "about the origin of the body": "q8",
+        "moment and force swapped": "q7",
+        "factor of two": "q7",
+    }.items(),
+)
+def test_a_wrong_convention_of_a_way_is_found(fault: str, name: str, way_of_3prr: Reactions) -> None:
+    """In the 3-PRR, of one connection; the others still agree."""
+    found, mechanism = way_of_3prr, load("3prr").mechanism()
+    k = [connection.name for connection in found.connections].index(name)
+    connection, R = found.connections[k], State.at_rest(mechanism, found.motion.q).poses.R
+    body, wrench = mechanism.bodies[connection.body], found.maximal.wrench.copy()
+    wrench[:, k] = _faulty(fault, wrench[:, k], body, connection, R[:, connection.body], R[:, body.parent])
+    error = disagreement(found.recursive, Wrenches(wrench=wrench), found.of_robot, mechanism.stacked.longest_link)
+    assert error[k] > 1e-3
+    assert np.delete(error, k).max() < ROUND_OFF
+
+
+@pytest.fixture(scope="module")
+def way_of_3prr() -> Reactions:
+    case = representative_case(load("3prr"))
+    return reactions(case, prescribe(case), normal(case.mechanism), samples=3)
+
+
+def test_a_loop_in_space_has_equal_wrenches_wherever_it_is_cut(tmp_path: Path) -> None:
+    """Bricard's mechanism, cut at its fifth hinge instead of the sixth, by two points of the axis as well."""
+    text = (CATALOGUE / "bricard" / "bricard.xml").read_text(encoding="utf-8")
+    start, stop = text.index('<body name="rod5"'), text.index("</body>", text.index('<site name="axis5"')) + 7
+    masses = re.search(r'mass="1" diaginertia="[^"]*"/>', text[start:stop])
+    assert masses
+    rod = f'<body name="rod5" pos="0 0 1"><joint name="q6" axis="1 0 0"/><inertial pos="0 -.5 0" {masses[0]}</body>'
+    closures = [f'<connect name="P{z}" body1="rod5" body2="rod4" anchor="0 -1 {z}"/>' for z in (0, 0.5)]
+    other = (text[:start] + text[stop:]).replace("</worldbody>", f"{rod}</worldbody>")
+    other = re.sub("<equality>.*</equality>", f"<equality>{''.join(closures)}</equality>", other, flags=re.DOTALL)
+    both = []
+    for k, content in enumerate((text, other)):
+        (tmp_path / f"{k}.xml").write_text(content, encoding="utf-8")
+        mechanism = read_mechanism(ModelFile(path=tmp_path / f"{k}.xml"))
+        rest, first = State.at_rest(mechanism, np.zeros((1, 5))), np.arange(5) == 0
+        L = noc_model(rest, first).L
+        moving = rest.with_velocities(1.3 * L[..., 0])
+        bias = (moving.Phi_dot @ moving.qd[..., None])[..., 0] - 0.7 * moving.Phi[..., 0]
+        qdd = np.concatenate([[[-0.7]], moving.dependent_rates(first)(bias[..., None])[..., 0]], axis=1)
+        both.append(_solved(mechanism, rest.q[0], moving.qd[0], qdd[0]))
+    first, second = both
+    assert first.names[:4] == second.names[:4] == ["q1", "q2", "q3", "q4"]
+    wrenches = [replace(x.recursive, wrench=x.recursive.wrench[:, :4]) for x in both]
+    parts, others = (replace(x, projectors=x.projectors[:, :4]) for x in (y.equations.uniqueness() for y in both))
+    np.testing.assert_allclose(parts.projectors, others.projectors, atol=1e-12)
+    assert parts.functionals.tolist() == [[5] * 4]
+    assert disagreement(wrenches[0], wrenches[1], parts, np.sqrt(1.25)).max() < ROUND_OFF
+    assert np.abs(wrenches[0].wrench - wrenches[1].wrench).max() > 0.1  # of least norm: moved by the cut

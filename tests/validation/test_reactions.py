@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +14,10 @@ from loopcheck.analytic.dynamics.wrenches import Wrenches
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.mujoco import wrenches
+from loopcheck.robots.errors import SingularityError
 from loopcheck.robots.mechanism import Mechanism
-from loopcheck.robots.robot import Case, load, representative_case
-from loopcheck.validation.check.reactions import Rows, reaction_rows, reading_rows
+from loopcheck.robots.robot import Case, load, make_case, representative_case
+from loopcheck.validation.check.reactions import Rows, reaction_rows, reaction_tables, reading_rows
 from loopcheck.validation.check.sections.reactions import reactions_line, reactions_section
 from loopcheck.validation.common import sources
 from loopcheck.validation.common.results import TABLES, Results, read, table
@@ -118,6 +121,36 @@ def test_rounded_loops_agree_to_their_accuracy(model_case: CaseMaker, tmp_path: 
     assert set(loads["verdict"]) == {"agree"}
     assert loads["error"].max() > 1e-12
     assert set(loads["tolerance"]) == {1e-12 + case.mechanism.closing.accuracy}
+
+
+@pytest.mark.parametrize(("gaps", "is_found"), [(0.01, False), (100.0, True)])
+def test_a_difference_beyond_the_gap_of_rounded_loops_disagrees(
+    gaps: float, is_found: bool, model_case: CaseMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "leg.xml"
+    path.write_text(Leg(carrier="hinge", closure="connect", digits=4, seed=1).text(), encoding="utf-8")
+    case = model_case(path, amplitude=0.3, duration=0.1, frequency=2.0)
+
+    def heavier(*state: Any) -> Wrenches:
+        found = recursive_wrenches(*state)
+        return replace(found, wrench=found.wrench * (1 + gaps * case.mechanism.closing.accuracy))
+
+    monkeypatch.setattr(analytic, "recursive_wrenches", heavier)
+    loads = _results(reaction_rows(case, prescribe(case))).connections
+    assert ("disagree" in set(loads["verdict"])) == is_found
+
+
+def test_modes_without_a_motion_have_no_rows() -> None:
+    """The singular mode of the 3-RRR has an error in the place of its motion; the regular mode has its rows."""
+    cases = [make_case(load("3rrr"), variant="default", mode=mode, configuration="vertical") for mode in ("mmp", "pmp")]
+    with pytest.raises(SingularityError) as caught:
+        prescribe(cases[0], dt=0.1)
+    motions = {cases[0].key: caught.value, cases[1].key: prescribe(cases[1], dt=0.1)}
+    output = SimpleNamespace(motions=motions, outcomes=[])
+    pool = SimpleNamespace(results=lambda tasks, _: [task.function(*task.args) for task in tasks])
+    tables = reaction_tables(cases, output, None, pool)  # type: ignore[arg-type]
+    assert {frame["mode"].unique().item() for frame in tables.values()} == {"pmp"}
+    assert set(tables["connections"]["verdict"]) == {"reference", "agree"}
 
 
 def test_a_failure_is_a_row(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
