@@ -104,7 +104,7 @@ def _largest_error(case: Case, found: Reactions) -> float:
 def test_redundant_drives_leave_less_determined() -> None:
     """Efforts that move the 2-PUR-2-RPU alike, four of three degrees of freedom, load its connections otherwise."""
     case = representative_case(load("2pur2rpu"))
-    motion = prescribe(case)
+    motion = prescribe(case, dt=0.1)
     found = reactions(case, motion, normal(case.mechanism), samples=3)
     known, free = found.of_robot, found.of_motion
     assert ({*known.null}, {*free.null}) == ({1}, {2})
