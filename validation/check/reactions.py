@@ -145,7 +145,8 @@ def reading_rows(
             against = found._replace(recursive=own)
         limit = (tolerance.relative_error or np.nan) + OF_GAP * case.mechanism.closing.accuracy
         lacks = {
-            reading.name: reading.lacks for reading in engines.part(sources.engine_of(source), "wrenches").READINGS
+            one.name: f"{one.name} lacks {one.lacks}" if one.lacks else ""
+            for one in engines.part(sources.engine_of(source), "wrenches").READINGS
         }
         rows = Rows([], [])
         for name, wrench in history.wrenches.items():

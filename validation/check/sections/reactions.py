@@ -54,8 +54,8 @@ def reactions_section(results: Results) -> Iterator[Section]:
                 *(_verdict_cell(verdicts.get((*key, name), [])) for name in names),
             ]
         )
-    notes = judged[judged["note"] != ""].groupby(["source", "reading", "note"], sort=False).size()
-    remarks = [" ".join(filter(None, [source, reading])) + f": {note}" for source, reading, note in notes.index]
+    noted = judged[judged["note"].fillna("") != ""]
+    remarks = [f"{source}: {note}." for source, note in dict.fromkeys(zip(noted["source"], noted["note"], strict=True))]
     title = "Largest loads of the connections"
     yield Section(title=title, anchor="reactions", blocks=[AXES_TEXT, Table(titles, rows), *remarks])
 
