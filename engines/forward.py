@@ -99,6 +99,20 @@ def over_time(readings: Sequence[Mapping[str, Array]]) -> Mapping[str, Array]:
     return {name: np.array([each[name] for each in readings]) for name in readings[0]} if readings else {}
 
 
+def settled(wrenches: Mapping[str, Array], lead: int) -> Mapping[str, Array]:
+    """Forces in the joints without those of the first sample, if no steps precede it.
+
+    A solver on the level of velocities starts with those of the file, and the force of a loop in the first step makes
+    up for the velocity terms of the step before: it is up to 170 % wrong, however short the step.
+
+    Args:
+        wrenches: By reading [N m, N], shape (nt, connections, 6) each.
+        lead: Number of steps before the span.
+    """
+    refused = np.arange(len(next(iter(wrenches.values()), ()))) < (lead == 0)
+    return {name: np.where(refused[:, None, None], np.nan, values) for name, values in wrenches.items()}
+
+
 def forward_history(
     source: str, mechanism: Mechanism, motion: Motion, ladder: Sequence[Rung], **more: Any
 ) -> EffortHistory:

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from loopcheck.engines.forward import Readings
+from loopcheck.engines.forward import Readings, settled
 from loopcheck.engines.pybullet._equations import apply_loads, start
 from loopcheck.engines.pybullet._loops import close_loops, follow_curves, geared, opening
 from loopcheck.engines.pybullet._motors import Motors, targets
 from loopcheck.engines.pybullet._world import World, inertial_poses, joint_state, opened, pybullet
+from loopcheck.engines.pybullet.wrenches import Read, enable, read, wrenches
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Rung
 from loopcheck.robots.errors import EngineError
@@ -68,6 +69,8 @@ class Run:
     drive: Drive
     patience: int = 1
     """Factor on the iterations of the first step, because its solver starts without impulses [-]."""
+    wrenches: bool = False
+    """Whether forces in the joints are read."""
 
 
 class Simulation(NamedTuple):
@@ -96,6 +99,8 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Simulation:
         loops = close_loops(world)
         run.prepare(world, loops)
         start(world, run.q, run.qd)
+        if run.wrenches:
+            enable(world)
         log = _march(world, mechanism, motion, run, loops)
     q, poses, forces = np.array(log.q), np.array(log.poses), np.array(log.forces)
     if not all(np.isfinite(values).all() for values in (q, poses, forces)):
@@ -109,6 +114,7 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Simulation:
         tracked=mechanism.drives,
         miss=world.mechanism.values_of(world.mechanism.drives, q) - motion.law(motion.t).q,
         drift=opening(world, q, poses),
+        wrenches=settled(wrenches(world, mechanism, poses, log.wrenches), run.lead) if run.wrenches else {},
     )
     return Simulation(readings.rung(mechanism, "pybullet", clock), float(np.mean(log.at_limit)))
 
@@ -123,6 +129,8 @@ class _Log:
     """Inertial frames of the bodies at each sample [m, -], shape (bodies, 7)."""
     forces: list[list[float]] = field(default_factory=list)
     """Forces of the motors in the step from each sample [N or N m], shape (motors,)."""
+    wrenches: list[Read] = field(default_factory=list)
+    """Readings of forces in the joints in the step from each sample."""
     at_limit: list[bool] = field(default_factory=list)
     """Whether the solver stopped at its limit of iterations, for each step."""
 
@@ -151,6 +159,8 @@ def _march(world: World, mechanism: Mechanism, motion: Motion, run: Run, loops: 
         log.at_limit.append(any(island["numIterationsUsed"] >= limit for island in solved))
         if reported:
             log.forces.append(driven.forces())
+            if run.wrenches:
+                log.wrenches.append(read(world, loops))
     return log
 
 

@@ -121,6 +121,7 @@ def measures(
         "pybullet-zero-gear-ratio": partial(_gear_ratio_left, prr),
         "pybullet-triangle-inequality": partial(_part_of_moment_lost, tmp_path),
         "pybullet-anchors": partial(_anchor_from_origin, tmp_path),
+        "pybullet-reaction-in-motion": partial(_last_number, "pybullet-reaction-in-motion"),
         "dart-servo-force-is-the-command": partial(_force_of_servos, prr, prr_motion),
         "dart-short-rotations": _short_rotation,
         "drake-inverse-dynamics": partial(_inverse_dynamics_off, prr, prr_motion),

@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 
 from loopcheck.engines.boundary import want_representable
-from loopcheck.engines.extrapolation import unsettled, without_step
+from loopcheck.engines.extrapolation import readings_at_zero, unsettled, without_step
 from loopcheck.engines.forward import EXTRAPOLATED, divided, forward_history, in_ms, in_words
 from loopcheck.engines.projection import drives_along, null_space
 from loopcheck.engines.pybullet._angles import in_angles
@@ -22,7 +22,7 @@ from loopcheck.engines.pybullet._motors import Motors, motors
 from loopcheck.engines.pybullet._stepping import Driven, Run, Simulation, simulate
 from loopcheck.engines.pybullet._world import BASE_LINK, World, opened, pybullet, refuse
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.efforts import EffortHistory, Refinable
+from loopcheck.robots.efforts import EffortHistory, ReadsWrenches, Refinable
 from loopcheck.robots.mechanism import WORLD, Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
@@ -57,6 +57,8 @@ class Settings:
     """PyBullet's own division of a step."""
     direct: bool = True
     """Whether the direct solver is used for loops that it solves correctly."""
+    wrenches: bool = False
+    """Whether forces in the joints are read."""
     damping: float = 0.0
     """Linear and angular damping of every link [1/s]; Bullet's default is 0.04."""
 
@@ -71,7 +73,7 @@ OWN = Settings(settled=5e-7)
 """Settings of the route."""
 
 
-class PybulletForward(Refinable):
+class PybulletForward(Refinable, ReadsWrenches):
     """Efforts read from PyBullet's motors while its own solver keeps the loops closed."""
 
     name = "pybullet/forward"
@@ -93,9 +95,14 @@ class PybulletForward(Refinable):
             motion,
             ladder,
             effort=without_step(ladder),
+            wrenches=readings_at_zero([rung.dt for rung in ladder], [rung.wrenches for rung in ladder]),
             settings={"steps": in_ms(ladder), **_in_words(plan)},
             note=_note(mechanism, plan, simulations[-1].unconverged),
         )
+
+    def with_wrenches(self) -> Self:
+        """See `loopcheck.robots.efforts.ReadsWrenches.with_wrenches`."""
+        return type(self)(replace(self.settings, wrenches=True))
 
     def tightened(self) -> Self:
         """See `loopcheck.robots.efforts.Refinable.tightened`; the tolerance is of a square."""
@@ -182,6 +189,7 @@ def _runs(mechanism: Mechanism, motion: Motion, plan: _Plan, parts: Sequence[int
             prepare=ready,
             drive=drive,
             patience=patience,
+            wrenches=settings.wrenches,
         )
         for dt, (earlier, start) in zip(steps, np.searchsorted(traced.t, begin), strict=True)
     ]

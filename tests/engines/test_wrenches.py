@@ -1,0 +1,190 @@
+"""Forces in the joints by engine and reading, against the equations of motion at the efforts of the same simulation.
+
+Each route that simulates and gives wrenches, on robots and on the linkage of `docs/orders.py` with one element at a
+time. A reading with `lacks` must be wrong by the term that it lacks, written here independently, and by nothing else.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+
+from docs.orders import TERMS, prepared_term
+from loopcheck import engines
+from loopcheck.analytic.dynamics.noc import body_wrenches
+from loopcheck.analytic.dynamics.reactions import MaximalWrenches, recursive_wrenches
+from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.tree import point_of
+from loopcheck.analytic.motion.configurations import normal
+from loopcheck.analytic.motion.prescribe import prescribe
+from loopcheck.robots.arrays import Array
+from loopcheck.robots.connections import connections
+from loopcheck.robots.efforts import EffortHistory, ReadsWrenches
+from loopcheck.robots.errors import NotRepresentableError
+from loopcheck.robots.mechanism import WORLD, Mechanism, WeldClosure
+from loopcheck.robots.motion import Motion
+from loopcheck.robots.robot import Case, load, representative_case
+from loopcheck.robots.size import size
+from loopcheck.validation.common import sources
+from loopcheck.validation.common.tolerances import registered
+from tests.closed_chains import closed_chain
+from tests.conftest import CaseMaker, want_engine
+from tests.engines.test_oracle import CHAINS
+
+ENGINES = [name for name in engines.engine_names() if engines.provides(name, "wrenches")]
+ROUTES = [f"{name}/forward" for name in ENGINES]
+ROBOTS = ("four_bar", "3prr", "3rrr", "slider_crank", "6spu")
+SAMPLES = 4
+"""Of a motion."""
+START = 20
+"""First of them: all bodies move."""
+Judged: TypeAlias = Callable[[str], tuple[Case, Motion]]
+RANDOM = ("balls", "struts")
+"""Chains of `tests/closed_chains.py`."""
+
+
+def _accumulated(mechanism: Mechanism, state: State, needed: Array) -> Array:
+    """Wrenches of bodies about their mass centres as wrenches of the connections that carry them [N m, N]."""
+    P, needed = state.poses, needed.copy()
+
+    def moved(wrench: Array, arm: Array) -> Array:
+        return wrench + np.concatenate([np.cross(arm, wrench[:, 3:]), 0 * arm], axis=1)
+
+    for b, body in reversed([*enumerate(mechanism.bodies)]):
+        if body.parent != WORLD:
+            needed[:, body.parent] += moved(needed[:, b], P.c[:, b] - P.c[:, body.parent])
+    wrenches = np.zeros((len(state.q), len(connections(mechanism)), 6))
+    for k, (_, b, point, closure) in enumerate(connections(mechanism)):
+        if closure is None:
+            about = moved(needed[:, b], P.c[:, b] - point_of(P, b, point))
+            wrenches[:, k] = (about.reshape(-1, 2, 3) @ P.R[:, b]).reshape(-1, 6)
+    return wrenches
+
+
+def _of_second_pass(mechanism: Mechanism, motion: Motion, history: EffortHistory) -> Array:
+    """Reactions that Bullet's second pass adds: of the tree without forces, but for its drives of slides.
+
+    Bodies have v x S qd and gyroscopic moments, without m w x v. The drive of a slide acts at both mass centres, and
+    so lacks a moment on the body before it.
+    """
+    free = replace(mechanism, gravity=np.zeros(3), closures=(), wrenches=(), point_springs=())
+    state, still = State(mechanism=free, q=motion.q, qd=motion.qd), State.at_rest(free, motion.q)
+    K, P, none = state.K, state.poses, 0 * motion.qd
+    bias = body_wrenches(state, none)[0]
+    bias[..., 3:] -= np.array([[body.mass] for body in free.bodies]) * np.cross(state.twists.w, state.twists.v)
+    if mechanism.coordinate_closures or any(joint.armature for joint in mechanism.joints):  # whose gears are unknown
+        return np.full((len(motion.t), len(connections(mechanism)), 6), np.nan)
+    drives, forces = mechanism.drives, history.effort @ mechanism.gearing
+    for k, drive in enumerate(drives):
+        joint = mechanism.joints[drive.joints[0]]
+        parent = mechanism.bodies[joint.body].parent
+        if joint.kind == "slide" and parent != WORLD:
+            push = forces[:, k, None] * (P.R[:, joint.body] @ joint.axis)
+            bias[:, parent, :3] -= np.cross(P.c[:, joint.body] - P.c[:, parent], push)
+    M = np.stack([np.sum(K * body_wrenches(still, none + e)[0][..., None], (1, 2)) for e in np.eye(free.nv)], axis=2)
+    qdd = -np.linalg.solve(M, np.sum(K * bias[..., None], (1, 2))[..., None])[..., 0]
+    return _accumulated(mechanism, state, bias + body_wrenches(still, qdd)[0])
+
+
+def _of_compensation(mechanism: Mechanism, motion: Motion, history: EffortHistory) -> Array:
+    """Wrenches without gravity compensation, less those with it."""
+    heavy = replace(mechanism, bodies=tuple(replace(body, gravity_compensation=0.0) for body in mechanism.bodies))
+    state, heavier = (State(mechanism=each, q=motion.q, qd=motion.qd) for each in (mechanism, heavy))
+    return _accumulated(mechanism, state, body_wrenches(heavier, motion.qdd)[0] - body_wrenches(state, motion.qdd)[0])
+
+
+SURPLUS: Mapping[str, Callable[[Mechanism, Motion, EffortHistory], Array]] = {
+    "jointReactionForces": _of_second_pass,
+    "cfrc_int": _of_compensation,
+}
+"""Wrenches less the true wrenches, of readings that no conversion mends."""
+
+
+def read(route: str, case: Case, motion: Motion) -> EffortHistory:
+    """Efforts of a route with wrenches."""
+    source = sources.load(route)
+    assert isinstance(source, ReadsWrenches)
+    return source.with_wrenches().compute_efforts(case, motion)
+
+
+def differences(case: Case, motion: Motion, history: EffortHistory, reading: str) -> tuple[Array, Array]:
+    """Largest differences from the equations of unique functionals, as read and without the term that is lacking.
+
+    Returns:
+        Over the largest sum of terms, each of shape (connections,); NaN without a reading.
+    """
+    mechanism = case.mechanism
+    reference = recursive_wrenches(State(mechanism=mechanism, q=motion.q, qd=motion.qd), motion.qdd, history.effort)
+    projectors = MaximalWrenches(mechanism, motion.q).uniqueness(normal(mechanism)).projectors
+    units, terms = np.repeat([size(mechanism), 1.0], 3), np.repeat(reference.terms, 3)
+
+    def error(wrench: Array) -> Array:
+        off = (projectors @ ((wrench - reference.wrench) / units)[..., None])[..., 0] * units / terms
+        return np.abs(off).max(axis=(0, 2))
+
+    wrench = history.wrenches[reading]
+    surplus = SURPLUS[reading](mechanism, motion, history) if reading in SURPLUS else 0.0
+    return error(wrench), error(wrench - surplus)
+
+
+@pytest.fixture(scope="session")
+def judged(tmp_path_factory: pytest.TempPathFactory, model_case: CaseMaker) -> Judged:
+    """A robot, the linkage with an element, or a random chain, with a part of its motion."""
+    folder = tmp_path_factory.mktemp("models")
+
+    @cache
+    def make(name: str) -> tuple[Case, Motion]:
+        if name in TERMS:
+            case = prepared_term(name, folder).case
+        elif name in RANDOM:
+            assert closed_chain(CHAINS[name], np.random.default_rng(0), folder / f"{name}.xml")
+            case = model_case(folder / f"{name}.xml", amplitude=0.02)
+        else:
+            case = representative_case(load(name))
+        motion = prescribe(case)
+        return case, motion.assemble(motion.t[START : START + SAMPLES])
+
+    return make
+
+
+def _rows() -> Iterator[Any]:
+    """Each route on each model."""
+    for route in ROUTES:
+        for name in (*ROBOTS, *TERMS, *RANDOM):
+            marks = [] if name == ROBOTS[0] else [pytest.mark.extended("test_readings_are_the_wrenches")]
+            yield pytest.param(route, name, marks=marks, id=f"{route}-{name}")
+
+
+@pytest.mark.parametrize(("route", "name"), [*_rows()])
+def test_readings_are_the_wrenches(
+    route: str, name: str, judged: Judged, request: pytest.FixtureRequest, record_property: Any
+) -> None:
+    """Up to the tolerance of efforts, or to the term that a reading lacks."""
+    engine = route.split("/")[0]
+    want_engine(engine, request.config)
+    case, motion = judged(name)
+    try:
+        history = read(route, case, motion)
+    except NotRepresentableError:
+        return
+    if "known issue" in history.note:  # its efforts are wrong too
+        return
+    declared = engines.part(engine, "wrenches").READINGS
+    assert {*history.wrenches} == {reading.name for reading in declared}
+    limit = registered()[route].relative_error
+    assert limit is not None
+    for reading in declared:
+        as_read, mended = differences(case, motion, history, reading.name)
+        kinds = ["closures" if connection.closure else "bodies" for connection in connections(case.mechanism)]
+        welds = np.array([isinstance(connection.closure, WeldClosure) for connection in connections(case.mechanism)])
+        carried, has = np.array([kind in reading.carriers for kind in kinds]), ~np.isnan(as_read)
+        assert not has[~carried].any()
+        assert has[carried & ~welds].all()
+        record_property(reading.name, float(as_read[has].max(initial=0.0)))
+        if np.isnan(mended[has]).any():
+            assert as_read[has].max() > limit
+        else:
+            assert mended[has].max(initial=0.0) < limit
