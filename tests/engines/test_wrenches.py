@@ -14,8 +14,10 @@ import pytest
 
 from docs.orders import TERMS, prepared_term
 from loopcheck import engines
+from loopcheck.analytic.dynamics.maximal_wrenches import MaximalWrenches
 from loopcheck.analytic.dynamics.noc import body_wrenches
-from loopcheck.analytic.dynamics.reactions import MaximalWrenches, recursive_wrenches
+from loopcheck.analytic.dynamics.recursive_wrenches import recursive_wrenches
+from loopcheck.analytic.dynamics.wrenches import Wrenches, disagreement
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import point_of
 from loopcheck.analytic.motion.configurations import normal
@@ -24,7 +26,7 @@ from loopcheck.robots.arrays import Array
 from loopcheck.robots.connections import connections
 from loopcheck.robots.efforts import EffortHistory, ReadsWrenches
 from loopcheck.robots.errors import NotRepresentableError
-from loopcheck.robots.mechanism import WORLD, Mechanism, WeldClosure
+from loopcheck.robots.mechanism import WORLD, Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, representative_case
 from loopcheck.robots.size import size
@@ -111,21 +113,23 @@ def read(route: str, case: Case, motion: Motion) -> EffortHistory:
 
 
 def differences(case: Case, motion: Motion, history: EffortHistory, reading: str) -> tuple[Array, Array]:
-    """Largest differences from the equations of unique functionals, as read and without the term that is lacking.
+    """Largest differences from the equations of what the components of a reading determine.
 
     Returns:
-        Over the largest sum of terms, each of shape (connections,); NaN without a reading.
+        As read, and without the term that the reading lacks, over the largest sum of terms, each of shape
+        (connections,); NaN without a reading.
     """
-    mechanism = case.mechanism
+    mechanism, wrench = case.mechanism, history.wrenches[reading]
     reference = recursive_wrenches(State(mechanism=mechanism, q=motion.q, qd=motion.qd), motion.qdd, history.effort)
-    projectors = MaximalWrenches(mechanism, motion.q).uniqueness(normal(mechanism)).projectors
-    units, terms = np.repeat([size(mechanism), 1.0], 3), np.repeat(reference.terms, 3)
+    given = np.isfinite(wrench)
+    unique = MaximalWrenches(mechanism, motion.q).uniqueness(normal(mechanism)).among(given)
 
-    def error(wrench: Array) -> Array:
-        off = (projectors @ ((wrench - reference.wrench) / units)[..., None])[..., 0] * units / terms
-        return np.abs(off).max(axis=(0, 2))
+    def error(values: Array) -> Array:
+        found = disagreement(
+            reference, Wrenches(wrench=np.where(given, values, reference.wrench)), unique, size(mechanism)
+        )
+        return np.where(given.any(axis=(0, 2)), found, np.nan)
 
-    wrench = history.wrenches[reading]
     surplus = SURPLUS[reading](mechanism, motion, history) if reading in SURPLUS else 0.0
     return error(wrench), error(wrench - surplus)
 
@@ -179,12 +183,10 @@ def test_readings_are_the_wrenches(
     for reading in declared:
         as_read, mended = differences(case, motion, history, reading.name)
         kinds = ["closures" if connection.closure else "bodies" for connection in connections(case.mechanism)]
-        welds = np.array([isinstance(connection.closure, WeldClosure) for connection in connections(case.mechanism)])
-        carried, has = np.array([kind in reading.carriers for kind in kinds]), ~np.isnan(as_read)
-        assert not has[~carried].any()
-        assert has[carried & ~welds].all()
-        record_property(reading.name, float(as_read[has].max(initial=0.0)))
-        if np.isnan(mended[has]).any():
-            assert as_read[has].max() > limit
+        carried = np.array([kind in reading.carriers for kind in kinds])
+        assert np.isnan(as_read).tolist() == (~carried).tolist()
+        record_property(reading.name, float(as_read[carried].max(initial=0.0)))
+        if np.isnan(mended[carried]).any():
+            assert as_read[carried].max() > limit
         else:
-            assert mended[has].max(initial=0.0) < limit
+            assert mended[carried].max(initial=0.0) < limit
