@@ -64,6 +64,16 @@ def projectors_beside(columns: Array) -> Array:
     return np.asarray(U @ U.swapaxes(-1, -2))
 
 
+def differences(first: Wrenches, second: Wrenches, unique: Uniqueness, length: float) -> Array:
+    """Differences of unique functionals [N m, N], shape (nt, connections, 6).
+
+    Args:
+        length: Size of the robot [m].
+    """
+    units = np.repeat([length, 1.0], 3)
+    return np.asarray((unique.projectors @ ((first.wrench - second.wrench) / units)[..., None])[..., 0] * units)
+
+
 def disagreement(first: Wrenches, second: Wrenches, unique: Uniqueness, length: float) -> Array:
     """Largest difference of unique functionals over the largest sum of terms, by connection [-], shape (n,).
 
@@ -71,9 +81,8 @@ def disagreement(first: Wrenches, second: Wrenches, unique: Uniqueness, length: 
         first: Wrenches with the sums of their terms.
         length: Size of the robot [m].
     """
-    units, terms = np.repeat([length, 1.0], 3), np.repeat(first.terms, 3)
-    difference = (unique.projectors @ ((first.wrench - second.wrench) / units)[..., None])[..., 0] * units
-    relative = np.divide(np.abs(difference), terms, out=np.where(difference == 0, 0.0, np.inf), where=terms > 0)
+    terms, found = np.repeat(first.terms, 3), np.abs(differences(first, second, unique, length))
+    relative = np.divide(found, terms, out=np.where(found == 0, 0.0, np.inf), where=terms > 0)
     return np.asarray(relative.max(axis=(0, 2), initial=0.0))
 
 

@@ -17,14 +17,14 @@ from loopcheck.engines.mujoco import wrenches
 from loopcheck.robots.errors import SingularityError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.robot import Case, load, make_case, representative_case
-from loopcheck.validation.check.reactions import Rows, reaction_rows, reaction_tables, reading_rows
+from loopcheck.validation.check.reactions import NO_LOAD, Rows, reaction_rows, reaction_tables, reading_rows
 from loopcheck.validation.check.sections.reactions import reactions_line, reactions_section
 from loopcheck.validation.common import sources
 from loopcheck.validation.common.results import TABLES, Results, read, table
 from loopcheck.validation.common.tolerances import registered
 from loopcheck.validation.common.verdicts import exit_verdicts
 from loopcheck.validation.report.blocks import Table
-from tests.conftest import CaseMaker
+from tests.conftest import MODELS, CaseMaker
 from tests.exported_legs import Leg
 from tests.validation.conftest import Command, exit_status, in_this_process
 
@@ -254,3 +254,29 @@ def test_redundant_drives_are_compared_by_the_efforts_of_the_engine(monkeypatch:
 def test_a_source_without_readings_has_no_rows(case: Case, rows: Rows) -> None:
     assert rows.found is not None
     assert reading_rows(case, prescribe(case), rows.found, "mujoco/kkt", registered()[ROUTE]) == Rows([], [])
+
+
+def test_the_reading_lacks_the_force_that_carries_a_part_of_the_weight(model_case: CaseMaker) -> None:
+    """`gravcomp` of a half: by Newton's second law the slide does not carry it, but `cfrc_int` reads so."""
+    case = model_case(MODELS / "ball_and_universal.xml", configuration="vertical", amplitude=0.1, duration=0.3)
+    motion = prescribe(case, dt=0.05)
+    analytic = reaction_rows(case, motion)
+    assert analytic.found is not None
+    loads = _results(reading_rows(case, motion, analytic.found, ROUTE, registered()[ROUTE])).connections
+    slide = loads[loads["connection"] == "slide"].to_dict("records")[0]
+    assert slide["verdict"] == "disagree"
+    assert slide["force_error"] == pytest.approx(0.5 * 0.4 * 9.81, rel=1e-6)
+    assert slide["note"].startswith("cfrc_int lacks gravity compensation")
+    assert set(loads[loads["connection"] != "slide"]["verdict"]) == {"agree"}
+
+
+def test_without_any_load_nothing_is_judged(case: Case) -> None:
+    """The weightless robot at rest: a difference of round-off has no size to be measured by."""
+    still = replace(case, mechanism=replace(case.mechanism, gravity=np.zeros(3)))
+    motion = prescribe(case)
+    rest = replace(motion, q=np.tile(motion.q[0], (len(motion.t), 1)), qd=0 * motion.qd, qdd=0 * motion.qdd)
+    found = reaction_rows(still, rest)
+    assert found.found is not None
+    verdicts = {row["verdict"] for row in found.connections if row["source"] == "analytic/lagrange"}
+    assert verdicts == {"not comparable"}
+    assert {row["note"] for row in found.connections if row["verdict"] == "not comparable"} == {NO_LOAD}

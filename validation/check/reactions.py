@@ -14,7 +14,7 @@ from loopcheck.analytic.dynamics.lagrange import Lagrange
 from loopcheck.analytic.dynamics.noc import needed_efforts
 from loopcheck.analytic.dynamics.reactions import Reactions, reactions
 from loopcheck.analytic.dynamics.recursive_wrenches import recursive_wrenches
-from loopcheck.analytic.dynamics.wrenches import ROUND_OFF, Uniqueness, Wrenches, disagreement
+from loopcheck.analytic.dynamics.wrenches import ROUND_OFF, Uniqueness, Wrenches, differences, disagreement
 from loopcheck.analytic.kinematics.redundancy import moving_part
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.motion.configurations import normal
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 OF_GAP = 1.0
 """Allowed relative difference of both ways per accuracy of the loops [-]: a force has that moment at a gap."""
+NO_LOAD = "no load: nothing moves, and no force acts"
+"""Note of a robot without any term of a wrench."""
 UNDETERMINED = "rigid bodies determine nothing of this wrench"
 """Note of a connection without a unique functional."""
 SECOND_WAY = Lagrange.name
@@ -224,16 +226,25 @@ class _Read:
         """
         values, reference = self.shown(self.whole), self.found.recursive
         given = Wrenches(wrench=np.where(np.isfinite(self.wrench), self.wrench, reference.wrench))
-        errors = disagreement(reference, given, self.unique, size(self.case.mechanism))
+        compared = (reference, given, self.unique, size(self.case.mechanism))
+        left, errors = differences(*compared), disagreement(*compared)
         determined = self.unique.functionals.max(axis=0)
         for j, connection in enumerate(self.found.connections):
             if np.isnan(self.wrench[:, j]).all():
                 continue
             error, judged, why = float(errors[j]), verdict, note
             if not determined[j]:
-                error, judged, why = np.nan, verdict or "informational", UNDETERMINED
-            elif not verdict:
+                judged, why = verdict or "informational", UNDETERMINED
+            elif not verdict and any(reference.terms):
                 judged = "agree" if within(error, limit) else "disagree"
+            elif not verdict:
+                judged, why = "not comparable", NO_LOAD
+            errors_of = {
+                "moment_error": _longest(left[:, j, :3]),
+                "force_error": _longest(left[:, j, 3:]),
+                "error": error,
+            }
+            is_compared = determined[j] and verdict != "reference"
             yield {
                 **self._of_case,
                 "connection": connection.name,
@@ -241,7 +252,7 @@ class _Read:
                 **_largest("force", values[:, j, 3:], self.t),
                 **_largest("moment", values[:, j, :3], self.t),
                 "determined": int(determined[j]),
-                "error": np.nan if verdict == "reference" else error,
+                **(errors_of if is_compared else dict.fromkeys(errors_of, np.nan)),
                 "tolerance": limit,
                 "verdict": judged,
                 "note": "" if judged == "agree" else why,
@@ -270,8 +281,14 @@ def _largest(name: str, values: Any, times: Any) -> Mapping[str, float]:
     return {name: float(lengths.max()), f"{name}_t": float(times[lengths.argmax()])}
 
 
+def _longest(vectors: Array) -> float:
+    return float(np.linalg.norm(vectors, axis=1).max())
+
+
 def _not_run(case: Case, source: str, reason: str) -> Rows:
     of_case = {**dict(zip(CASE, case.key, strict=True)), "source": source, "reading": ""}
-    numbers = dict.fromkeys(("force", "force_t", "moment", "moment_t", "error", "tolerance"), np.nan)
+    numbers = dict.fromkeys(
+        ("force", "force_t", "moment", "moment_t", "moment_error", "force_error", "error", "tolerance"), np.nan
+    )
     row = {**of_case, "connection": "", "body": "", **numbers, "determined": 0, "verdict": "not run", "note": reason}
     return Rows([], [row])

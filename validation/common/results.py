@@ -131,6 +131,8 @@ TABLES: Mapping[str, TableSpec] = {
             "moment": number("N m"),
             "moment_t": number("s"),
             "determined": integer(),
+            "moment_error": number("N m"),
+            "force_error": number("N"),
             "error": number(),
             "tolerance": number(),
             **_VERDICT,

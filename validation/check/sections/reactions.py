@@ -86,4 +86,5 @@ def reactions_line(results: Results) -> Iterator[str]:
             dict.fromkeys(f"{row['connection'] or 'any'} ({row['verdict']})" for row in others.to_dict("records"))
         )
         rest = f"; not on {', '.join(names[:5])}{' and others' * (len(names) > 5)}" if names else ""
+        rest += "".join(f"; {note}" for note in dict.fromkeys(others["note"]) if note)
         yield f"{source}: forces agree on {len(agree)} of {len(rows)} connections{error}{rest}"
