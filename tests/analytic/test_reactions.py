@@ -434,3 +434,20 @@ def test_a_loop_in_space_has_equal_wrenches_wherever_it_is_cut(tmp_path: Path) -
     assert parts.functionals.tolist() == [[5] * 4]
     assert disagreement(wrenches[0], wrenches[1], parts, np.sqrt(1.25)).max() < ROUND_OFF
     assert np.abs(wrenches[0].wrench - wrenches[1].wrench).max() > 0.1  # of least norm: moved by the cut
+
+
+def test_a_small_part_in_a_redundant_load_counts(tmp_path: Path) -> None:
+    """A bar on three points of a line: a force at the far point has a hundredth of those at the near points."""
+    closures = [f'<connect body1="bar" body2="arm" anchor="{x} 0 0"/>' for x in (0.1, 0.11, 1.1)]
+    mechanism = _read(
+        tmp_path / "bar.xml",
+        '<body name="arm"><joint name="O"/><inertial mass="1" pos="0 0 0" diaginertia="1 1 1"/></body>'
+        '<body name="bar"><freejoint name="bar"/><inertial mass="1" pos="0.5 0 0" diaginertia="1 1 1"/></body>',
+        f"<equality>{''.join(closures)}</equality>",
+        '<actuator><motor joint="O"/></actuator>',
+    )
+    found = _solved(mechanism, np.array([0.0, 0, 0, 0, 1, 0, 0, 0]), np.zeros(7), np.zeros(7))
+    unique = found.equations.uniqueness()
+    assert unique.null[0] == 4  # 9 forces hold all of the bar but its turn about the line
+    assert unique.functionals[0].tolist() == [6, 3, 3, 3]
+    assert unique.components[0].tolist() == [[True] * 6, *[[True] * 3 + [False] * 3] * 3]

@@ -6,24 +6,30 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from loopcheck.analytic.dynamics import reactions as analytic
 from loopcheck.analytic.dynamics.recursive_wrenches import recursive_wrenches
 from loopcheck.analytic.dynamics.wrenches import Wrenches
 from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.tree import poses
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.mujoco import wrenches
+from loopcheck.robots.connections import connections
 from loopcheck.robots.errors import SingularityError
-from loopcheck.robots.mechanism import Mechanism
+from loopcheck.robots.mechanism import WORLD, Mechanism
 from loopcheck.robots.robot import Case, load, make_case, representative_case
 from loopcheck.validation.check.reactions import NO_LOAD, Rows, reaction_rows, reaction_tables, reading_rows
 from loopcheck.validation.check.sections.reactions import reactions_line, reactions_section
 from loopcheck.validation.common import sources
 from loopcheck.validation.common.results import TABLES, Results, read, table
 from loopcheck.validation.common.tolerances import registered
-from loopcheck.validation.common.verdicts import exit_verdicts
+from loopcheck.validation.common.verdicts import CASE, exit_verdicts
+from loopcheck.validation.execution.journal import Task
+from loopcheck.validation.report import schematic
 from loopcheck.validation.report.blocks import Table
+from loopcheck.validation.report.geometry import point_rows
 from tests.conftest import MODELS, CaseMaker
 from tests.exported_legs import Leg
 from tests.validation.conftest import Command, exit_status, in_this_process
@@ -66,6 +72,89 @@ def test_values_of_what_the_loop_determines_alone(rows: Rows) -> None:
     assert others["value"].isna().all()
     assert set(others["unique"]) == {"no", "no: the file closes C as a ball"}
     assert set(frame[frame["component"].str.startswith("force")]["unit"]) == {"N"}
+
+
+@pytest.mark.parametrize("name", ["four_bar", "6spu"])
+def test_forces_in_world_axes_accelerate_each_body(name: str) -> None:
+    """F = m (a − g) less the external force, a by differences of the places of its mass centre."""
+    case, h = representative_case(load(name)), 1e-4
+    mechanism, motion = case.mechanism, prescribe(case, dt=0.05)
+    frame = pd.DataFrame(reaction_rows(case, motion).reactions)
+    t = frame["t"].unique()[2]
+    at = frame[(frame["t"] == t) & frame["component"].str.startswith("force")]
+    forces = at.pivot(index="connection", columns="component", values="in_world")
+    on_bodies = np.zeros((len(mechanism.bodies), 3))
+    for connection in connections(mechanism):
+        closure, parent = connection.closure, mechanism.bodies[connection.body].parent
+        for body, sign in ((connection.body, 1), (closure.body2 if closure else parent, -1)):
+            if body != WORLD:
+                on_bodies[body] += sign * forces.loc[connection.name].to_numpy(float)
+    c = poses(mechanism, motion.assemble(t + h * np.array([-1.0, 0, 1])).q).c
+    masses = np.array([body.mass for body in mechanism.bodies])
+    needed = masses[:, None] * ((c[0] - 2 * c[1] + c[2]) / h**2 - mechanism.gravity)
+    for load_ in mechanism.wrenches:
+        needed[load_.body] -= load_.force
+    known = np.isfinite(on_bodies)
+    assert known[:, :2].all()
+    assert known.all() == (name == "6spu")
+    np.testing.assert_allclose(on_bodies[known], needed[known], atol=1e-5 * np.abs(needed).max())
+
+
+def _pictures(case: Case, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Arguments of the drawn figures of the page."""
+    drawn: list[Any] = []
+
+    def figure(*args: Any) -> str:
+        drawn.append(args)
+        return "<svg/>"
+
+    monkeypatch.setattr(schematic, "forces_figure", figure)
+    motion = prescribe(case)
+    points = [{**dict(zip(CASE, case.key, strict=True)), **row} for row in point_rows(case.mechanism, motion, None)]
+    results = replace(_results(reaction_rows(case, motion)), points=table("points", points))
+    (section,) = reactions_section(results)
+    pictures = [picture for task in section.blocks if isinstance(task, Task) for picture in task.function(*task.args)]
+    assert len(pictures) == len(drawn)
+    return drawn
+
+
+def test_pictures_show_the_largest_forces_at_their_pins(
+    case: Case, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the four-bar: all forces in its plane, at three times, the time of the largest among them."""
+    ((scene, samples, forces),) = _pictures(case, monkeypatch)
+    frame = _results(rows).reactions.pivot(index=["connection", "t"], columns="component", values="in_world")
+    assert [*forces] == ["crank", "coupler", "rocker", "C"]
+    for name, (places, vectors) in forces.items():
+        expected = frame.loc[name][["force.x", "force.y"]].loc[scene.t[samples]]
+        assert (vectors == expected.to_numpy()).all()
+        joints = [(body, names.index(name)) for body, names in scene.names.items() if name in names and body != "world"]
+        for body, k in joints:
+            np.testing.assert_allclose(places, scene.bodies[body][samples, k], atol=1e-12)
+    largest = (frame["force.x"] ** 2 + frame["force.y"] ** 2).groupby("t").max()
+    assert largest.idxmax() in scene.t[samples]
+    assert len(samples) == 3
+
+
+def test_pictures_leave_out_what_is_not_determined(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _pictures(representative_case(load("bricard")), monkeypatch) == []
+
+
+def test_arrows_have_the_directions_and_the_scale_of_the_forces(case: Case) -> None:
+    """Two forces at one place: their arrows, and that of 5 N, in the places of the drawing."""
+    scene = schematic.scene(pd.DataFrame(list(point_rows(case.mechanism, prescribe(case), None))))
+    assert scene is not None
+    at = np.zeros((1, 2))
+    drawn: list[Any] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(schematic, "_draw_arrow", lambda _, start, end, *__, **___: drawn.append(end - start))
+        svg = schematic.forces_figure(
+            scene, [0], {"a": (at, np.array([[0.0, 10.0]])), "b": (at, np.array([[-4.0, 0]]))}
+        )
+    up, left, scale = drawn
+    np.testing.assert_allclose([up, left], np.array([[0, 2], [-0.8, 0]]) * scale[0], atol=1e-15)
+    assert svg is not None
+    assert schematic.forces_figure(scene, [0], {"a": (at, np.zeros((1, 2)))}) is None
 
 
 def test_largest_loads_are_those_of_the_whole_motion(case: Case, rows: Rows) -> None:

@@ -15,8 +15,10 @@ from loopcheck.analytic.dynamics.noc import needed_efforts
 from loopcheck.analytic.dynamics.reactions import Reactions, reactions
 from loopcheck.analytic.dynamics.recursive_wrenches import recursive_wrenches
 from loopcheck.analytic.dynamics.wrenches import ROUND_OFF, Uniqueness, Wrenches, differences, disagreement
+from loopcheck.analytic.kinematics.closures import RANK_TOLERANCE
 from loopcheck.analytic.kinematics.redundancy import moving_part
 from loopcheck.analytic.kinematics.state import State
+from loopcheck.analytic.kinematics.tree import axes_of
 from loopcheck.analytic.motion.configurations import normal
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.connections import COMPONENTS, Connection
@@ -189,13 +191,25 @@ class _Read:
 
     def shown(self, wrenches: Array) -> Array:
         """Unique components [N m, N], the others NaN, shape (nt, connections, 6)."""
-        zero = ROUND_OFF * np.repeat(self.found.recursive.terms, 3)
-        values = np.where(np.abs(wrenches) < zero, 0.0, wrenches)
-        return np.where(self.found.of_robot.components.all(axis=0), values, np.nan)
+        return np.where(self.found.of_robot.components.all(axis=0), self._rounded(wrenches), np.nan)
+
+    def _rounded(self, wrenches: Array) -> Array:
+        """Wrenches without components that are round-off."""
+        return np.where(np.abs(wrenches) < ROUND_OFF * np.repeat(self.found.recursive.terms, 3), 0.0, wrenches)
 
     @property
     def _of_case(self) -> dict[str, str]:
         return {**dict(zip(CASE, self.case.key, strict=True)), "source": self.source, "reading": self.reading}
+
+    @cached_property
+    def in_world(self) -> Array:
+        """Unique components in world axes [N m, N], the others NaN, shape (samples, connections, 6)."""
+        P = State.at_rest(self.case.mechanism, self.found.motion.q).poses
+        R = [axes_of(P, connection.body) for connection in self.found.connections]
+        T = np.kron(np.eye(2), np.reshape(R, (-1, len(P.R), 3, 3)).swapaxes(0, 1))  # of a wrench
+        lost = np.linalg.norm((np.eye(6) - self.unique.projectors) @ T.swapaxes(2, 3), axis=2)
+        turned = (T @ np.where(np.isfinite(self.wrench), self.wrench, 0.0)[..., None])[..., 0]
+        return np.where((lost < RANK_TOLERANCE).all(axis=0), self._rounded(turned), np.nan)
 
     def values(self) -> Iterator[Mapping[str, Any]]:
         """Rows of the table `reactions`."""
@@ -213,6 +227,7 @@ class _Read:
                         "unit": "N m" if i < 3 else "N",
                         "t": t,
                         "value": values[k, j, i],
+                        "in_world": self.in_world[k, j, i],
                         "unique": _unique(self.found, j, i, balls),
                     }
 

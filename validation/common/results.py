@@ -114,6 +114,7 @@ TABLES: Mapping[str, TableSpec] = {
             "unit": text(),
             **_TIME,
             "value": number("the row's unit"),
+            "in_world": number("the row's unit"),
             "unique": text(),
         },
     ),

@@ -1,8 +1,8 @@
-"""Draws a robot from the points of its bodies: first and last pose, path of the traced point, turns of the bodies."""
+"""Draws a robot from the points of its bodies: first and last pose, path of the traced point, turns, forces."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import cos, sin
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,12 @@ MOST_NAMED = 40
 """Largest number of places with joint names."""
 BESIDE, ABOVE = np.radians(30), np.radians(25)
 """Viewing direction of spatial robots: from X towards Y, and above the X-Y plane [rad]."""
+OBLIQUE = np.array([[-sin(BESIDE), cos(BESIDE), 0], [-cos(BESIDE) * sin(ABOVE), -sin(BESIDE) * sin(ABOVE), cos(ABOVE)]])
+"""Directions to the right and up on the paper of that view, in world axes [-]."""
+LONGEST = 0.3
+"""Length of the longest arrow over the width or height of the robot [-]."""
+MOST_COLOURED = 18
+"""Largest number of connections with colours of their own."""
 THIN = 0.1
 """Largest thickness of a flat robot, over its length [-]."""
 NEAR = 1e-3
@@ -52,6 +58,8 @@ class Scene:
     """Time [s], shape (nt,)."""
     axes: tuple[str, str]
     """Names of the world axes that span the plane."""
+    paper: Array
+    """Directions to the right and up on the paper, in world axes [-], shape (2, 3)."""
     planar: bool
     """Whether all points stay in the plane; otherwise the view is oblique, and the axes are those of the paper."""
     bodies: Mapping[str, Array]
@@ -82,20 +90,20 @@ def scene(points: pd.DataFrame) -> Scene | None:
         planar = bool(extent.min() < THIN * extent.max())
     else:
         planar = bool(points.groupby(["body", "point"])[across].agg(np.ptp).max() < SAME)
-    if not planar:
-        points, across = _seen_obliquely(points), "z"
-    plane = [name for name in ("x", "y", "z") if name != across]
+    plane = [name for name in "xyz" if name != (across if planar else "z")]
+    paper = np.array([[name == other for other in "xyz"] for name in plane], dtype=float) if planar else OBLIQUE
     t = np.unique(points["t"].to_numpy(float))
-    wide = points.pivot(index="t", columns=["body", "point"], values=plane)
+    wide = points.pivot(index="t", columns=["body", "point"], values=["x", "y", "z"])
     by_body = {
-        str(body): np.stack([wide[name][body].to_numpy(float) for name in plane], axis=-1)
+        str(body): np.stack([wide[name][body].to_numpy(float) for name in "xyz"], axis=-1) @ paper.T
         for body in points["body"].unique()
     }
-    names = {body: tuple(map(str, wide[plane[0]][body].columns)) for body in by_body}
+    names = {body: tuple(map(str, wide["x"][body].columns)) for body in by_body}
     path, fixed = by_body.pop(TRACE, None), by_body.pop(WORLD, None)
     return Scene(
         t=t,
         axes=(plane[0].upper(), plane[1].upper()),
+        paper=paper,
         planar=planar,
         bodies=by_body,
         names=names,
@@ -103,13 +111,6 @@ def scene(points: pd.DataFrame) -> Scene | None:
         traced=str(points.loc[points["body"] == TRACE, "point"].iloc[0]) if path is not None else "",
         path=np.full((len(t), 2), np.nan) if path is None else path[:, 0],
     )
-
-
-def _seen_obliquely(points: pd.DataFrame) -> pd.DataFrame:
-    """Points with their places to the right and up on the paper as x and y, in parallel projection."""
-    x, y, z = (points[name].to_numpy(float) for name in ("x", "y", "z"))
-    toward, right = x * cos(BESIDE) + y * sin(BESIDE), y * cos(BESIDE) - x * sin(BESIDE)
-    return points.assign(x=right, y=z * cos(ABOVE) - toward * sin(ABOVE), z=0.0)
 
 
 @as_svg
@@ -135,6 +136,56 @@ def robot_figure(view: Scene) -> Figure | None:
     elif turning:
         panels[-1].legend(loc="best", handlelength=4)
     return figure
+
+
+@as_svg
+def forces_figure(view: Scene, samples: Sequence[int], forces: Mapping[str, tuple[Array, Array]]) -> Figure | None:
+    """The robot in some poses in grey, with the forces on its connections, all to one scale.
+
+    Args:
+        view: Robot.
+        samples: Numbers of the poses.
+        forces: Places [m] and forces [N] by connection, each of shape (poses, 2); nothing is drawn for NaN.
+    """
+    bodies = [points[list(samples)].reshape(-1, 2) for points in view.bodies.values()]
+    robot = np.concatenate([view.fixed, *bodies, *(at for at, _ in forces.values())])
+    largest = max((float(np.linalg.norm(force, axis=1).max()) for _, force in forces.values()), default=0.0)
+    if not largest:
+        return None
+    extent = float(np.max(np.nanmax(robot, axis=0) - np.nanmin(robot, axis=0)))
+    scale = LONGEST * extent / largest  # m per N
+    arrows = {name: (at, at + scale * force) for name, (at, force) in forces.items()}
+    drawn = np.concatenate([robot, *(tip for _, tip in arrows.values())])
+    low, high = np.nanmin(drawn, axis=0), np.nanmax(drawn, axis=0)
+    low[1] -= 0.12 * extent  # room for the scale
+    few = len(forces) <= MOST_COLOURED
+    figure, panels = make_panels(len(samples), legend=few * len(forces), height=3.5)
+    for k, (axes, sample) in enumerate(zip(panels, samples, strict=True)):
+        draw_pose(axes, view, sample, ghost=True)
+        axes.plot(*view.fixed.T, linestyle="none", marker="^", color="#777777", markersize=7, zorder=2.5)
+        for n, (name, (at, tip)) in enumerate(arrows.items()):
+            look = {"color": COLORS[n % 6 if few else 0], "linestyle": DASHES[n // 6 if few else 0]}
+            below = sum(np.linalg.norm(other[k] - at[k]) < NEAR for other, _ in [*arrows.values()][:n])
+            head = min(10.0, 60 * float(np.linalg.norm(tip[k] - at[k])) / (LONGEST * extent))  # half of a short arrow
+            _draw_arrow(axes, at[k], tip[k], head, linewidth=1.2 if below else 2.2, **look)
+            axes.plot([], [], **look, linewidth=2.2, label=literal(name))
+        axes.update_datalim([low, high])
+        frame(axes, view, f"t = {view.t[sample]:g} s")
+        panels[0].set(xlim=axes.get_xlim(), ylim=axes.get_ylim())
+    step = 10.0 ** np.floor(np.log10(largest / 2))
+    newtons = step * max(factor for factor in (1, 2, 5) if factor * step <= largest / 2)
+    end = low + np.array([scale * newtons, 0])
+    _draw_arrow(panels[0], low, end, 10, color="black", linewidth=1.8)
+    place: Any = {"xytext": (5, 0), "textcoords": "offset points", "va": "center"}
+    panels[0].annotate(f"{newtons:g} N", tuple(end), **place, **_NAME)
+    if few:
+        put_legend(figure, panels)
+    return figure
+
+
+def _draw_arrow(axes: Axes, start: Array, end: Array, head: float, **look: Any) -> None:
+    shape = {"arrowstyle": "-|>", "mutation_scale": head, "shrinkA": 0, "shrinkB": 0, "joinstyle": "miter"}
+    axes.annotate("", tuple(end), tuple(start), arrowprops={**shape, **look}, zorder=4)
 
 
 @as_svg

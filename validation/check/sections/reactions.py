@@ -1,15 +1,22 @@
 """Forces in the joints: section of the report, and lines on the terminal."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from loopcheck.validation.check.views import case_name
+from loopcheck.validation.check.views import case_name, rows_where
 from loopcheck.validation.common import sources
 from loopcheck.validation.common.results import Results
 from loopcheck.validation.common.verdicts import CASE, SEVERITY
-from loopcheck.validation.report.blocks import NOTHING, Cell, Section, Table, cell, digits
+from loopcheck.validation.execution.journal import Task
+from loopcheck.validation.report import schematic
+from loopcheck.validation.report.blocks import NOTHING, Block, Cell, Picture, Section, Table, cell, digits
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SHOWN = ("connection", "body", "force", "force_t", "moment", "moment_t", "determined")
 """Columns of the section, after the case."""
@@ -57,7 +64,59 @@ def reactions_section(results: Results) -> Iterator[Section]:
     noted = judged[judged["note"].fillna("") != ""]
     remarks = [f"{source}: {note}." for source, note in dict.fromkeys(zip(noted["source"], noted["note"], strict=True))]
     title = "Largest loads of the connections"
-    yield Section(title=title, anchor="reactions", blocks=[AXES_TEXT, Table(titles, rows), *remarks])
+    blocks: list[Block] = [AXES_TEXT, *_pictures(results), Table(titles, rows), *remarks]
+    yield Section(title=title, anchor="reactions", blocks=blocks)
+
+
+def _pictures(results: Results) -> Iterator[Task]:
+    """Tasks that draw the forces of each robot in each configuration, in its first variant and mode."""
+    forces = results.reactions[results.reactions["source"] == sources.REFERENCE]
+    moved = set(zip(results.free_motion["robot"], results.free_motion["configuration"], strict=True))
+    for names, rows in forces.groupby(["robot", "configuration"], sort=False):
+        first = {name: str(rows[name].iloc[0]) for name in ("robot", "variant", "mode")}
+        points, loads = rows_where(results.points, **first), rows_where(results.connections, **first)
+        if len(points) and names not in moved:  # points of motions that follow gravity are those of one configuration
+            bodies = dict(zip(loads["connection"], loads["body"], strict=True))
+            yield Task(_picture, (rows_where(rows, **first), points, bodies))
+
+
+def _picture(rows: pd.DataFrame, points: pd.DataFrame, bodies: Mapping[str, str]) -> list[Block]:
+    """The forces in three poses.
+
+    Args:
+        rows: Of a case in the table of reactions.
+        points: Of its motion.
+        bodies: Body of each connection.
+    """
+    scene, times = schematic.scene(points), np.unique(rows["t"])
+    if scene is None:
+        return []
+    samples, seen = np.searchsorted(scene.t, times), (scene.paper != 0).any(axis=0)
+    wide = rows.pivot(index=["connection", "t"], columns="component", values="in_world")
+    forces = {}
+    for connection in rows["connection"].unique():
+        body, point = bodies[connection], connection.removesuffix(" (closure)")
+        vectors = wide.loc[connection][[f"force.{axis}" for axis in "xyz"]].to_numpy(float)
+        projected = np.where(seen, vectors, 0.0) @ scene.paper.T
+        if point in scene.names.get(body, ()) and np.isfinite(projected).all():
+            k = scene.names[body].index(point)
+            places = scene.fixed[None] if body == schematic.WORLD else scene.bodies[body][samples]
+            forces[connection] = np.broadcast_to(places[:, k], projected.shape), projected
+    lengths = np.array([np.linalg.norm(force, axis=1) for _, force in forces.values()])
+    if not lengths.any():
+        return []
+    drawn = [int(third[lengths[:, third].max(axis=0).argmax()]) for third in np.array_split(np.arange(len(times)), 3)]
+    shown = {name: (at[drawn], force[drawn]) for name, (at, force) in forces.items()}
+    svg = schematic.forces_figure(scene, samples[drawn].tolist(), shown)
+    robot, mode, configuration = (rows[name].iloc[0] for name in ("robot", "mode", "configuration"))
+    longest = f"{digits(lengths.max())} N, at '{[*forces][lengths.max(axis=1).argmax()]}'"
+    alt = f"{robot}, mode {mode}, {configuration}: forces on {', '.join(forces)}, at most {longest}"
+    caption = (
+        f"{robot}, mode {mode}, {configuration}, {scene.view}: force on the body of each connection at three times, "
+        f"each that of the largest force in a third of the motion; all to one scale, longest {longest}. Forces that "
+        "are not determined are not drawn."
+    )
+    return [Picture(svg, alt=alt, caption=caption)] if svg else []
 
 
 def _verdict_cell(rows: Sequence[Mapping[Any, Any]]) -> Cell:
