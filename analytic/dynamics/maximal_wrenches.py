@@ -82,7 +82,7 @@ class MaximalWrenches:
             in_axes(self._P, connection, L * (x[:, place] @ E.T))
             for connection, place, E in zip(self._connections, places, bases, strict=True)
         ]
-        return Wrenches(wrench=np.stack(found, axis=1))
+        return Wrenches(wrench=np.reshape(found, (-1, len(qd), 6)).swapaxes(0, 1))
 
     def uniqueness(self, pin: Array | None = None, *, free_efforts: bool = False) -> Uniqueness:
         """Unique parts of all wrenches.
@@ -106,7 +106,7 @@ class MaximalWrenches:
             in_axes(self._P, connection, E @ N[:, place])
             for connection, place, E in zip(self._connections, places, bases, strict=True)
         ]
-        rows = np.stack(of_connections, axis=1)
+        rows = np.reshape(of_connections, (-1, len(A), 6, N.shape[2])).swapaxes(0, 1)
         components = np.linalg.norm(rows, axis=3) < RANK_TOLERANCE
         return Uniqueness(null=null, components=components, projectors=projectors_beside(rows))
 

@@ -71,7 +71,8 @@ def recursive_wrenches(state: State, qdd: AccelerationSeries, effort: EffortSeri
     found = [in_axes(P, *each) for each in zip(connections(mechanism), [x.wrench for x in carried], strict=True)]
     moment, force = np.max([np.zeros((len(state.q), 2)), *(x.terms for x in carried)], axis=(0, 1))
     moment = max(moment, ARMS * size(mechanism) * force)
-    return Wrenches(wrench=np.stack(found, axis=1), terms=(float(moment), float(force)))
+    wrench = np.reshape(found, (-1, *needed.shape[::2])).swapaxes(0, 1)  # also of no connection
+    return Wrenches(wrench=wrench, terms=(float(moment), float(force)))
 
 
 def _multipliers(state: State, qdd: AccelerationSeries, effort: EffortSeries) -> Array:
