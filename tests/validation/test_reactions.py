@@ -100,7 +100,7 @@ def test_forces_in_world_axes_accelerate_each_body(name: str) -> None:
     np.testing.assert_allclose(on_bodies[known], needed[known], atol=1e-5 * np.abs(needed).max())
 
 
-def _pictures(case: Case, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def _pictures(case: Case, monkeypatch: pytest.MonkeyPatch, dt: float | None = None) -> list[Any]:
     """Arguments of the drawn figures of the page."""
     drawn: list[Any] = []
 
@@ -109,7 +109,7 @@ def _pictures(case: Case, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         return "<svg/>"
 
     monkeypatch.setattr(schematic, "forces_figure", figure)
-    motion = prescribe(case)
+    motion = prescribe(case, dt=dt)
     points = [{**dict(zip(CASE, case.key, strict=True)), **row} for row in point_rows(case.mechanism, motion, None)]
     results = replace(_results(reaction_rows(case, motion)), points=table("points", points))
     (section,) = reactions_section(results)
@@ -138,6 +138,12 @@ def test_pictures_show_the_largest_forces_at_their_pins(
 
 def test_pictures_leave_out_what_is_not_determined(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _pictures(representative_case(load("bricard")), monkeypatch) == []
+
+
+def test_pictures_of_a_short_motion_show_its_times(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    ((scene, samples, _),) = _pictures(case, monkeypatch, dt=0.25)
+    assert samples == [0, 1]
+    assert len(scene.t) == 2
 
 
 def test_arrows_have_the_directions_and_the_scale_of_the_forces(case: Case) -> None:

@@ -105,14 +105,15 @@ def _picture(rows: pd.DataFrame, points: pd.DataFrame, bodies: Mapping[str, str]
     lengths = np.array([np.linalg.norm(force, axis=1) for _, force in forces.values()])
     if not lengths.any():
         return []
-    drawn = [int(third[lengths[:, third].max(axis=0).argmax()]) for third in np.array_split(np.arange(len(times)), 3)]
+    thirds = [third for third in np.array_split(np.arange(len(times)), 3) if len(third)]
+    drawn = [int(third[lengths[:, third].max(axis=0).argmax()]) for third in thirds]
     shown = {name: (at[drawn], force[drawn]) for name, (at, force) in forces.items()}
     svg = schematic.forces_figure(scene, samples[drawn].tolist(), shown)
     robot, mode, configuration = (rows[name].iloc[0] for name in ("robot", "mode", "configuration"))
     longest = f"{digits(lengths.max())} N, at '{[*forces][lengths.max(axis=1).argmax()]}'"
     alt = f"{robot}, mode {mode}, {configuration}: forces on {', '.join(forces)}, at most {longest}"
     caption = (
-        f"{robot}, mode {mode}, {configuration}, {scene.view}: force on the body of each connection at three times, "
+        f"{robot}, mode {mode}, {configuration}, {scene.view}: force on the body of each connection at some times, "
         f"each that of the largest force in a third of the motion; all to one scale, longest {longest}. Forces that "
         "are not determined are not drawn."
     )
