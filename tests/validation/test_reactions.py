@@ -155,7 +155,7 @@ def test_arrows_have_the_directions_and_the_scale_of_the_forces(case: Case) -> N
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(schematic, "_draw_arrow", lambda _, start, end, *__, **___: drawn.append(end - start))
         svg = schematic.forces_figure(
-            scene, [0], {"a": (at, np.array([[0.0, 10.0]])), "b": (at, np.array([[-4.0, 0]]))}
+            scene, [0], {"a": (at, np.array([[0.0, 10.0]])), "b": (at, np.array([[-4.0, 0]])), "none": (at, 0 * at)}
         )
     up, left, scale = drawn
     np.testing.assert_allclose([up, left], np.array([[0, 2], [-0.8, 0]]) * scale[0], atol=1e-15)

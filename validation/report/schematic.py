@@ -29,6 +29,8 @@ OBLIQUE = np.array([[-sin(BESIDE), cos(BESIDE), 0], [-cos(BESIDE) * sin(ABOVE), 
 """Directions to the right and up on the paper of that view, in world axes [-]."""
 LONGEST = 0.3
 """Length of the longest arrow over the width or height of the robot [-]."""
+INVISIBLE = 0.1
+"""Size of the head of an arrow that nobody sees [points]."""
 MOST_COLOURED = 18
 """Largest number of connections with colours of their own."""
 THIN = 0.1
@@ -167,7 +169,8 @@ def forces_figure(view: Scene, samples: Sequence[int], forces: Mapping[str, tupl
             look = {"color": COLORS[n % 6 if few else 0], "linestyle": DASHES[n // 6 if few else 0]}
             below = sum(np.linalg.norm(other[k] - at[k]) < NEAR for other, _ in [*arrows.values()][:n])
             head = min(10.0, 60 * float(np.linalg.norm(tip[k] - at[k])) / (LONGEST * extent))  # half of a short arrow
-            _draw_arrow(axes, at[k], tip[k], head, linewidth=1.2 if below else 2.2, **look)
+            if head > INVISIBLE:
+                _draw_arrow(axes, at[k], tip[k], head, linewidth=1.2 if below else 2.2, **look)
             axes.plot([], [], **look, linewidth=2.2, label=literal(name))
         axes.update_datalim([low, high])
         frame(axes, view, f"t = {view.t[sample]:g} s")
