@@ -72,17 +72,13 @@ class MaximalWrenches:
         along = lagrange_model(replace(mechanism, bodies=massless, point_springs=(), wrenches=()), self._q, qd)
         on_dofs = (effort @ mechanism.selection - along.force(qdd)) / self._units
         right = np.concatenate([(self._needed(qd, qdd) / L).reshape(len(qd), -1), on_dofs], axis=1)
-        A, places, bases = self._system
+        A = self._system.A
         x = np.zeros((len(qd), A.shape[2]))
         for k, (U, values, V_T) in enumerate(self._decomposed):
             n = self._rank(values)
             for _ in range(2):  # the second removes the round-off of the first
                 x[k] += V_T[:n].T @ (((right[k] - A[k] @ x[k]) @ U[:, :n]) / values[:n])
-        found = [
-            in_axes(self._P, connection, L * (x[:, place] @ E.T))
-            for connection, place, E in zip(self._connections, places, bases, strict=True)
-        ]
-        return Wrenches(wrench=np.reshape(found, (-1, len(qd), 6)).swapaxes(0, 1))
+        return Wrenches(wrench=L * self._of_connections(self._system, x[..., None])[..., 0])
 
     def uniqueness(self, pin: Array | None = None, *, free_efforts: bool = False) -> Uniqueness:
         """Unique parts of all wrenches.
@@ -96,19 +92,24 @@ class MaximalWrenches:
             free_efforts: Whether any efforts that move the robot alike count, for robots with redundant drives.
         """
         is_file = pin is None and not free_efforts
-        A, places, bases = self._system if is_file else self._equations(pin, free_efforts=free_efforts)
-        decomposed = self._decomposed if is_file else [svd(x) for x in A]
-        null = A.shape[2] - np.array([self._rank(values) for _, values, _ in decomposed])
-        N = np.zeros((len(A), A.shape[2], max(null.max(), 6)))
+        system = self._system if is_file else self._equations(pin, free_efforts=free_efforts)
+        decomposed = self._decomposed if is_file else [svd(A) for A in system.A]
+        nt, _, n = system.A.shape
+        null = n - np.array([self._rank(values) for _, values, _ in decomposed])
+        N = np.zeros((nt, n, max(null.max(), 6)))
         for k, (*_, V_T) in enumerate(decomposed):
-            N[k, :, : null[k]] = V_T[len(V_T) - null[k] :].T
-        of_connections = [
-            in_axes(self._P, connection, E @ N[:, place])
-            for connection, place, E in zip(self._connections, places, bases, strict=True)
-        ]
-        rows = np.reshape(of_connections, (-1, len(A), 6, N.shape[2])).swapaxes(0, 1)
+            N[k, :, : null[k]] = V_T[n - null[k] :].T
+        rows = self._of_connections(system, N)
         components = np.linalg.norm(rows, axis=3) < RANK_TOLERANCE
         return Uniqueness(null=null, components=components, projectors=projectors_beside(rows))
+
+    def _of_connections(self, system: _System, x: Array) -> Array:
+        """Wrenches, moments over the size, per unknowns (nt, n, any), in the axes of connections: (nt, n, 6, any)."""
+        found = [
+            in_axes(self._P, connection, E @ x[:, place])
+            for connection, place, E in zip(self._connections, system.places, system.bases, strict=True)
+        ]
+        return np.reshape(found, (-1, len(x), 6, x.shape[2])).swapaxes(0, 1)
 
     def _rank(self, values: Array) -> int:
         return int((values > self._rank_limit * values[0]).sum()) if len(values) else 0
@@ -188,9 +189,8 @@ class MaximalWrenches:
             case PathClosure() | CoordinateClosure():
                 block = self._on_bodies([], np.zeros((6, 1)))
                 for segment in closure.segments if isinstance(closure, PathClosure) else ():
-                    force = pull(self._P, segment)
-                    column = np.concatenate([np.zeros_like(force), force], axis=1)[..., None]
-                    block += self._on_bodies(ends(self._P, segment), column)
+                    force = np.eye(6)[:, 3:] @ pull(self._P, segment)[..., None]
+                    block += self._on_bodies(ends(self._P, segment), force)
                 row = self._state.every_Phi[:, closure_of_rows(mechanism).index(k)] / self._units
                 if isinstance(closure, PathClosure):  # its parts pull on bodies: left is a slide that moves no body
                     row = row * [joint.body == WORLD for joint in mechanism.joints for _ in TURNS[joint.kind]]
