@@ -4,6 +4,7 @@ Each body needs the rate of its momentum less the virtual work of its loads, bot
 """
 
 from dataclasses import replace
+from functools import cached_property
 from typing import NamedTuple, assert_never
 
 import numpy as np
@@ -57,7 +58,10 @@ class MaximalWrenches:
         self._units = np.where(self._turns, self._L, 1.0)
         self._rank_limit = max(RANK_TOLERANCE, mechanism.closing.noise)
         self._system = self._equations()
-        self._decomposed = [svd(A) for A in self._system.A]
+
+    @cached_property
+    def _decomposed(self) -> list[tuple[Array, Array, Array]]:
+        return [svd(A) for A in self._system.A]
 
     def __call__(self, qd: VelocitySeries, qdd: AccelerationSeries, effort: EffortSeries) -> Wrenches:
         """Wrenches of least norm.

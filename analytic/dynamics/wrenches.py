@@ -43,13 +43,17 @@ class Uniqueness:
         """Number of unique functionals of each wrench [-], shape (nt, connections)."""
         return np.rint(np.trace(self.projectors, axis1=2, axis2=3)).astype(int)
 
-    def among(self, given: AnyArray) -> "Uniqueness":
+    def among(self, given: AnyArray, maps: Array | None = None) -> "Uniqueness":
         """The unique parts that given components alone determine.
 
         Args:
             given: Mask of the components with a value [-], shape (nt, connections, 6).
+            maps: Maps of wrenches with these components to those of the connections, moments over the size of the
+                robot [-], shape (nt, connections, 6, 6); by default they have the same components.
         """
-        lost = np.concatenate([np.eye(6) - self.projectors, ~given[..., None] * np.eye(6)], axis=3)
+        missing = ~given[..., None, :] * (np.eye(6) if maps is None else maps)
+        missing = missing / np.maximum(np.linalg.norm(missing, axis=2, keepdims=True), RANK_TOLERANCE)
+        lost = np.concatenate([np.eye(6) - self.projectors, missing], axis=3)
         return replace(self, components=self.components & given, projectors=projectors_beside(lost))
 
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from loopcheck.analytic.dynamics.noc import needed_efforts
-from loopcheck.analytic.kinematics.redundancy import moving_part
 from loopcheck.analytic.kinematics.tree import retract
-from loopcheck.analytic.logs.closing.closed_log import ClosedLog, as_motion
+from loopcheck.analytic.logs.closing.closed_log import ClosedLog
 from loopcheck.analytic.logs.closing.closed_motion import NearestRates, States, closed_states, closing_bias, drive_of
 from loopcheck.analytic.logs.signals.filters import Filter
 from loopcheck.robots.arrays import Array, Efforts, EffortSeries
@@ -75,9 +74,9 @@ def evaluate_together(closed: ClosedLog, parts: Sequence[tuple[Filter, Array]]) 
         parts: Filters, with the numbers of their base samples [-], shape (any,).
     """
     states, moved = closed.filtered(parts)
-    needed = needed_efforts(states.kinematics_of(closed.mechanism), states.qdd)
+    needed = closed.needed(states.kinematics_of(closed.mechanism), states.qdd)
     acted = np.concatenate([kernels.effort.applied(closed.effort, bases) for kernels, bases in parts])
-    effort = (moving_projector(closed, states) @ acted[..., None])[..., 0]
+    effort = (closed.moving(states) @ acted[..., None])[..., 0]
     evaluations, end = [], 0
     for kernels, bases in parts:
         rows = np.arange(end, end := end + len(bases))
@@ -105,12 +104,12 @@ def slopes(closed: ClosedLog, states: States) -> Slopes:
     from loopcheck.analytic.batch.inverse import FEWEST  # whose imports take longer than those of all other equations
 
     motion = None
-    if len(states.q) >= FEWEST:
+    if closed.is_of_efforts and len(states.q) >= FEWEST:
         with suppress(MechanismError, SingularityError, LoopClosureError):
             motion = _by_equations(closed, states)
     if motion is None:
         motion = _by_differences(closed, states)
-    return Slopes(motion=motion, effort=moving_projector(closed, states))
+    return Slopes(motion=motion, effort=closed.moving(states))
 
 
 def _by_equations(closed: ClosedLog, states: States) -> Array:
@@ -155,14 +154,15 @@ def _by_position(closed: ClosedLog, states: States) -> Array:
         qd=np.tile(states.qd, (len(steps), 1)),
         qdd=np.tile(states.qdd, (len(steps), 1)),
     )
-    by_nudge = _in_parts(_needed_when_closed, closed, every).reshape(len(directions), 2, m, mechanism.na)
+    by_nudge = _in_parts(_needed_when_closed, closed, every).reshape(len(directions), 2, m, -1)
     return np.asarray(((by_nudge[:, 0] - by_nudge[:, 1]) / (2 * NUDGE)).transpose(1, 2, 0)[:, :, None])
 
 
 def _needed_when_closed(closed: ClosedLog, near: States) -> EffortSeries:
     """Required efforts in the closed states nearest to given states."""
     drive = drive_of(closed.mechanism, closed.drives, near)
-    return efforts_of_states(closed.mechanism, closed_states(closed.mechanism, closed.drives, drive, near))
+    states = closed_states(closed.mechanism, closed.drives, drive, near)
+    return closed.needed(states.kinematics_of(closed.mechanism), states.qdd).effort
 
 
 def _by_rates(closed: ClosedLog, states: States) -> Array:
@@ -171,13 +171,13 @@ def _by_rates(closed: ClosedLog, states: States) -> Array:
     The poses stay, so that their closures are solved once. Efforts are linear in the accelerations.
     """
     state, qdd = states.kinematics_of(closed.mechanism), states.qdd
-    nearest, usual = NearestRates(state, closed.drives), needed_efforts(state, qdd).effort
+    nearest, usual = NearestRates(state, closed.drives), closed.needed(state, qdd).effort
     derivatives = []
     for direction in closed.directions:
         step = nearest(np.broadcast_to(direction, qdd.shape))
         moved = [state.with_velocities(state.qd + sign * NUDGE * step) for sign in (1, -1)]
-        faster, slower = (needed_efforts(one, nearest(qdd, closing_bias(one))).effort for one in moved)
-        by_acceleration = needed_efforts(state, qdd + step).effort - usual
+        faster, slower = (closed.needed(one, nearest(qdd, closing_bias(one))).effort for one in moved)
+        by_acceleration = closed.needed(state, qdd + step).effort - usual
         derivatives.append(np.stack([(faster - slower) / (2 * NUDGE), by_acceleration], axis=2))
     return np.stack(derivatives, axis=3)
 
@@ -206,17 +206,3 @@ def noise_rms(closed: ClosedLog, derivatives: Slopes, kernels: Array, *, uses_ve
     by_motion = np.einsum("maic,cij,majc->ma", derivatives.motion, covariance, derivatives.motion)
     by_effort = (derivatives.effort**2) @ closed.effort_deviations**2 * (effort @ effort)
     return np.sqrt((by_motion + by_effort).mean(axis=0))
-
-
-def moving_projector(closed: ClosedLog, states: States) -> Array:
-    """The projector on efforts that move the robot: the identity for a robot without redundant actuators.
-
-    Returns:
-        Π [ratios of the units of the efforts], shape (n, na, na).
-    """
-    mechanism = closed.mechanism
-    if mechanism.na <= len(closed.drives):
-        return np.broadcast_to(np.eye(mechanism.na), (len(states.q), mechanism.na, mechanism.na))
-    t = np.arange(float(len(states.q)))
-    Pi = moving_part(mechanism, as_motion(mechanism, t, states))
-    return np.eye(mechanism.na)[None] if Pi is None else Pi

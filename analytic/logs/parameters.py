@@ -12,7 +12,7 @@ import numpy as np
 
 from loopcheck.analytic.logs.closing.closed_log import ClosedLog
 from loopcheck.analytic.logs.closing.closed_motion import States
-from loopcheck.analytic.logs.evaluation import Slopes, efforts_of_states, moving_projector, slopes
+from loopcheck.analytic.logs.evaluation import Slopes, efforts_of_states, slopes
 from loopcheck.analytic.logs.residual import Residual, acting_after, at_rows
 from loopcheck.robots.arrays import AnyArray, Array
 from loopcheck.robots.errors import NotFoundError, ShapeError
@@ -276,7 +276,7 @@ def _friction(closed: ClosedLog, residual: Residual) -> Iterator[Parameter]:
     """Coulomb and viscous friction of each drive, given by its first actuator, through the filter of the efforts."""
     mechanism = closed.mechanism
     rates = _acting_rates(closed, residual)
-    moving = moving_projector(closed, _states(residual, np.arange(len(residual.bases))))
+    moving = closed.moving(_states(residual, np.arange(len(residual.bases))))
     firsts = [
         next(a for a, actuator in enumerate(mechanism.actuators) if actuator.coordinate == drive)
         for drive in mechanism.drives
@@ -293,7 +293,7 @@ def _friction(closed: ClosedLog, residual: Residual) -> Iterator[Parameter]:
 
 def _offsets(closed: ClosedLog, residual: Residual) -> Iterator[Parameter]:
     """A constant added to the effort of each actuator."""
-    moving = moving_projector(closed, _states(residual, np.arange(len(residual.bases))))
+    moving = closed.moving(_states(residual, np.arange(len(residual.bases))))
     for k, actuator in enumerate(closed.mechanism.actuators):
         effect = np.broadcast_to(moving[:, :, k], residual.needed.shape)
         unit = closed.mechanism.actuator_units[k]

@@ -9,12 +9,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from loopcheck.analytic.dynamics.powers import scale_of
 from loopcheck.analytic.logs.closing.closed_log import ClosedLog, as_motion
 from loopcheck.analytic.logs.closing.closed_motion import States
 from loopcheck.analytic.logs.evaluation import (
     Slopes,
-    efforts_of_states,
     evaluate,
     evaluate_together,
     noise_rms,
@@ -219,7 +217,7 @@ def residual_efforts(
     kept = evaluation.t >= start
     states = evaluation.states if kept.all() else evaluation.states.rows(kept)
     motion = as_motion(closed.mechanism, evaluation.t[kept], states)
-    scale = scale_of(states.kinematics_of(closed.mechanism), states.qdd).scale
+    scale = closed.scale(states.kinematics_of(closed.mechanism), states.qdd)
     return Residual(
         effort_time=effort_time,
         filter=chosen,
@@ -256,7 +254,7 @@ def from_later_start(
     few = at_rows(earlier, np.flatnonzero(later))
     states = States(q=few.motion.q, qd=few.motion.qd, qdd=few.motion.qdd)
     some = states.rows(evenly(np.arange(len(states.q)), SCALED))
-    scale = scale_of(some.kinematics_of(closed.mechanism), some.qdd).scale
+    scale = closed.scale(some.kinematics_of(closed.mechanism), some.qdd)
     floor = _floor(best, _by_clock(closed, states, few.needed), scale)
     start_peak = np.abs(earlier.residual[~later]).max(axis=0, initial=0.0)
     return replace(few, scale=scale, floor=floor, start_peak=start_peak, derivatives=best.derivatives)
@@ -320,7 +318,7 @@ def _by_clock(closed: ClosedLog, states: States, needed: EffortSeries) -> Effort
     if not error:
         return np.zeros_like(needed)
     faster = States(q=states.q, qd=states.qd * (1 + error), qdd=states.qdd * (1 + error) ** 2)
-    return efforts_of_states(closed.mechanism, faster) - needed
+    return closed.needed(faster.kinematics_of(closed.mechanism), faster.qdd).effort - needed
 
 
 def half_step_lag(closed: ClosedLog, residual: Residual) -> Array:
@@ -395,7 +393,7 @@ def _expected(
     residuals = [np.mean([one.residual for one in several], axis=0) for several in evaluations]
     middle, few = evaluations[len(evaluations) // 2][0], evenly(np.arange(len(bases)), FEWER)
     derivatives = derivatives or slopes(closed, middle.states.rows(few))
-    size = np.sqrt((middle.needed**2).mean(axis=0))
+    size = closed.size(middle.needed)
     reach = max(kernels.reach for kernels in family.filters) + max(family.shifts)
     spread = [kernels.spread(reach, of_filter) for kernels, of_filter in zip(family.filters, shifts, strict=True)]
     known, expected = replace(closed, exact=noiseless), []

@@ -3,12 +3,15 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from loopcheck.analytic.dynamics.noc import NeededEfforts, needed_efforts
+from loopcheck.analytic.dynamics.powers import scale_of
 from loopcheck.analytic.kinematics.continuation import ClosedPose, Tracer, close
-from loopcheck.analytic.kinematics.redundancy import mixed_drives, undriven_dofs
+from loopcheck.analytic.kinematics.redundancy import mixed_drives, moving_part, undriven_dofs
+from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.logs.closing.closed_motion import States, closed_states, drive_of, nearest_poses, widest_gap
 from loopcheck.analytic.logs.closing.lengths import with_lengths
 from loopcheck.analytic.logs.closing.turns import differenced, spins_about_itself, without_spin
@@ -16,7 +19,7 @@ from loopcheck.analytic.logs.signals.filters import Filter
 from loopcheck.analytic.logs.signals.noise import noise, rounding
 from loopcheck.analytic.motion.assembly import assemble
 from loopcheck.analytic.motion.units import with_plausible_units
-from loopcheck.robots.arrays import Array, Times, want_equal_steps
+from loopcheck.robots.arrays import AccelerationSeries, Array, Efforts, EffortSeries, Times, want_equal_steps
 from loopcheck.robots.errors import LoopClosureError, MechanismError, NotFoundError
 from loopcheck.robots.log import EQUAL, FEWEST, Log
 from loopcheck.robots.mechanism import Coordinate, Mechanism
@@ -36,6 +39,9 @@ LOOKED_AT = 500
 @dataclass(frozen=True, kw_only=True, eq=False)  # without slots: its noise is kept in its dictionary
 class ClosedLog:
     """A log in the order of a mechanism."""
+
+    is_of_efforts: ClassVar[bool] = True
+    """Whether the columns `effort` are efforts of the actuators."""
 
     log: Log
     mechanism: Mechanism
@@ -63,6 +69,30 @@ class ClosedLog:
     """The same of the efforts [N or N m], shape (na,)."""
     exact: bool = False
     """Whether a program computed all columns; alternating values are then motion, not noise."""
+
+    def needed(self, state: State, qdd: AccelerationSeries) -> NeededEfforts:
+        """Values of the columns `effort` that the equations need in closed states."""
+        return needed_efforts(state, qdd)
+
+    def moving(self, states: States) -> Array:
+        """The projector on efforts that move the robot: the identity for a robot without redundant actuators.
+
+        Returns:
+            Π [ratios of the units of the efforts], shape (n, na, na).
+        """
+        mechanism, n = self.mechanism, len(states.q)
+        if mechanism.na <= len(self.drives):
+            return np.broadcast_to(np.eye(mechanism.na), (n, mechanism.na, mechanism.na))
+        Pi = moving_part(mechanism, as_motion(mechanism, np.arange(float(n)), states))
+        return np.eye(mechanism.na)[None] if Pi is None else Pi
+
+    def scale(self, state: State, qdd: AccelerationSeries) -> Efforts:
+        """Scale of the errors of each column `effort` [N or N m], shape (na,)."""
+        return scale_of(state, qdd).scale
+
+    def size(self, needed: EffortSeries) -> Efforts:
+        """Size of each column `effort` beside which its errors count [N or N m], shape (na,)."""
+        return np.sqrt((needed**2).mean(axis=0))
 
     @property
     def directions(self) -> Array:
