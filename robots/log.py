@@ -6,7 +6,7 @@ the efforts that the closed loop requires for this motion.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -58,6 +58,22 @@ EffortTime: TypeAlias = Held | Instantaneous
 """Time of action of an effort, relative to the time of its row."""
 
 
+@dataclass(frozen=True, slots=True)
+class Convention:
+    """What the readings of a wrench mean."""
+
+    on: Literal["child", "parent"]
+    """Body that the wrench acts on: of a closure, body 1 is the child and body 2 the parent."""
+    point: Literal["joint", "com", "origin", "tree_com"]
+    """Point of the moment: that of the connection; the mass centre of the child; the origin of its frame; the mass
+    centre of the whole tree that the child belongs to (MuJoCo's `subtree_com` of the root)."""
+    axes: Literal["child", "parent", "world"]
+    """Frame whose axes the components have."""
+
+    def __str__(self) -> str:
+        return f"on={self.on} point={self.point} axes={self.axes}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
     """A log; the equations need equal steps in time (`analytic.logs.signals.stamps`)."""
@@ -82,6 +98,12 @@ class Log:
     """Applied effort of each actuator, before its gear, positive along the joint [N or N m], shape (nt, na)."""
     readings: Mapping[str, Array] = field(default_factory=dict)
     """Other readings of the efforts by kind [N or N m], each of shape (nt, na); NaN for missing values."""
+    has_efforts: bool = True
+    """Whether efforts are logged; otherwise `effort` is 0 and not judged."""
+    wrenches: Mapping[str, Array] = field(default_factory=dict)
+    """Wrenches by connection, moment first [N m, N], each of shape (nt, 6); NaN in components that are not logged."""
+    convention: Convention | None = None
+    """Convention of the wrenches; None if unknown."""
     effort_time: EffortTime | None = None
     """Time of action of the efforts; None if unknown."""
     errors: Mapping[str, Array] = field(default_factory=dict)
@@ -117,6 +139,8 @@ class Log:
             kind: _with_gaps(values, (nt, na), f"{self.name}, {kind}") for kind, values in self.readings.items()
         }
         object.__setattr__(self, "readings", readings)
+        wrenches = {name: _with_gaps(x, (nt, 6), f"{self.name}, {name}") for name, x in self.wrenches.items()}
+        object.__setattr__(self, "wrenches", wrenches)
         errors = {
             name: frozen(values, (getattr(self, name).shape[1],), name=f"{self.name}, errors of {name}")
             for name, values in self.errors.items()
@@ -136,6 +160,7 @@ class Log:
             effort=self.effort[1:],
             unused={},
             readings={kind: values[1:] for kind, values in self.readings.items()},
+            wrenches={name: values[1:] for name, values in self.wrenches.items()},
             effort_time=Held(when.seconds),
             **{name: values[:-1] for name, values in kept.items() if values is not None},
         )

@@ -4,16 +4,18 @@ As TOML: in lines that begin with `#` above the header of a CSV, in a file of th
 the metadata of a Parquet file under `loopcheck`.
 """
 
+import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from typing import Literal, TypeAlias, cast, get_args
+from dataclasses import fields
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from loopcheck.robots.errors import MechanismError, ShapeError
-from loopcheck.robots.log import EffortTime, Held, Instantaneous
+from loopcheck.robots.log import Convention, EffortTime, Held, Instantaneous
 from loopcheck.robots.schema import reason_of
 
 Side: TypeAlias = Literal["motor", "joint"]
@@ -29,6 +31,8 @@ FACTORS: Mapping[str, Mapping[str, float]] = {
     "force": {"N": 1.0, "mN": 1e-3, "kN": 1e3, "lbf": 4.4482216152605},
 }
 """Units that can be declared, in s, rad, m, N m and N."""
+REACTIONS = {field.name: get_args(field.type) for field in fields(Convention)}
+"""Keys of a convention of wrenches with their values; all are required."""
 SPELLINGS = {"second": "s", "seconds": "s", "°": "deg", "degree": "deg", "degrees": "deg", "newton": "N", "µm": "um"}
 """Other spellings of units, in lower case."""
 RATES = re.compile(r"/\s*(s|sec)(\^?2|²)?$")
@@ -56,6 +60,8 @@ class Description(BaseModel):
     """`held:SECONDS`, `held-until:SECONDS` or `instantaneous`; empty if unknown."""
     side: Side = "motor"
     """Side of the gear on which the efforts are: `motor` before it, `joint` behind it."""
+    reactions: str = ""
+    """Convention of the wrenches in connections, `on=child point=joint axes=child`; empty if unknown."""
     source: str = ""
     """Tool that wrote the log."""
     units: Units = Units()
@@ -66,12 +72,13 @@ class Description(BaseModel):
 
 
 def read_description(text: str, where: str) -> Description:
-    """A description from its TOML.
+    """A description from its TOML; a line `reactions: ...` stands for `reactions = "..."`.
 
     Raises:
         MechanismError: If it is invalid TOML, or declares a property that logs do not have.
     """
     try:
+        text = re.sub(r"(?m)^\s*reactions:\s*(.*?)\s*$", lambda line: f"reactions = {json.dumps(line[1])}", text)
         description = Description(**tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise MechanismError(f"{where}: the description of a log must be TOML: {error}") from error
@@ -80,7 +87,25 @@ def read_description(text: str, where: str) -> Description:
     for quantity, unit in description.units:
         unit_factor(quantity, unit, where)
     effort_time_of(description.effort_time, where)
+    convention_of(description.reactions, where)
     return description
+
+
+def convention_of(text: str, where: str) -> Convention | None:
+    """Convention of wrenches, from `on=child point=joint axes=child`; None of an empty text.
+
+    Raises:
+        MechanismError: If it does not have all keys once, or an unknown key or value.
+    """
+    if not text:
+        return None
+    found = [tuple(part.split("=", 1)) for part in re.split(r"[\s,]+", text)]
+    stated = dict(part if len(part) == 2 else (*part, "") for part in found)
+    is_known = stated.keys() == REACTIONS.keys() and all(value in REACTIONS[key] for key, value in stated.items())
+    if len(stated) < len(found) or not is_known:
+        form = " ".join(f"{key}={'|'.join(values)}" for key, values in REACTIONS.items())
+        raise MechanismError(f"{where}: reactions must be '{form}', got '{text}'")
+    return Convention(**cast("Any", stated))
 
 
 def effort_time_of(text: str, where: str) -> EffortTime | None:

@@ -2,8 +2,9 @@
 
 Columns: `t`; `JOINT.q`, `JOINT.qd` and `JOINT.qdd`, or a whole state `qpos.0 …`, `qvel.0 …`, `qacc.0 …` in MuJoCo's
 order; `ACTUATOR.effort`, the effort that acted; and perhaps other readings of it, `ACTUATOR.commanded`, `.reported` and
-`.sensor`. Velocities and accelerations may be missing. A unit may stand behind a name, as in `hip.q [deg]`. Names of
-other tools are in `exporters.toml`; they are used as far as the robot has their joints.
+`.sensor`; wrenches in connections, `CONNECTION.force.x` and `CONNECTION.moment.x`. Velocities and accelerations may be
+missing. A unit may stand behind a name, as in `hip.q [deg]`. Names of other tools are in `exporters.toml`; they are
+used as far as the robot has their joints.
 """
 
 import re
@@ -16,12 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from loopcheck.robots.arrays import Array
+from loopcheck.robots.connections import COMPONENTS, connections
 from loopcheck.robots.errors import MechanismError, listed
 from loopcheck.robots.formats.mjcf import MotorForce, motor_forces
 from loopcheck.robots.log import READINGS, EffortTime, Log
 from loopcheck.robots.logs.log_description import (
     Description,
     Side,
+    convention_of,
     effort_time_of,
     in_text,
     read_description,
@@ -44,6 +47,7 @@ MOST_NAMES = 12
 MOST_LINES = 4
 """Columns in the example of a description."""
 MOTION_OR_EFFORT = re.compile(r".*\.(q|qd|qdd|effort)|q(pos|vel|acc)\.\d+")
+WRENCH = re.compile(r"(?P<connection>.+)\.(force|moment)\.(?P<axis>[^.]+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +189,9 @@ def log_of_frame(
 def _log_of(table: _Table, mechanism: Mechanism, name: str, effort_time: EffortTime | None, side: Side | None) -> Log:
     table = _with_commands(table, mechanism)
     actuators = mechanism.actuators
-    _want_all(table, mechanism)
+    wrenches, convention = _wrenches(table, mechanism), convention_of(table.description.reactions, str(table.path))
+    has_efforts = not wrenches or any(f"{a.name}.effort" in table.names for a in actuators)
+    _want_all(table, mechanism, has_efforts=has_efforts)
     motion = _whole_state(table, mechanism) if "qpos.0" in table.names else _named_joints(table, mechanism)
     kinds = {a.name: _effort_quantity(mechanism, k) for k, a in enumerate(mechanism.actuators)}
     readings = {
@@ -193,7 +199,9 @@ def _log_of(table: _Table, mechanism: Mechanism, name: str, effort_time: EffortT
         for kind in READINGS
         if any(f"{a.name}.{kind}" in table.names for a in actuators)
     }
-    effort = np.stack([table.column(f"{a.name}.effort", kinds[a.name]) for a in actuators], axis=1)
+    effort = np.zeros((len(table.frame), len(actuators)))
+    if has_efforts:
+        effort = np.stack([table.column(f"{a.name}.effort", kinds[a.name]) for a in actuators], axis=1)
     if (side or table.description.side) == "joint":
         effort /= [a.gear for a in actuators]
     return Log(
@@ -202,6 +210,9 @@ def _log_of(table: _Table, mechanism: Mechanism, name: str, effort_time: EffortT
         actuators=tuple(a.name for a in actuators),
         effort=effort,
         readings=readings,
+        has_efforts=has_efforts,
+        wrenches=wrenches,
+        convention=convention,
         effort_time=effort_time or effort_time_of(table.description.effort_time, str(table.path)),
         source=table.description.source,
         **motion,
@@ -210,8 +221,40 @@ def _log_of(table: _Table, mechanism: Mechanism, name: str, effort_time: EffortT
     )
 
 
-def _want_all(table: _Table, mechanism: Mechanism) -> None:
-    """Check that times, positions and efforts are there.
+def _wrenches(table: _Table, mechanism: Mechanism) -> dict[str, Array]:
+    """Wrenches by connection, moment first, NaN in components without a number; columns of other tools are left out.
+
+    Raises:
+        MechanismError: If wrenches are declared and a column names no connection or component, or no column has one.
+    """
+    known = [connection.name for connection in connections(mechanism)]
+    columns = {name: match for name in table.names if (match := WRENCH.fullmatch(name))}
+    is_declared = bool(table.description.reactions)
+    for name, match in columns.items():
+        if is_declared and (match["connection"] not in known or match["axis"] not in tuple("xyz")):
+            raise MechanismError(
+                f"{table._where(name)}: wrenches must be named CONNECTION.force.x, .y, .z or CONNECTION.moment.x, .y, "
+                f".z with a connection among {', '.join(known)}"
+            )
+    found = {match["connection"] for match in columns.values() if match["axis"] in tuple("xyz")}
+    if is_declared and not found:
+        raise MechanismError(f"{table.path}: declares reactions, and must have columns such as '{known[0]}.force.x'")
+    return {
+        name: np.stack([_component(table, f"{name}.{component}") for component in COMPONENTS], axis=1)
+        for name in known
+        if name in found
+    }
+
+
+def _component(table: _Table, name: str) -> Array:
+    """A component of a wrench; NaN throughout if the column is missing or empty."""
+    quantity = "torque" if ".moment." in name else "force"
+    values = table.gappy(name, quantity)
+    return values if np.isnan(values).all() else table.column(name, quantity)
+
+
+def _want_all(table: _Table, mechanism: Mechanism, *, has_efforts: bool) -> None:
+    """Check that times, positions and efforts, if there are any, are there.
 
     Raises:
         MechanismError: If some are missing, with all of them.
@@ -223,7 +266,7 @@ def _want_all(table: _Table, mechanism: Mechanism) -> None:
     else:
         parts = {f"{one.name}.q": _joints_behind(mechanism, one) for one in mechanism.drives}
         moving = [name for name in moving if not all(f"{joint}.q" in table.names for joint in parts[name])]
-    efforts = [f"{actuator.name}.effort" for actuator in mechanism.actuators]
+    efforts = [f"{actuator.name}.effort" for actuator in mechanism.actuators if has_efforts]
     told = [name for name in efforts if name not in table.names and f"{name[: -len('effort')]}commanded" in table.names]
     instead = " (or 'qpos.0' ... of all joints)" * (not is_state and any(name not in table.names for name in moving))
     if told:
@@ -272,9 +315,15 @@ def write_log(log: Log, path: Path) -> None:
                 [f"{state}.{k}" for k in range(values.shape[1])] if is_state else [f"{j}.{rate}" for j in log.joints]
             )
             columns.update(zip(names, values.T, strict=True))
-    for kind, values in {"effort": log.effort, **log.readings}.items():
+    for kind, values in {**({"effort": log.effort} if log.has_efforts else {}), **log.readings}.items():
         columns.update({f"{actuator}.{kind}": x for actuator, x in zip(log.actuators, values.T, strict=True)})
-    fields = {"effort_time": in_text(log.effort_time) if log.effort_time else "", "source": log.source}
+    for connection, values in log.wrenches.items():
+        columns.update({f"{connection}.{component}": x for component, x in zip(COMPONENTS, values.T, strict=True)})
+    fields = {
+        "effort_time": in_text(log.effort_time) if log.effort_time else "",
+        "reactions": str(log.convention or ""),
+        "source": log.source,
+    }
     text = "".join(f"{key} = {_toml_string(value)}\n" for key, value in fields.items() if value)
     if path.suffix == PARQUET:
         import pandas as pd

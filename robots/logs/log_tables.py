@@ -31,7 +31,7 @@ TIMES = ("t", "time", "times", "tout", "timestamp", "timestamps", "stamp")
 """Names of times in arrays and tables, in lower case."""
 STATES = ("qpos", "qvel", "qacc", "effort", "actuator_force")
 """Arrays with a column for each number of MuJoCo's order, even if there is one only."""
-DECLARED = ("effort_time", "side", "source")
+DECLARED = ("effort_time", "reactions", "side", "source")
 """Texts among arrays that declare something."""
 METADATA_CELL = re.compile(r"[A-Za-z]+:")
 

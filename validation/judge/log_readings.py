@@ -154,7 +154,18 @@ def with_rates_of_steps(closed: ClosedLog) -> ClosedLog | None:
     log = closed.log
     later = {kind: values[1:] for kind, values in log.readings.items()}
     qd = None if log.qd is None else log.qd[1:]
-    log = replace(log, t=log.t[1:], q=log.q[1:], qd=qd, qdd=None, effort=log.effort[1:], readings=later, unused={})
+    wrenches = {name: values[1:] for name, values in log.wrenches.items()}
+    log = replace(
+        log,
+        t=log.t[1:],
+        q=log.q[1:],
+        qd=qd,
+        qdd=None,
+        effort=log.effort[1:],
+        readings=later,
+        unused={},
+        wrenches=wrenches,
+    )
     return replace(
         closed,
         log=log,

@@ -228,6 +228,7 @@ def _taken(log: Log, reading: _Reading, jitter: float = 0.0) -> Log:
         unused={},
         **columns,
         readings={kind: _linear(log.t, x, reading.t) for kind, x in log.readings.items()},
+        wrenches={name: _linear(log.t, x, reading.t) for name, x in log.wrenches.items()},
         errors={name: np.hypot(x, moved[name]) for name, x in reading.unseen.items()},
     )
 
