@@ -170,7 +170,9 @@ def test_analytic_sources_share_no_dynamics() -> None:
         "recursive_wrenches.py": {"noc"},  # the wrenches of its equations
         "maximal_wrenches.py": {"lagrange"},  # as well
         "reactions.py": {"noc", "lagrange", "recursive_wrenches", "maximal_wrenches"},  # compares both
-        "evaluation.py": {"noc"},  # of a log, which is held against the reference
+        "closed_log.py": {"noc"},  # a log is held against the reference
+        "evaluation.py": {"noc"},  # as well
+        "logged_wrenches.py": {"noc", "recursive_wrenches", "maximal_wrenches"},  # as well; the latter for uniqueness
         "automatic.py": {"noc"},  # the stroke of a generated motion; every source computes its efforts by itself
         "unactuated.py": {"noc"},  # moves what nothing drives; every source finds those accelerations again by itself
         "joint_space.py": {"noc"},  # the equations of the tree, seen at some of its joints

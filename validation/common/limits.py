@@ -103,5 +103,10 @@ NEAR_GAIN = 0.05
 """Largest distance of a gain from a known gain [-]; the known gains are farther apart."""
 DISTINCT_READING = 3.0
 """Smallest ratio of the effect of another reading to the noise floor, for a distinction from the effort [-]."""
+FITS = 0.05
+"""Largest error of a convention of wrenches that fits a log, over the largest wrench [-].
+Other conventions are wrong by about the wrench itself."""
+ALIKE = 10.0
+"""Smallest ratio of the errors of two conventions that a log tells apart [-]."""
 NEAREST_READING = 0.5
 """A column is a reading if it is closer than this part of its distance to every other reading [-]."""

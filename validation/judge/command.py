@@ -100,9 +100,9 @@ def command(target: str, logs: tuple[Path, ...], execution: Execution, all_figur
     """Check whether the efforts in a LOG are the efforts that its motion requires.
 
     A LOG is a CSV or Parquet file with t, JOINT.q (and JOINT.qd, JOINT.qdd if logged) or qpos.0 ..., and
-    ACTUATOR.effort, from any engine, tool or test bench; joint states of ROS, a MAT file, or arrays of an own loop
-    (.npz). Names such as qpos_0, tau[1] or hip_pos are known. Units, further names and the time at which the efforts
-    acted are stated in its header or in LOG.toml.
+    ACTUATOR.effort, or forces in joints as CONNECTION.force.x, from any engine, tool or test bench; joint states of
+    ROS, a MAT file, or arrays of an own loop (.npz). Names such as qpos_0, tau[1] or hip_pos are known. Units, further
+    names and the time at which the efforts acted are stated in its header or in LOG.toml.
 
     \b
     Examples:

@@ -12,15 +12,16 @@ from loopcheck.analytic.logs.parameters import Estimate
 from loopcheck.robots.errors import NotFoundError, ShapeError
 from loopcheck.robots.formats.losses import unread, want_losses
 from loopcheck.robots.log import Log
-from loopcheck.robots.logs.log_description import Side, effort_time_of, side_of
+from loopcheck.robots.logs.log_description import Side, convention_of, effort_time_of, side_of
 from loopcheck.robots.logs.log_files import log_of_frame, read_log
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.robot import Case
+from loopcheck.validation.common.accuracy import Verdict
 from loopcheck.validation.common.limits import ACCURACY, INTERNAL_LOAD
 from loopcheck.validation.common.targets import case_of
 from loopcheck.validation.common.verdicts import SEVERITY
 from loopcheck.validation.judge.causes import with_causes
-from loopcheck.validation.judge.logs import JudgedLog, LogOptions, judge_log, log_rows, verdicts
+from loopcheck.validation.judge.logs import JudgedLog, LogOptions, judge_log, log_rows, summary_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,6 +53,8 @@ class Options(TypedDict, total=False):
     """Samples before this time are ignored [s]; by default those of an unsettled start."""
     fit: Sequence[str]
     """Fitted terms, `friction`, `shift`, `offset` or `mass:BODY`; the verdict is on the residual after the fit."""
+    reactions: str
+    """Convention of the wrenches in connections, as `on=child point=joint axes=child`; by default as in the log."""
     name: str
     """Name of the log."""
 
@@ -61,7 +64,7 @@ class Judgement:
     """The verdict on a log."""
 
     verdicts: Mapping[str, str]
-    """`agree`, `disagree` or `not comparable`, by actuator."""
+    """`agree`, `disagree` or `not comparable`, by actuator, and by `CONNECTION.wrench` for logged wrenches."""
     notes: Mapping[str, str]
     """Reason with figures, by actuator."""
     figures: "pd.DataFrame"
@@ -127,9 +130,10 @@ def judge(
     )
     want_losses(leave_out, case.mechanism.losses)
     given = _log(log, case.mechanism, options.get("name", ""), asked)
+    given = replace(given, convention=convention_of(options.get("reactions", ""), "judge") or given.convention)
     judged = with_causes(_judged(case, given, asked), case, asked)
-    by_actuator = verdicts(judged, asked.accuracy, asked.internal_load)
-    names = [actuator.name for actuator in case.mechanism.actuators]
+    rows = list(summary_rows(judged, asked))
+    names, by_actuator = [row["actuator"] for row in rows], [Verdict(row["verdict"], row["note"]) for row in rows]
     lost = "; ".join(f"{loss.place}: {loss}" for loss in unread(case.mechanism.losses))
     if lost:  # agreement with another robot is none
         open_verdict = {"agree": "not comparable"}
@@ -141,7 +145,7 @@ def judge(
         verdicts={name: one.verdict for name, one in zip(names, by_actuator, strict=True)},
         notes={name: one.note for name, one in zip(names, by_actuator, strict=True)},
         figures=pd.DataFrame([dict(row) for row in log_rows(judged)]),
-        efforts=_efforts(judged, names),
+        efforts=_efforts(judged, [actuator.name for actuator in case.mechanism.actuators]),
         columns=judged.log.columns,
         estimates=tuple(estimate for of_one in judged.fits[:1] for estimate in of_one.estimates),
         _judged=judged,
@@ -200,7 +204,7 @@ def _frame(columns: Mapping[str, ArrayLike], name: str) -> "pd.DataFrame":
 def _efforts(judged: JudgedLog, names: Sequence[str]) -> "pd.DataFrame":
     import pandas as pd
 
-    if not judged.residuals:
+    if not judged.residuals or not judged.log.has_efforts:
         return pd.DataFrame()
     first = judged.residuals[0]
     columns = {"effort": first.effort, "needed": first.needed, "residual": first.residual}

@@ -21,7 +21,7 @@ from loopcheck.analytic.motion.laws import RECORDED
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.errors import SingularityError, ToleranceError
 from loopcheck.robots.formats.mjcf import varying_forces
-from loopcheck.robots.log import UNMODELLED, EffortTime, Held, Log
+from loopcheck.robots.log import UNMODELLED, EffortTime, Held, Instantaneous, Log
 from loopcheck.robots.logs.log_description import Side
 from loopcheck.robots.logs.log_description import in_words as time_in_words
 from loopcheck.robots.robot import Case, MotionSpec
@@ -30,6 +30,7 @@ from loopcheck.validation.common.accuracy import Requirement, Verdict
 from loopcheck.validation.common.limits import ACCURACY, CONTRADICTED_HOLD, INTERNAL_LOAD, UNEXPLAINED_FORCE
 from loopcheck.validation.common.verdicts import JUDGED
 from loopcheck.validation.judge.log_readings import GivenOptions, Options, choice_of, shift_of, size_of
+from loopcheck.validation.judge.wrenches import JudgedWrenches, judge_wrenches
 
 REPORTED = "actuator_force"
 """Column of the forces that MuJoCo reports."""
@@ -74,6 +75,8 @@ class JudgedLog:
     """Residuals of each reading in the judged samples, the basis of the verdict first; empty after a failure."""
     readings: tuple[EffortTime, ...] = ()
     """Time of application of the efforts in each of the residuals."""
+    wrenches: JudgedWrenches | None = None
+    """Findings on the wrenches in connections; None if the log has none, or after a failure."""
     rivals: int = 1
     """Number of residuals that must lead to the same verdict; the others are far larger, and of few samples."""
     unsettled: str = ""
@@ -131,6 +134,10 @@ def judge_log(
     given = log
     stuck = (*stuck_codes(log), *_wrong_hold(log))
     log, sampling = at_equal_steps(log.from_their_times())
+    asked = Options(**options)
+    if not log.has_efforts:  # nothing to read the efforts by
+        start = -np.inf if asked.start is None else asked.start
+        log, asked = replace(log, effort_time=Instantaneous()), replace(asked, start=start)
     doubts = (*wrong_rates(log), *stuck)
     moved = case.robot.model_copy(update={"motion": MotionSpec(law=RECORDED)})  # it has no law, so no task coordinates
     own = replace(case, mode=log.name, robot=moved)
@@ -142,7 +149,10 @@ def judge_log(
     judged = JudgedLog(case=own, log=log, residuals=(), doubts=doubts, opening=opening, sampling=sampling)
     try:
         closed = closed_log(case.mechanism, log, case.guess, alike)
-        candidates, rivals, unsettled, obstacle = choice_of(case, closed, Options(**options))
+        candidates, rivals, unsettled, obstacle = choice_of(case, closed, asked)
+        first = candidates[0].residual.motion.t[0] if unsettled else asked.start
+        start = -np.inf if first is None else float(first)
+        wrenches = judge_wrenches(closed, candidates[0], start=start, accuracy=asked.accuracy)
         lags = [half_step_lag(one.closed, one.residual) for one in candidates]
     except SingularityError as error:
         return replace(judged, failure=str(error))
@@ -150,6 +160,7 @@ def judge_log(
         judged,
         residuals=tuple(one.residual for one in candidates),
         readings=tuple(one.reading for one in candidates),
+        wrenches=wrenches,
         rivals=rivals,
         unsettled=unsettled,
         obstacle=obstacle,
@@ -159,7 +170,7 @@ def judge_log(
         unused_velocities=unused,
         closed=closed,
         read=candidates[0].closed,
-        given=given,
+        given=replace(given, wrenches={}),
     )
 
 
@@ -184,8 +195,8 @@ def verdicts(judged: JudgedLog, accuracy: float, internal_load: float = INTERNAL
         internal_load: Largest internal load of redundant actuators, over the same effort [-].
     """
     actuators = range(judged.case.mechanism.na)
-    if judged.failure:
-        return [Verdict("not comparable", judged.failure) for _ in actuators]
+    if judged.failure or not judged.log.has_efforts:
+        return [Verdict("not comparable", judged.failure or "the log has no efforts") for _ in actuators]
     required = judged.required
     by_assumption = [
         [one.judged(k, float(residual.largest[k]), float(residual.floor.largest[k]), accuracy) for k in actuators]
@@ -231,7 +242,8 @@ def verdicts(judged: JudgedLog, accuracy: float, internal_load: float = INTERNAL
 
 def summary_rows(judged: JudgedLog, asked: LogOptions) -> Iterator[Mapping[str, Any]]:
     """Values of a log in its rows of the summary, by actuator."""
-    for k, (verdict, note) in enumerate(verdicts(judged, asked.accuracy, asked.internal_load)):
+    of_actuators = verdicts(judged, asked.accuracy, asked.internal_load)
+    for k, (verdict, note) in enumerate(of_actuators if judged.log.has_efforts or judged.failure else ()):
         actuator = judged.case.mechanism.actuators[k].name
         row: dict[str, Any] = {"actuator": actuator, "tolerance": asked.accuracy, "verdict": verdict, "note": note}
         for first in judged.residuals[:1]:
@@ -240,6 +252,11 @@ def summary_rows(judged: JudgedLog, asked: LogOptions) -> Iterator[Mapping[str, 
             row["relative_error"] = largest / scale if scale else np.nan
             row["peak_error"] = largest / peak if peak else np.nan
             row["closure_drift"] = first.gap
+        yield row
+    defect = judged.obstacle or "correct the defect of the log" * bool(judged.doubts)
+    for row in judged.wrenches.summary_rows() if judged.wrenches else ():
+        if row["verdict"] == "agree" and defect:
+            row |= {"verdict": "not comparable", "note": "; ".join((defect, row["note"], *judged.doubts))}
         yield row
 
 
@@ -266,7 +283,7 @@ def log_rows(judged: JudgedLog) -> Iterator[Mapping[str, Any]]:
     """A row for each actuator and assumption of when the efforts acted."""
     robot, variant, mode, configuration = judged.case.key
     where = {"robot": robot, "variant": variant, "mode": mode, "configuration": configuration, "source": judged.source}
-    for place, residual in enumerate(judged.residuals):
+    for place, residual in enumerate(judged.residuals if judged.log.has_efforts else ()):
         floor, divisors = residual.floor, judged.required[place].divisor
         for k, actuator in enumerate(judged.case.mechanism.actuators):
             yield {
@@ -294,6 +311,8 @@ def log_rows(judged: JudgedLog) -> Iterator[Mapping[str, Any]]:
                 "gap": residual.gap,
                 "moved": residual.moved,
             }
+    for row in judged.wrenches.log_rows() if judged.wrenches else ():
+        yield {**where, **row}
 
 
 def sampling_that_would_do(residual: Residual, required: Requirement, actuator: int, accuracy: float) -> str:

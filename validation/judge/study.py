@@ -26,7 +26,7 @@ from loopcheck.validation.check.terminal import title
 from loopcheck.validation.common import sources
 from loopcheck.validation.common.results import TABLES, Results, table
 from loopcheck.validation.common.tolerances import Tolerance, registered
-from loopcheck.validation.common.verdicts import exit_verdicts
+from loopcheck.validation.common.verdicts import CASE, exit_verdicts
 from loopcheck.validation.execution.journal import Task
 from loopcheck.validation.execution.tables import TableSpec, number, table_of, text
 from loopcheck.validation.execution.workers import WorkerPool
@@ -287,18 +287,27 @@ def results_of_logs(logs: Sequence[LogOutcome], asked: LogOptions, most: int | N
         ),
         Request(dt=None, tolerances={**own, **limits}),
     )
-    return replace(results, summary=_with_residuals(results.summary, logs, asked))
+    silent = [one.candidate.source for one in logs if one.judged and not one.judged.log.has_efforts]
+    efforts = results.efforts[~results.efforts["source"].isin(silent)]
+    return replace(results, summary=_with_residuals(results.summary, logs, asked), efforts=efforts)
 
 
 def _with_residuals(rows: pd.DataFrame, logs: Sequence[LogOutcome], asked: LogOptions) -> pd.DataFrame:
-    """The summary with the verdicts on the residuals of all samples."""
+    """The summary with the verdicts on the residuals of all samples, and a row for each logged connection."""
     by_source = {
         one.candidate.source: {row["actuator"]: row for row in summary_rows(one.judged, asked)}
         for one in logs
         if one.judged
     }
     records = [{str(name): value for name, value in row.items()} for row in rows.to_dict("records")]
-    return table("summary", [{**row, **by_source.get(row["source"], {}).get(row["actuator"], {})} for row in records])
+    judged, shared = [], {}
+    for row in records:
+        own = by_source.get(row["source"])
+        shared[row["source"]] = {name: row[name] for name in (*CASE, "source", "reference")}
+        if own is None or row["actuator"] in own:
+            judged.append({**row, **(own or {}).pop(row["actuator"], {})})
+    of_connections = [{**shared[source], **row} for source, own in by_source.items() for row in own.values()]
+    return table("summary", [*judged, *of_connections])
 
 
 def _thinned(one: LogOutcome, most: int) -> LogOutcome:
