@@ -88,6 +88,19 @@ def test_bodies_that_nothing_holds_have_no_wrenches(tmp_path: Path) -> None:
     assert found.recursive.wrench.shape == found.maximal.wrench.shape == (1, 0, 6)
 
 
+def test_terms_are_sums_of_sizes_that_may_cancel(tmp_path: Path) -> None:
+    """A balanced beam at rest: no moment at its pin, but two weights at arms of half a metre."""
+    inertial = '<inertial mass="1" pos="{} 0 0" diaginertia="1 1 1"/>'
+    mechanism = _read(
+        tmp_path / "beam.xml",
+        f'<body><joint name="pin"/>{inertial.format(0.5)}<body name="other">{inertial.format(-0.5)}</body></body>',
+        '<actuator><motor joint="pin"/></actuator>',
+    )
+    found = _solved(mechanism, np.zeros(1), np.zeros(1), np.zeros(1))
+    np.testing.assert_allclose(found.of("pin"), [0, 0, 0, 0, 2 * G, 0], atol=1e-14)
+    np.testing.assert_allclose(found.recursive.terms, [G, 2 * G])
+
+
 def test_points_of_slides_and_compound_joints_move_with_the_body(tmp_path: Path) -> None:
     """A weight at the point of its wrench has no moment about it, wherever the slide or the first hinge is."""
     inertial = '<inertial mass="1" pos=".5 0 0" diaginertia="1 1 1"/>'
