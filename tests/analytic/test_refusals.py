@@ -73,7 +73,7 @@ def cases(*robots: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.extended("test_no_evaluator_passes_some_of_what_the_plain_one_refuses")
-@settings(max_examples=40)
+@settings(max_examples=16)
 @given(
     which=st.one_of(st.deferred(lambda: st.sampled_from(cases())), st.deferred(lambda: st.sampled_from(cases("3rrr")))),
     samples=st.integers(2, 80),
@@ -129,7 +129,7 @@ def _agree_about(which: tuple[str, str], samples: int, ends: tuple[float, float]
     "test_no_evaluator_passes_some_of_what_the_plain_one_refuses",
     "tests/analytic/test_batch.py::test_agrees_with_noc_on_random_closed_chains",
 )
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(
     shape=st.builds(Shape, planar=st.booleans(), loops=st.integers(1, 3)),
     seed=st.integers(0, 2**32 - 1),
