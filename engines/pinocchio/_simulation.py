@@ -64,7 +64,7 @@ class Simulation:
             loop.m_baumgarte_parameters.Kp = solver.stiffness
             loop.m_baumgarte_parameters.Kd = solver.damping
         self.constraints = gathered([*loops, *(_hold(self.tree, j) for j in driven)])
-        self._loops, self._holds = (
+        self.loops, self._holds = (
             Constraints(models=list(self.constraints.models)[part], datas=list(self.constraints.datas)[part])
             for part in (slice(0, len(loops)), slice(len(loops), None))
         )
@@ -134,7 +134,7 @@ class Simulation:
 
     def opening(self) -> Deviation:
         """Gap of the loops at the last computed accelerations."""
-        return opening(self.tree, self._loops, self.q)
+        return opening(self.tree, self.loops, self.q)
 
     def stepping(self, dt: float) -> Step:
         """Steps of a fixed length [s], which move the state."""

@@ -17,7 +17,7 @@ import pinocchio as pin
 from loopcheck.engines.boundary import converted, of_paths, want_representable
 from loopcheck.engines.loads import joint_springs, laws, on_joints, pulls, tendon_forces, wrenches
 from loopcheck.robots.arrays import AnyArray, Array, JointForces, JointPositions, JointVelocities
-from loopcheck.robots.mechanism import WORLD, Body, Joint, Mechanism
+from loopcheck.robots.mechanism import WORLD, Body, Joint, Mechanism, Wrench
 
 UNIVERSE = 0
 """Pinocchio's number of the joint that is the world."""
@@ -141,11 +141,16 @@ def load_forces(tree: Tree, q: JointPositions, qd: JointVelocities) -> JointForc
 
     It is computed from Pinocchio's positions of the bodies, and acts by its Jacobians.
     """
-    mechanism, rows = tree.mechanism, partial(_rows, tree)
-    force = joint_springs(mechanism, q) + tendon_forces(mechanism, q, qd) - tree.damping * qd
+    force = joint_springs(tree.mechanism, q) + tendon_forces(tree.mechanism, q, qd) - tree.damping * qd
+    return on_joints(force, loads(tree, q, qd), partial(_rows, tree))
+
+
+def loads(tree: Tree, q: JointPositions, qd: JointVelocities) -> tuple[Wrench, ...]:
+    """External wrenches, gravity compensation and forces of springs between points, at Pinocchio's positions."""
     pin.computeJointJacobians(tree.model, tree.data, tree.positions(q))
-    between = pulls(mechanism, partial(_position, tree), lambda body, point: rows(body, point)[:3] @ qd)
-    return on_joints(force, (*wrenches(mechanism), *between), rows)
+    velocity = partial(_rows, tree)
+    between = pulls(tree.mechanism, partial(_position, tree), lambda body, point: velocity(body, point)[:3] @ qd)
+    return (*wrenches(tree.mechanism), *between)
 
 
 def _position(tree: Tree, body: int, point: Array) -> Array:

@@ -5,6 +5,7 @@ Positions are right to second order then; efforts are of first order, as a step 
 early. If the finest step still changes the extrapolated efforts, finer steps are added.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
@@ -17,10 +18,11 @@ from loopcheck.engines.boundary import silenced, want_representable
 from loopcheck.engines.dart._equations import DartEquations
 from loopcheck.engines.dart._skeleton import guarded
 from loopcheck.engines.dart.simulation import UNLIMITED, DartRobot
+from loopcheck.engines.dart.wrenches import wrenches
 from loopcheck.engines.equations import held_drives
-from loopcheck.engines.forward import Readings, Steps, steps_to_targets
+from loopcheck.engines.forward import Readings, Steps, over_time, settled, steps_to_targets
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.efforts import Deviation, EffortHistory, Refinable, Rung
+from loopcheck.robots.efforts import Deviation, EffortHistory, ReadsWrenches, Refinable, Rung
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
@@ -40,7 +42,7 @@ OWN = Settings(settled=2e-7)
 """Settings of the route."""
 
 
-class DartForward(Refinable):
+class DartForward(Refinable, ReadsWrenches):
     """Efforts read from DART's servos while its own solver keeps the loops closed."""
 
     name = "dart/forward"
@@ -61,6 +63,10 @@ class DartForward(Refinable):
         lead = 0 if undriven else settings.lead  # what nothing drives cannot be led to the start
         rung = partial(_simulated, mechanism, motion, drives, replace(settings, lead=lead))
         return settings.history(self.name, case, motion, (drives, undriven), rung, _in_words(settings, lead))
+
+    def with_wrenches(self) -> Self:
+        """See `loopcheck.robots.efforts.ReadsWrenches.with_wrenches`."""
+        return type(self)(replace(self.settings, wrenches=True))
 
     def tightened(self) -> Self:
         """See `loopcheck.robots.efforts.Refinable.tightened`; its solver is direct and has no tolerance."""
@@ -83,7 +89,7 @@ def _simulated(mechanism: Mechanism, motion: Motion, drives: tuple[int, ...], se
         robot = DartRobot(mechanism, settings.erp)
         robot.timestep = dt
         robot.put(traced.q[1], traced.qd[0])
-        positions, forces, drift = _march(robot, motion, drives, settings)
+        positions, forces, drift, read = _march(robot, motion, drives, settings)
     targets, driven = motion.law(motion.t), [mechanism.joints[mechanism.drives[k].joints[0]] for k in drives]
     readings = Readings(
         dt=dt,
@@ -92,14 +98,15 @@ def _simulated(mechanism: Mechanism, motion: Motion, drives: tuple[int, ...], se
         tracked=[mechanism.drives[k] for k in drives],
         miss=positions + np.array([joint.rest_position[0] for joint in driven]) - targets.q[:, drives],
         drift=drift,
+        wrenches=settled(over_time(read), settings.lead),
     )
     return readings.rung(mechanism, "dart", clock)
 
 
 def _march(
     robot: DartRobot, motion: Motion, drives: tuple[int, ...], settings: Settings
-) -> tuple[Array, Array, Deviation]:
-    """Positions of the driven joints, as DART counts them, forces of their servos, each at the samples, and drift."""
+) -> tuple[Array, Array, Deviation, list[Mapping[str, Array]]]:
+    """Positions of the driven joints, as DART counts them, forces of servos and wrenches at the samples, and drift."""
     mechanism, tree, dt = robot.mechanism, robot.tree, robot.timestep
     driven = [mechanism.drives[k].joints[0] for k in drives]
     servos = [tree.joints[j][0] for j in driven]
@@ -109,7 +116,7 @@ def _march(
         servo.setForceLowerLimit(0, -UNLIMITED)
     places = [servo.getIndexInSkeleton(0) for servo in servos]
     rest = np.array([mechanism.joints[j].rest_position[0] for j in driven])
-    positions, forces, drift = [], [], Deviation()
+    positions, forces, drift, read = [], [], Deviation(), []
     for _, reported, target in steps_to_targets(motion, dt, settings.lead, drives):
         x = np.array(tree.skeleton.getPositions())[places]
         if reported:
@@ -120,7 +127,9 @@ def _march(
         robot.advance()
         if reported:
             forces.append([servo.getConstraintImpulse(0) / dt for servo in servos])
-    return np.array(positions), np.array(forces), drift
+            if settings.wrenches:
+                read.append(wrenches(tree))
+    return np.array(positions), np.array(forces), drift, read
 
 
 def _in_words(settings: Settings, lead: int) -> dict[str, str]:

@@ -5,6 +5,7 @@ forgets half of its start in each step, however short, so it starts some steps b
 changes the extrapolated efforts, finer steps are added.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
@@ -15,11 +16,12 @@ import numpy as np
 from loopcheck.engines.drake._equations import DrakeEquations, equations, opening
 from loopcheck.engines.drake._plant import STRONGEST, Plant, build, guarded, trees
 from loopcheck.engines.drake.simulation import apply_loads
+from loopcheck.engines.drake.wrenches import wrenches
 from loopcheck.engines.equations import held_drives
-from loopcheck.engines.forward import Readings, Steps, steps_to_targets
+from loopcheck.engines.forward import Readings, Steps, over_time, steps_to_targets
 from loopcheck.engines.projection import loop_motions
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.efforts import Deviation, EffortHistory, Refinable, Rung
+from loopcheck.robots.efforts import Deviation, EffortHistory, ReadsWrenches, Refinable, Rung
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
@@ -54,7 +56,7 @@ OWN = Settings(settled=2e-6)
 """Settings of the route."""
 
 
-class DrakeForward(Refinable):
+class DrakeForward(Refinable, ReadsWrenches):
     """Efforts read from Drake's actuators while its own solver keeps the loops closed."""
 
     name = "drake/forward"
@@ -72,6 +74,10 @@ class DrakeForward(Refinable):
         rung = partial(_simulated, mechanism, motion, drives, replace(settings, lead=lead))
         words = _in_words(settings, lead, undriven=undriven > 0)
         return settings.history(self.name, case, motion, (drives, undriven), rung, words)
+
+    def with_wrenches(self) -> Self:
+        """See `loopcheck.robots.efforts.ReadsWrenches.with_wrenches`."""
+        return type(self)(replace(self.settings, wrenches=True))
 
     def tightened(self) -> Self:
         """See `loopcheck.robots.efforts.Refinable.tightened`; the tolerance of SAP cannot be set from Python."""
@@ -96,7 +102,7 @@ def _simulated(mechanism: Mechanism, motion: Motion, drives: tuple[int, ...], se
         drake = build(mechanism, step=dt, gains=dict.fromkeys(driven, GAIN))
         start = _unactuated_start(drake, traced.q[3], traced.qd[2])
         drake.put(traced.q[1], traced.qd[0])
-        positions, efforts, drift = _march(drake, motion, drives, start, (dt, lead))
+        positions, efforts, drift, read = _march(drake, motion, drives, start, (dt, lead), settings.wrenches)
     rest = np.array([mechanism.joints[j].rest_position[0] for j in driven])
     readings = Readings(
         dt=dt,
@@ -105,6 +111,7 @@ def _simulated(mechanism: Mechanism, motion: Motion, drives: tuple[int, ...], se
         tracked=[mechanism.drives[k] for k in drives],
         miss=positions + rest - motion.law(motion.t).q[:, drives],
         drift=drift,
+        wrenches=over_time(read),
     )
     return readings.rung(mechanism, "drake", clock)
 
@@ -143,9 +150,9 @@ def _put_unactuated(drake: Plant, start: _Start) -> None:
 
 
 def _march(
-    drake: Plant, motion: Motion, drives: tuple[int, ...], start: _Start, steps: tuple[float, int]
-) -> tuple[Array, Array, Deviation]:
-    """Positions of the driven joints, as Drake counts them, their efforts, each at the samples, and drift."""
+    drake: Plant, motion: Motion, drives: tuple[int, ...], start: _Start, steps: tuple[float, int], reads: bool
+) -> tuple[Array, Array, Deviation, list[Mapping[str, Array]]]:
+    """Positions of the driven joints, as Drake counts them, their efforts, each at the samples, drift and wrenches."""
     plant, context = drake.plant, drake.context
     driven = tuple(drake.mechanism.drives[k].joints[0] for k in drives)
     instance = trees.default_model_instance()
@@ -156,7 +163,7 @@ def _march(
     rest = np.array([drake.mechanism.joints[j].rest_position[0] for j in driven])
     count, (dt, lead) = plant.num_actuators(), steps
     after, command = plant.AllocateDiscreteVariables(), np.zeros(2 * count)
-    positions, efforts, drift = [], [], Deviation()
+    positions, efforts, drift, read = [], [], Deviation(), []
     for k, reported, target in steps_to_targets(motion, dt, lead, drives):
         if k == 0 and start.projector.any():
             _put_unactuated(drake, start)
@@ -167,9 +174,11 @@ def _march(
             drift = drift.or_worse(opening(drake, context))
             positions.append(x)
             efforts.append(acting.Eval(context)[inputs])
+            if reads:
+                read.append(wrenches(drake))
         plant.CalcForcedDiscreteVariableUpdate(context, after)
         context.SetDiscreteState(after)
-    return np.array(positions), np.array(efforts), drift
+    return np.array(positions), np.array(efforts), drift, read
 
 
 def _in_words(settings: Settings, lead: int, *, undriven: bool) -> dict[str, str]:

@@ -24,6 +24,7 @@ from loopcheck.engines.forward import (
     enough_steps,
     forward_history,
     omission,
+    over_time,
     own_steps,
     remainder,
     surviving_rungs,
@@ -31,8 +32,9 @@ from loopcheck.engines.forward import (
 from loopcheck.engines.pinocchio._equations import equations
 from loopcheck.engines.pinocchio._simulation import RUNGE_KUTTA, Simulation, Solver, least_mobility, want_rigid
 from loopcheck.engines.pinocchio._tree import guarded
+from loopcheck.engines.pinocchio.wrenches import wrenches
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.efforts import Deviation, EffortHistory, Limits, Refinable, Rung, Stepped
+from loopcheck.robots.efforts import Deviation, EffortHistory, Limits, ReadsWrenches, Refinable, Rung, Stepped
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
@@ -58,13 +60,15 @@ class Settings:
     solver: Solver = field(default_factory=Solver)
     adapts: bool = False
     """Whether mu is relative to the least mobility of the constraints in the initial state."""
+    wrenches: bool = False
+    """Whether forces in the joints are read."""
 
 
 OWN = Settings(adapts=True)
 """Settings of the route."""
 
 
-class PinocchioForward(Refinable, Stepped):
+class PinocchioForward(Refinable, Stepped, ReadsWrenches):
     """Efforts from a simulation of the closed loop with Pinocchio's rigid constraints."""
 
     name = "pinocchio/forward"
@@ -99,6 +103,10 @@ class PinocchioForward(Refinable, Stepped):
         """See `loopcheck.robots.efforts.Stepped.within`."""
         return type(self)(self.settings, limits)
 
+    def with_wrenches(self) -> Self:
+        """See `loopcheck.robots.efforts.ReadsWrenches.with_wrenches`."""
+        return type(self)(replace(self.settings, wrenches=True), self.limits)
+
     def tightened(self) -> Self:
         """See `loopcheck.robots.efforts.Refinable.tightened`; the tolerance is zero."""
         solver = self.settings.solver
@@ -123,7 +131,7 @@ class PinocchioForward(Refinable, Stepped):
             mobility = least_mobility(simulation.tree, simulation.constraints, simulation.x)
             simulation.soften(self.settings.solver.mu * mobility)
         step = simulation.stepping(dt)
-        forces, drift, positions = np.zeros((len(motion.t), len(drives))), Deviation(), []
+        forces, drift, positions, read = np.zeros((len(motion.t), len(drives))), Deviation(), [], []
         for k in range(0, len(times), 2):
 
             def acceleration(half_steps: int, k: int = k) -> Array:
@@ -138,6 +146,8 @@ class PinocchioForward(Refinable, Stepped):
                 forces[sample] = simulation.efforts()
                 drift = drift.or_worse(simulation.opening())
                 positions.append(simulation.q)
+                if self.settings.wrenches:
+                    read.append(wrenches(simulation, a))
             if k + 2 < len(times):
                 step(a, acceleration)
         readings = Readings(
@@ -147,6 +157,7 @@ class PinocchioForward(Refinable, Stepped):
             tracked=mechanism.drives,
             miss=mechanism.values_of(mechanism.drives, np.array(positions)) - targets[:: 2 * every, 0],
             drift=drift,
+            wrenches=over_time(read),
         )
         return readings.rung(mechanism, self.name, clock)
 
