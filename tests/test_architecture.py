@@ -149,7 +149,7 @@ def test_the_example_of_an_engine_is_short_and_explained() -> None:
     walk, example = text.split("`engines/dart/` is the example")[1].split("\n\n- ")[0], HOUSE / "engines" / "dart"
     parts = {str(path.relative_to(example)): path for path in example.rglob("*.py")}
     assert parts.keys() - {"routes/__init__.py"} == {*re.findall(r"`([\w/]+\.py)`", walk)} - SHARED
-    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in parts.values()) < 800
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in parts.values()) < 850
 
 
 def test_private_modules_are_imported_only_from_their_own_package() -> None:

@@ -6,7 +6,7 @@ multiplier, with the other sign, is the effort. Of a redundantly actuated robot 
 move independently.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
@@ -15,13 +15,23 @@ from typing import Any, Self
 import numpy as np
 
 from loopcheck.engines.equations import carried_note, held_drives
-from loopcheck.engines.forward import Readings, enough_steps, forward_history, omission, own_steps, remainder, until
+from loopcheck.engines.forward import (
+    Readings,
+    enough_steps,
+    forward_history,
+    omission,
+    over_time,
+    own_steps,
+    remainder,
+    until,
+)
 from loopcheck.engines.mechanics import BALL_OR_FREE, rotation
 from loopcheck.engines.simbody._equations import constraint_matrix, equations, opening
 from loopcheck.engines.simbody._model import Model, added_inertia, build
 from loopcheck.engines.simbody._opensim import angles, guarded, opensim
+from loopcheck.engines.simbody.wrenches import wrenches
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.efforts import Deviation, EffortHistory, Limits, Refinable, Rung, Stepped
+from loopcheck.robots.efforts import Deviation, EffortHistory, Limits, ReadsWrenches, Refinable, Rung, Stepped
 from loopcheck.robots.errors import EngineError, NotRepresentableError
 from loopcheck.robots.mechanism import Coordinate, Mechanism
 from loopcheck.robots.motion import Motion
@@ -55,13 +65,15 @@ class Settings:
     """Divisor of `FINEST` [-]."""
     tolerance: float = 1e-11
     """Tolerance of the projection onto constraints on positions and velocities [m, rad, or per s]."""
+    wrenches: bool = False
+    """Whether forces in the joints are read."""
 
 
 OWN = Settings()
 """Settings of the route."""
 
 
-class SimbodyForward(Refinable, Stepped):
+class SimbodyForward(Refinable, Stepped, ReadsWrenches):
     """Efforts from a simulation of the closed loop with Simbody's constraints, its drives among them."""
 
     name = "simbody/forward"
@@ -94,6 +106,10 @@ class SimbodyForward(Refinable, Stepped):
     def within(self, limits: Limits) -> Self:
         """See `loopcheck.robots.efforts.Stepped.within`."""
         return type(self)(self.settings, limits)
+
+    def with_wrenches(self) -> Self:
+        """See `loopcheck.robots.efforts.ReadsWrenches.with_wrenches`."""
+        return type(self)(replace(self.settings, wrenches=True), self.limits)
 
     def tightened(self) -> Self:
         """See `loopcheck.robots.efforts.Refinable.tightened`."""
@@ -128,7 +144,7 @@ def _simulated(mechanism: Mechanism, motion: Motion, drives: tuple[int, ...], se
     with guarded(f"simbody/forward: steps of {dt:g} s"):
         functions = _splines(motion, drives, dt, rest)
         model = build(mechanism, list(zip(driven, functions, strict=True)))
-        multipliers, positions, drift = _march(model, motion, driven, dt, settings.tolerance)
+        multipliers, positions, drift, read = _march(model, motion, driven, dt, settings)
     forces = -multipliers - targets.qdd[:, drives] * [added_inertia(model, d) for d in driven]
     if not np.isfinite(forces).all():
         raise EngineError(f"simbody/forward: the simulation with dt = {dt:g} s diverged")
@@ -139,6 +155,7 @@ def _simulated(mechanism: Mechanism, motion: Motion, drives: tuple[int, ...], se
         tracked=driven,
         miss=positions + rest - targets.q[:, drives],
         drift=drift,
+        wrenches=over_time(read),
     )
     return readings.rung(mechanism, "simbody/forward", clock)
 
@@ -177,14 +194,15 @@ def _splines(motion: Motion, drives: tuple[int, ...], dt: float, rest: Array) ->
 
 
 def _march(
-    model: Model, motion: Motion, driven: Sequence[Coordinate], dt: float, tolerance: float
-) -> tuple[Array, Array, Deviation]:
-    """Multipliers and positions, relative to the joints' references, of the driven coordinates, and drift."""
+    model: Model, motion: Motion, driven: Sequence[Coordinate], dt: float, settings: Settings
+) -> tuple[Array, Array, Deviation, list[Mapping[str, Array]]]:
+    """Multipliers and positions, relative to the joints' references, of the driven coordinates, drift and wrenches."""
     model.start(motion.q[0], motion.qd[0], float(motion.t[0]))
     drift, places = opening(model, model.state), [model.place(drive) for drive in driven]
     q_places = [model.q_place(drive) for drive in driven]
+    read: list[Mapping[str, Array]] = []
     positions, multipliers, rows = [_positions(model.state, q_places)], [], list[int]()  # as given, not as projected
-    manager = _manager(model, dt, max(tolerance, 2 * drift.largest))
+    manager = _manager(model, dt, max(settings.tolerance, 2 * drift.largest))
     manager.initialize(model.state)
     for k, t in enumerate(motion.t.tolist()):
         state = manager.integrate(t) if k else manager.getState()
@@ -197,7 +215,9 @@ def _march(
             drift = drift.or_worse(opening(model, state))
         multiplier = model.model.getMatterSubsystem().getConstraintMultipliers(state)
         multipliers.append(np.array(multiplier.to_numpy())[rows])
-    return np.array(multipliers), np.array(positions), drift
+        if settings.wrenches:
+            read.append(wrenches(model, state))
+    return np.array(multipliers), np.array(positions), drift, read
 
 
 def _positions(state: Any, places: list[int]) -> Array:
