@@ -40,18 +40,20 @@ def rotor_dofs(mechanism: Mechanism) -> list[int]:
     return [mechanism.dof_slices[j].start for j in _with_rotor(mechanism)]
 
 
-def add_rotors(mechanism: Mechanism, chain: Sequence[Frame], nodes: Sequence[int], mbs: Any) -> None:
+def add_rotors(mechanism: Mechanism, chain: Sequence[Frame], nodes: Sequence[int], mbs: Any) -> dict[int, int]:
     """Add the rotors of all joints with armature; their coordinates come behind those of the bodies.
 
     Args:
         nodes: Exudyn's node of each frame.
         mbs: Exudyn's system.
+
+    Returns:
+        Exudyn's object of each constraint between a rotor and its joint, by the index of the joint.
     """
-    for j in _with_rotor(mechanism):
-        _add_rotor(mechanism, chain, nodes, mbs, j)
+    return {j: _add_rotor(mechanism, chain, nodes, mbs, j) for j in _with_rotor(mechanism)}
 
 
-def _add_rotor(mechanism: Mechanism, chain: Sequence[Frame], nodes: Sequence[int], mbs: Any, j: int) -> None:
+def _add_rotor(mechanism: Mechanism, chain: Sequence[Frame], nodes: Sequence[int], mbs: Any, j: int) -> int:
     place = next(i for i, frame in enumerate(chain) if frame.joint == j)
     bodies = [nodes[i] for i in (chain[place].before, place) if i != WORLD]
     node = items.NodeGenericODE2(
@@ -73,7 +75,7 @@ def _add_rotor(mechanism: Mechanism, chain: Sequence[Frame], nodes: Sequence[int
         constraintUserFunction=coupling.residual,
         jacobianUserFunction=coupling.jacobian,
     )
-    mbs.AddObject(constraint)
+    return int(mbs.AddObject(constraint))
 
 
 def with_rotors(mechanism: Mechanism, of_bodies: Array, of_joints: Array) -> Array:

@@ -13,8 +13,9 @@ from loopcheck.engines.exudyn._exudyn import exudyn, items
 from loopcheck.engines.exudyn._frames import COORDINATES, coordinates, frames, places, poses, poses_of
 from loopcheck.engines.exudyn._rotors import with_rotors
 from loopcheck.engines.exudyn._system import System, built
+from loopcheck.engines.exudyn.wrenches import Read, read, wrenches
 from loopcheck.engines.forward import Readings
-from loopcheck.robots.arrays import Array
+from loopcheck.robots.arrays import AnyArray, Array
 from loopcheck.robots.efforts import Deviation, Rung
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import WORLD, ConnectClosure, Mechanism, WeldClosure
@@ -39,6 +40,8 @@ class Run:
     """Redundant rows of the closures."""
     rank_revealing: bool = False
     """Whether redundant constraints make the equations of a step singular."""
+    wrenches: bool = False
+    """Whether forces in the joints are read."""
 
 
 def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
@@ -65,23 +68,30 @@ def simulate(mechanism: Mechanism, motion: Motion, run: Run) -> Rung:
         velocity, acceleration = (
             with_rotors(mechanism, *rates) for rates in ((c_t, start.qd[0]), (c_tt, start.qdd[0]))
         )
-        states, multipliers = _march(system.mbs, (velocity, acceleration * run.exact_start), steps, run)
-        rows = [int(system.mbs.systemData.GetObjectLTGAE(drive)[0]) for drive in driven]
+        samples = np.arange(len(motion.t)) * round(motion.dt / run.dt) + run.lead
+        states, multipliers, readings = _march(system, (velocity, acceleration * run.exact_start), steps, samples, run)
+        rows, of_rotors = (
+            [int(system.mbs.systemData.GetObjectLTGAE(number)[0]) for number in numbers]
+            for numbers in (driven, system.rotors.values())
+        )
     if len(states) != steps + 1 or not (np.isfinite(states).all() and np.isfinite(multipliers).all()):
         raise EngineError(
             f"exudyn: the simulation with steps of {run.dt:g} s diverged: its solver failed or its state is not finite"
         )
-    samples = np.arange(len(motion.t)) * round(motion.dt / run.dt) + run.lead
     R, p = poses_of(states[:, : COORDINATES * len(chain)])
-    readings = Readings(
+    forces, along = -multipliers[samples][:, rows], np.zeros((len(samples), len(mechanism.joints)))
+    along[:, [mechanism.drives[k].joints[0] for k in run.drives]] += forces
+    along[:, [*system.rotors]] -= multipliers[samples][:, of_rotors]
+    results = Readings(
         dt=run.dt,
         drives=run.drives,
-        forces=-multipliers[samples][:, rows],
+        forces=forces,
         tracked=mechanism.drives,
         miss=_misses(system, R, p, prescribed.q),
         drift=_opening(system, R, p),
+        wrenches=wrenches(system, R[samples], along, readings) if run.wrenches else {},
     )
-    return readings.rung(mechanism, "exudyn", clock)
+    return results.rung(mechanism, "exudyn", clock)
 
 
 def _drive(system: System, k: int, dt: float, rates: Array) -> int:
@@ -102,24 +112,30 @@ def _drive(system: System, k: int, dt: float, rates: Array) -> int:
     return int(system.mbs.AddObject(constraint))
 
 
-def _march(mbs: Any, start: tuple[Array, Array], steps: int, run: Run) -> tuple[Array, Array]:
-    """Coordinates, shape (steps, 7 bodies + rotors), and multipliers, shape (steps, nc), at the ends of the steps."""
-    states: list[Array] = []
-    multipliers: list[Array] = []
+def _march(
+    system: System, start: tuple[Array, Array], steps: int, samples: AnyArray, run: Run
+) -> tuple[Array, Array, list[Read]]:
+    """Coordinates, shape (steps, 7 bodies + rotors), and multipliers, shape (steps, nc), at the ends of the steps.
 
+    With the forces in the joints at the ends of some steps.
+    """
+    states, multipliers, readings = list[Array](), list[Array](), list[Read]()
+    mbs, with_wrenches = system.mbs, {*samples.tolist()} if run.wrenches else set()
     reference = np.array(mbs.systemData.GetODE2Coordinates(configuration=exudyn.ConfigurationType.Reference))
 
-    def read(mbs: Any, t: float) -> bool:
+    def keep(mbs: Any, t: float) -> bool:
+        if len(states) in with_wrenches:
+            readings.append(read(system))
         states.append(reference + mbs.systemData.GetODE2Coordinates())
         multipliers.append(np.array(mbs.systemData.GetAECoordinates()))
         return True
 
-    mbs.SetPostStepUserFunction(read)
+    mbs.SetPostStepUserFunction(keep)
     velocity, acceleration = (rates.tolist() for rates in start)
     mbs.systemData.SetODE2Coordinates_t(velocity, configuration=exudyn.ConfigurationType.Initial)
     mbs.systemData.SetODE2Coordinates_tt(acceleration, configuration=exudyn.ConfigurationType.Initial)
     mbs.SolveDynamic(_settings(steps, run), solverType=exudyn.DynamicSolverType.TrapezoidalIndex2)
-    return np.array(states), np.array(multipliers)
+    return np.array(states), np.array(multipliers), readings
 
 
 def _settings(steps: int, run: Run) -> Any:

@@ -39,7 +39,9 @@ class System:
     closures: tuple[int, ...]
     """Object of each closure."""
     springs: tuple[int | None, ...]
-    """Spring and damper of each joint that has them."""
+    """Spring and damper of each joint that has them, by frames."""
+    rotors: dict[int, int]
+    """Constraint between a rotor and its joint, by the index of the joint."""
 
     def object_of(self, place: int) -> int:
         """The object of a frame, or of the world."""
@@ -92,9 +94,10 @@ def _build(mechanism: Mechanism, chain_poses: Sequence[Pose], mbs: Any, left_out
         joints=(),
         closures=(),
         springs=(),
+        rotors={},
     )
     pairs = [_joint(bare, place) for place in range(len(chain))]
-    add_rotors(mechanism, chain, nodes, mbs)
+    rotors = add_rotors(mechanism, chain, nodes, mbs)
     _add_loads(bare)
     return System(
         mechanism=mechanism,
@@ -106,6 +109,7 @@ def _build(mechanism: Mechanism, chain_poses: Sequence[Pose], mbs: Any, left_out
         joints=tuple(joint for joint, _ in pairs),
         closures=tuple(_closures(bare, left_out)),
         springs=tuple(spring for _, spring in pairs),
+        rotors=rotors,
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import qr
 
 from loopcheck.engines.equations import carried_note
-from loopcheck.engines.extrapolation import relative_change, value_at_zero
+from loopcheck.engines.extrapolation import readings_at_zero, relative_change, value_at_zero
 from loopcheck.engines.exudyn._equations import closure_jacobian
 from loopcheck.engines.exudyn._stepping import Run, simulate
 from loopcheck.engines.forward import (
@@ -28,7 +28,7 @@ from loopcheck.engines.forward import (
 )
 from loopcheck.engines.projection import drives_along, null_space
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.efforts import EffortHistory, Limits, Refinable, Rung, Stepped
+from loopcheck.robots.efforts import EffortHistory, Limits, ReadsWrenches, Refinable, Rung, Stepped
 from loopcheck.robots.mechanism import ConnectClosure, Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
@@ -59,13 +59,15 @@ class Settings:
     """Newton's method stops at this increment, relative to the first increment of a step [-]."""
     exact_start: bool = True
     """Whether the simulation starts with the accelerations of the motion; otherwise with zero."""
+    wrenches: bool = False
+    """Whether forces in the joints are read."""
 
 
 OWN = Settings()
 """Settings of the route."""
 
 
-class ExudynForward(Refinable, Stepped):
+class ExudynForward(Refinable, Stepped, ReadsWrenches):
     """Efforts read from the multipliers of Exudyn's drives, extrapolated to step zero."""
 
     name = "exudyn/forward"
@@ -89,6 +91,7 @@ class ExudynForward(Refinable, Stepped):
             motion,
             ladder,
             effort=value_at_zero([rung.dt**2 for rung in ladder], [rung.effort for rung in ladder]),
+            wrenches=readings_at_zero([rung.dt**2 for rung in ladder], [rung.wrenches for rung in ladder]),
             settings={"steps": in_ms(ladder), **_in_words(self.settings), **omission(self.limits)},
             note=_note(mechanism, plan, len(ladder)),
         )
@@ -96,6 +99,10 @@ class ExudynForward(Refinable, Stepped):
     def within(self, limits: Limits) -> Self:
         """See `loopcheck.robots.efforts.Stepped.within`."""
         return type(self)(self.settings, limits)
+
+    def with_wrenches(self) -> Self:
+        """See `loopcheck.robots.efforts.ReadsWrenches.with_wrenches`."""
+        return type(self)(replace(self.settings, wrenches=True), self.limits)
 
     def tightened(self) -> Self:
         """See `loopcheck.robots.efforts.Refinable.tightened`."""
@@ -114,6 +121,7 @@ class ExudynForward(Refinable, Stepped):
             exact_start=self.settings.exact_start,
             left_out=plan.left_out,
             rank_revealing=plan.rank_revealing,
+            wrenches=self.settings.wrenches,
         )
 
 
