@@ -107,7 +107,8 @@ def wrenches(system: System, R: Array, along: Array, readings: Sequence[Read]) -
             closures[:, k] = np.concatenate([moment, force], axis=1)
             continue
         frame = system.chain[place := last[body]]
-        joint = None if frame.joint is None else mechanism.joints[frame.joint]
+        j = -1 if frame.joint is None else frame.joint
+        joint = None if j < 0 else mechanism.joints[j]
         kind = "" if joint is None else joint.kind
         axes = np.eye(3) if joint is None else axes_along(joint.axis, X if kind == "slide" else Z)
         before = np.eye(3) if frame.before == WORLD else R[:, frame.before]
@@ -115,7 +116,7 @@ def wrenches(system: System, R: Array, along: Array, readings: Sequence[Read]) -
         force = -_turned(R_T if kind == "ball" else R_T @ before @ frame.rotation @ axes, force)
         moment = _turned(axes, moment[:, [1, 0, 2]] * [-1, 1, 0] if kind == "hinge" else -TURNS * moment)
         if joint is not None and kind in ("hinge", "slide"):
-            added = (along[:, [frame.joint]] - springs[:, [place]]) * joint.axis
+            added = (along[:, [j]] - springs[:, [place]]) * joint.axis
             force, moment = (force + added, moment) if kind == "slide" else (force, moment + added)
         bodies[:, k] = np.concatenate([moment, force], axis=1)
     return {"ForceLocal": bodies, "Force": closures}
