@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ from loopcheck.engines.simulation import Command, Observed, Robot
 from loopcheck.robots.arrays import Array, Efforts
 from loopcheck.robots.efforts import FOLLOWING, AsIs, Deviation, EffortHistory, Source, deviation_of
 from loopcheck.robots.errors import EngineError, NotRepresentableError, ShapeError
-from loopcheck.robots.log import FEWEST, Held, Log
+from loopcheck.robots.log import FEWEST, Convention, Held, Log
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
@@ -67,6 +67,8 @@ class Record:
     """Smallest time constant of the loops' constraints [s]; infinite if unknown."""
     note: str = ""
     """Remarkable facts about the run."""
+    wrenches: Mapping[str, Array] = field(default_factory=dict)
+    """Wrenches by connection when steps begin, in the common convention [N m, N], each of shape (nt, 6)."""
 
     holds_itself: bool
     """Whether servos of the file hold the drives, so that their lag is part of the simulation."""
@@ -334,6 +336,8 @@ def log_of(source: str, case: Case, run: Record) -> Log:
         actuators=tuple(actuator.name for actuator in mechanism.actuators),
         effort=run.acted,
         readings=run.readings,
+        wrenches=run.wrenches,
+        convention=Convention("child", "joint", "child") if run.wrenches else None,
         effort_time=Held(run.step),
         source=f"{source} of loopcheck: every step, with the effort applied over the step",
     )

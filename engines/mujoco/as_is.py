@@ -34,8 +34,10 @@ from loopcheck.engines.mujoco.model import (
 )
 from loopcheck.engines.mujoco.stepper import Stepper
 from loopcheck.engines.mujoco.tendons import state_of, with_lengths
+from loopcheck.engines.mujoco.wrenches import merged, wrenches
 from loopcheck.engines.projection import Pose, balancing_efforts
 from loopcheck.robots.arrays import AnyArray, Array, EffortSeries
+from loopcheck.robots.connections import connections
 from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.formats.mjcf import compile_model
@@ -167,7 +169,8 @@ def simulate(
         start: Number of the sample of the motion at whose exact state the run starts, or joint positions at which it
             starts at rest [m or rad], shape (nq,).
         torque: Let servos act with the controller's efforts too, instead of holding the motion by themselves.
-        reads_joints: Whether to read the joints' own reports too, which takes as long as the step.
+        reads_joints: Whether to read the joints' own reports too, which takes as long as the step; and the wrenches of
+            the connections, if the stepper wants them.
 
     Raises:
         NotRepresentableError: If an actuator is no motor or servo.
@@ -282,6 +285,8 @@ class _Run:
         self.gaps: dict[bytes, list[Array]] = {}  # by the equalities of their rows
         self.left_out: dict[int, Pose] = {}  # by step
         self.iterations = 0
+        self.beside = mujoco.MjData(model) if stepper.reads_wrenches and stepper.reads_joints else None
+        self.read: list[Array] = []
 
     def step(self, k: int) -> None:
         """Control, step, and record the acting efforts."""
@@ -290,6 +295,10 @@ class _Run:
         log["wanted"][k], inputs, rates = self._inputs(k, self.q[k], self.qd[k])
         data.ctrl[:] = log["ctrl"][k] = self.actuators.control_for(inputs, rates)
         apply_wrenches(self.mechanism, model, data)
+        if self.beside is not None:  # beside the simulation, which it must not touch
+            mujoco.mj_copyData(self.beside, model, data)
+            mujoco.mj_forward(model, self.beside)
+            self.read.append(merged(wrenches(self.mechanism, model, self.beside)))
         if self.force_varies:
             log["acted"][k] = acted_effort(model, integration_state(model, data), scratch=self.scratch).effort
         for name, forces in self.stepper.step(log["ctrl"][k]).items():
@@ -357,7 +366,9 @@ class _Run:
         }
         if log["left_out"].any():
             readings[UNMODELLED] = log["left_out"]
+        names = [connection.name for connection in connections(self.mechanism)]
         return Record(
+            wrenches=dict(zip(names, np.array(self.read).swapaxes(0, 1), strict=True)) if self.read else {},
             q=self.q[:-1],
             qd=self.qd[:-1],
             acted=log["acted"]

@@ -18,6 +18,8 @@ class Stepper(Robot[Array]):
     """Whether an implicit step leaves out the change of a force that is at its limit."""
     reads_joints = False
     """Whether a step also reads the force of the actuators on each dof, and the reaction of its joint along it."""
+    reads_wrenches = False
+    """Whether a run reads the wrenches of the connections, by MuJoCo at the state before each step."""
 
     def __init__(self, model: Any) -> None:
         """For a model.

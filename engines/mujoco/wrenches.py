@@ -48,7 +48,8 @@ def wrenches(mechanism: Mechanism, model: Any, data: Any) -> Mapping[str, Array]
     carriers, rows = connections(mechanism), equality_rows(data)
     of_bodies, of_closures = np.full((2, len(carriers), 6), np.nan)
     rigid = {int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD)}
-    equalities = iter(i for i in range(model.neq) if model.eq_active0[i] and int(model.eq_type[i]) in rigid)
+    found = [i for i in range(model.neq) if model.eq_active0[i] and int(model.eq_type[i]) in rigid]
+    equalities = iter(found if len(found) == len(mechanism.rigid_closures) else [-1] * len(carriers))
     for k, connection in enumerate(carriers):
         body = connection.body + 1  # MuJoCo counts the world as body 0
         R = data.xmat[body].reshape(3, 3)
@@ -58,7 +59,14 @@ def wrenches(mechanism: Mechanism, model: Any, data: Any) -> Mapping[str, Array]
             of_bodies[k] = np.concatenate([(M + np.cross(arm, F)) @ R, F @ R])
         else:
             force = data.efc_force[rows[data.efc_id[rows] == next(equalities)]][:3]
-            of_closures[k, 3:] = force @ R if len(force) else 0.0
-            if not isinstance(connection.closure, WeldClosure):  # rows of a weld's turn are no moments
-                of_closures[k, :3] = 0.0
+            if len(force) == 3:
+                of_closures[k, 3:] = force @ R
+                if not isinstance(connection.closure, WeldClosure):  # rows of a weld's turn are no moments
+                    of_closures[k, :3] = 0.0
     return {"cfrc_int": of_bodies, "efc_force": of_closures}
+
+
+def merged(readings: Mapping[str, Array]) -> Array:
+    """All readings in one array [N m, N], shape (connections, 6)."""
+    of_bodies, of_closures = readings.values()
+    return np.where(np.isnan(of_bodies), of_closures, of_bodies)

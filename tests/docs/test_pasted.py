@@ -37,7 +37,7 @@ ELSEWHERE = {
     r"serial robots/legs/ankle.xml robots": "test_serial.py::test_functions_repair_what_the_stand_in_loses",
     r"serial unitree_g1": "test_serial_advice.py::test_armatures_as_printed_and_as_written_are_near_the_best",
     r"judge four_bar": "test_judge.py::test_the_suggested_accuracy_of_an_undecided_log_agrees",
-    r"tune my_robot.xml .*--motion": "test_tune.py::test_kept_settings_do_not_change_and_a_refusal_names_the_next_command",
+    r"tune my_robot.xml .*--motion": "test_tune.py::test_what_cannot_be_reached_says_what_stands_in_the_way",
     r"tune four_bar": "test_tune.py::test_the_certificate_of_a_catalogue_robot_is_verified_by_the_printed_command",
 }
 """Commands that other tests in `tests/validation` run, so that they run here with `--all-commands` alone."""
