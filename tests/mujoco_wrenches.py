@@ -58,14 +58,16 @@ class Readings:
         return found
 
 
-def prescribed(xml: str = CHAIN, *, samples: int = 80, dt: float = 0.01, accelerated: bool = True) -> Readings:
+def prescribed(
+    xml: str = CHAIN, *, samples: int = 80, dt: float = 0.01, start: float = 0.0, accelerated: bool = True
+) -> Readings:
     """A tree in sinusoidal motion, by MuJoCo's inverse dynamics; without accelerations its efforts are `qfrc_bias`."""
     model = mujoco.MjModel.from_xml_string(xml)
     phase, rate = np.arange(model.nv), 3.0 + np.arange(model.nv)
 
     def states(data: mujoco.MjData) -> Iterator[Array]:
-        for t in dt * np.arange(samples):
-            data.time = t
+        for time in dt * np.arange(samples):
+            data.time, t = time, time + start
             data.qpos[:], data.qvel[:] = 0.6 * np.sin(rate * t + phase), 0.6 * rate * np.cos(rate * t + phase)
             data.qacc[:] = -0.6 * rate**2 * np.sin(rate * t + phase) * accelerated
             mujoco.mj_inverse(model, data)

@@ -89,6 +89,8 @@ def test_joint_forces_of_a_simulated_loop_agree_without_efforts(
     heavier = tmp_path / "heavier.xml"
     heavier.write_text(FOUR_BAR.replace('mass="1.1"', 'mass="1.2"'))
     assert judge(heavier, path, accuracy=1e-2).verdicts["C.wrench"] == "disagree"
+    with pytest.raises(HarnessError, match="log 'run': a fit must have efforts, got none"):
+        judge(models["four_bar"], path, fit="friction")
 
 
 WRONG = [
@@ -245,6 +247,35 @@ def test_redundant_drives_load_the_joints_as_logged(models: Mapping[str, Path], 
     ), str(found)
     alone = judge(models["parallelogram"], written(tmp_path, read.columns(wrenches)), accuracy=0.02)
     assert alone.agrees  # only parts that no split of the load changes are judged
+
+
+@pytest.mark.evidence("two whole judgements", seconds=2)
+def test_what_rigid_bodies_leave_open_and_defects_of_a_log_are_not_judged(
+    four_bar: Readings, models: Mapping[str, Path], tmp_path: Path
+) -> None:
+    """Moments across a planar loop are anything; velocities that contradict the positions are a defect."""
+    wrenches = {name: four_bar.by(name) + 7 * np.array([1, 1, 0, 0, 0, 0]) for name in four_bar.joints}
+    columns = four_bar.columns(wrenches)
+    assert judge(models["four_bar"], written(tmp_path, columns), accuracy=1e-2).agrees
+    columns |= {f"{name}.qd": 1.2 * columns[f"{name}.qd"] for name in four_bar.joints}
+    found = judge(models["four_bar"], written(tmp_path, columns), accuracy=1e-2)
+    assert set(found.verdicts.values()) == {"not comparable"}, str(found)
+    assert found.notes["crank.wrench"].startswith("correct the defect of the log; ")
+
+
+@pytest.mark.evidence("a whole judgement", seconds=0.8)
+def test_wrenches_of_another_time_than_the_efforts_agree(
+    chain: Readings, models: Mapping[str, Path], tmp_path: Path
+) -> None:
+    """Wrenches that act until the times of their rows, as sensors after a step, beside instantaneous efforts."""
+    before = prescribed(start=-0.005)
+    columns = chain.columns({name: before.by(name) for name in before.joints}, DRIVES)
+    path = written(tmp_path, columns)
+    path.write_text('# effort_time = "instantaneous"\n' + path.read_text())
+    found = judge(models["chain"], path, accuracy=5e-3)
+    assert found.agrees, str(found)
+    times = found.figures.set_index("actuator")["effort_time"].to_dict()
+    assert (times["elbow"], times["elbow.wrench"]) == ("instantaneous", "held-until:0.01")
 
 
 @pytest.mark.usefixtures("tables_only")

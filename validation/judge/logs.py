@@ -19,7 +19,7 @@ from loopcheck.analytic.logs.signals.rates import wrong_rates
 from loopcheck.analytic.logs.signals.stamps import at_equal_steps
 from loopcheck.analytic.motion.laws import RECORDED
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.errors import SingularityError, ToleranceError
+from loopcheck.robots.errors import MechanismError, SingularityError, ToleranceError
 from loopcheck.robots.formats.mjcf import varying_forces
 from loopcheck.robots.log import UNMODELLED, EffortTime, Held, Instantaneous, Log
 from loopcheck.robots.logs.log_description import Side
@@ -136,6 +136,8 @@ def judge_log(
     log, sampling = at_equal_steps(log.from_their_times())
     asked = Options(**options)
     if not log.has_efforts:  # nothing to read the efforts by
+        if asked.fitted:
+            raise MechanismError(f"log '{log.name}': a fit must have efforts, got none")
         start = -np.inf if asked.start is None else asked.start
         log, asked = replace(log, effort_time=Instantaneous()), replace(asked, start=start)
     doubts = (*wrong_rates(log), *stuck)
