@@ -71,6 +71,7 @@ def test_joint_forces_of_mujoco_agree_and_a_known_error_is_measured(
     assert row["unit"] == "N"
     assert row["largest"] == pytest.approx(0.02 * peak, rel=1e-6)
     assert row["rms"] == pytest.approx(0.02 * peak, rel=1e-6)
+    assert peak <= row["scale"] <= 4 * peak  # sums of the sizes of weights and inertia forces
     assert row["divisor"] == pytest.approx(peak, rel=0.01)  # the window of the filter leaves out a few samples
     assert found.notes["elbow.wrench"].startswith("force: error 0.02, noise floor")
     assert found.efforts.columns[1] == "shoulder.effort"
@@ -223,8 +224,9 @@ def test_noise_is_the_floor_of_joint_forces(chain: Readings, models: Mapping[str
     noisy = {name: values for name, values in columns.items() if not name.endswith(".qd")}
     found = judge(models["chain"], written(tmp_path, noisy), accuracy=0.01)
     assert "disagree" not in found.verdicts.values()
-    ratio = found.figures["rms_floor"] / found.figures["rms"]
-    assert ratio.between(0.8, 3).all(), ratio
+    for size in ("rms", "largest"):
+        ratio = found.figures["rms_floor" if size == "rms" else "largest_floor"] / found.figures[size]
+        assert ratio.between(0.8, 3).all(), ratio
     (row,) = found.figures[found.figures["actuator"] == "elbow.wrench"].to_dict("records")
     assert row["unit"] in ("N", "N m")
     step = 0.01 * row["divisor"] + 3 * row["largest_floor"]
