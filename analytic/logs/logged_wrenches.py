@@ -20,9 +20,11 @@ from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import TURNS, axes_of, point_of, skew
 from loopcheck.analytic.logs.closing.closed_log import ClosedLog
 from loopcheck.analytic.logs.closing.closed_motion import States
+from loopcheck.analytic.logs.evaluation import evaluate
+from loopcheck.analytic.logs.residual import Residual, residual_efforts
 from loopcheck.robots.arrays import AccelerationSeries, AnyArray, Array, Efforts, EffortSeries
 from loopcheck.robots.connections import Connection, connections
-from loopcheck.robots.log import Convention
+from loopcheck.robots.log import Convention, EffortTime
 from loopcheck.robots.mechanism import WORLD, Mechanism
 from loopcheck.robots.size import size
 
@@ -120,6 +122,30 @@ def wrench_log(closed: ClosedLog, convention: Convention, pin: Array | None) -> 
     common: dict[str, Any] = {field.name: getattr(closed, field.name) for field in fields(ClosedLog)}
     common |= {"effort": wrench, "effort_error": unseen if log.errors else np.zeros(wrench.shape[1])}
     return WrenchLog(**common, convention=convention, pin=pin, missing=np.isnan(columns).any(axis=0))
+
+
+def residual_wrenches(
+    closed: ClosedLog,
+    wrenches: WrenchLog,
+    acted: EffortTime,
+    *,
+    start: float = -np.inf,
+    noiseless: bool = False,
+    most: int | None = None,
+) -> tuple[Residual, EffortSeries]:
+    """Residual wrenches, see `residual_efforts`, and the internal load of redundant drives [N or N m], shape (n, na).
+
+    Args:
+        closed: The log of efforts at the same times; its internal load counts.
+        acted: Time of the wrenches.
+    """
+    residual = residual_efforts(wrenches, acted, start=start, noiseless=noiseless, most=most)
+    motion, mechanism = residual.motion, closed.mechanism
+    if not closed.log.has_efforts or mechanism.na <= len(closed.drives):
+        return residual, np.zeros((len(residual.bases), mechanism.na))
+    internal = evaluate(closed, residual.filter, residual.bases).internal
+    state = States(q=motion.q, qd=motion.qd, qdd=motion.qdd).kinematics_of(mechanism)
+    return replace(residual, needed=wrenches.needed(state, motion.qdd, internal).effort), internal
 
 
 def to_common(state: State, convention: Convention) -> Array:

@@ -14,13 +14,24 @@ from loopcheck.analytic.dynamics.recursive_wrenches import recursive_wrenches
 from loopcheck.analytic.dynamics.wrenches import Wrenches
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import poses
+from loopcheck.analytic.motion.assembly import finely_sampled
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.mujoco import wrenches
 from loopcheck.robots.connections import connections
+from loopcheck.robots.efforts import ReadsWrenches, run_of
 from loopcheck.robots.errors import SingularityError
 from loopcheck.robots.mechanism import WORLD, Mechanism
 from loopcheck.robots.robot import Case, load, make_case, representative_case
-from loopcheck.validation.check.reactions import NO_LOAD, Rows, reaction_rows, reaction_tables, reading_rows
+from loopcheck.validation.check.efforts.evaluate import evaluate
+from loopcheck.validation.check.efforts.outcome import Unmodified
+from loopcheck.validation.check.reactions import (
+    NO_LOAD,
+    Rows,
+    reaction_rows,
+    reaction_tables,
+    reading_rows,
+    unmodified_rows,
+)
 from loopcheck.validation.check.sections.reactions import reactions_line, reactions_section
 from loopcheck.validation.common import sources
 from loopcheck.validation.common.results import TABLES, Results, read, table
@@ -31,6 +42,7 @@ from loopcheck.validation.report import schematic
 from loopcheck.validation.report.blocks import Table
 from loopcheck.validation.report.geometry import point_rows
 from tests.conftest import MODELS, CaseMaker
+from tests.cpu_time import extended_but
 from tests.exported_legs import Leg
 from tests.validation.conftest import Command, exit_status, in_this_process
 
@@ -375,3 +387,65 @@ def test_without_any_load_nothing_is_judged(case: Case) -> None:
     verdicts = {row["verdict"] for row in found.connections if row["source"] == "analytic/lagrange"}
     assert verdicts == {"not comparable"}
     assert {row["note"] for row in found.connections if row["verdict"] == "not comparable"} == {NO_LOAD}
+
+
+@pytest.fixture(scope="module")
+def unmodified(case: Case) -> Unmodified:
+    """The four-bar with its own soft pin."""
+    outcome = evaluate(case, prescribe(case), "mujoco/as_is")
+    assert isinstance(outcome, Unmodified)
+    return outcome
+
+
+SOFT = "runs an unmodified simulation and estimates the noise floors of its log"
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "verdict"),
+    [
+        pytest.param(1e-3, "disagree", marks=pytest.mark.evidence(SOFT, seconds=1.5)),
+        *extended_but([], [(0.05, "agree"), (None, "informational")], "test_soft_pins_are_judged_by_the_accuracy"),
+    ],
+)
+def test_soft_pins_are_judged_by_the_accuracy(
+    case: Case, rows: Rows, unmodified: Unmodified, accuracy: float | None, verdict: str
+) -> None:
+    """Of all connections: 1 to 2 % by the softness, as of the efforts."""
+    assert rows.found is not None
+    found = unmodified_rows(case, prescribe(case), rows.found, "mujoco/as_is", unmodified.settled, accuracy)
+    loads = _results(found).connections
+    assert list(loads["connection"]) == ["crank", "coupler", "rocker", "C"]
+    assert set(loads["verdict"]) == {verdict}
+    assert loads["error"].between(5e-3, 2e-2).all()
+    reference = _results(rows).connections
+    of_reference = reference[reference["source"] == "analytic/noc"].set_index("connection")["force"]
+    np.testing.assert_allclose(loads.set_index("connection")["force"], of_reference[loads["connection"]], rtol=0.03)
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "verdict"),
+    [
+        pytest.param(1e-3, "not comparable", marks=pytest.mark.evidence(SOFT, seconds=1.5)),
+        *extended_but([], [(1.0, "agree")], "test_a_run_that_does_not_settle_is_not_compared"),
+    ],
+)
+def test_a_run_that_does_not_settle_is_not_compared(
+    case: Case, rows: Rows, unmodified: Unmodified, accuracy: float, verdict: str
+) -> None:
+    """Unless its wrenches are within the accuracy: then the rest of the transient is too."""
+    assert rows.found is not None
+    restless = replace(unmodified.settled, reason="the initial transient lasts", window=np.inf)
+    found = unmodified_rows(case, prescribe(case), rows.found, "mujoco/as_is", restless, accuracy)
+    assert {row["verdict"] for row in found.connections} == {verdict}
+    assert all((row["note"] == restless.reason) == (verdict == "not comparable") for row in found.connections)
+
+
+def test_reading_wrenches_changes_nothing_of_an_unmodified_run(case: Case, unmodified: Unmodified) -> None:
+    route = sources.load("mujoco/as_is")
+    assert isinstance(route, ReadsWrenches)
+    run = run_of(route.with_wrenches().compute_efforts(case, finely_sampled(case.mechanism, prescribe(case)))).log
+    before = run_of(unmodified.history).log
+    assert (run.effort == before.effort).all()
+    assert (run.q == before.q).all()
+    assert [*run.wrenches] == ["crank", "coupler", "rocker", "C"]
+    assert not before.wrenches

@@ -28,7 +28,9 @@ from loopcheck.robots.mechanism import WORLD, ConnectClosure
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 from loopcheck.robots.size import size
-from loopcheck.validation.check.efforts.outcome import Ran
+from loopcheck.validation.check.efforts.as_is import Settled
+from loopcheck.validation.check.efforts.outcome import Ran, Unmodified
+from loopcheck.validation.check.unmodified_wrenches import unmodified_loads
 from loopcheck.validation.common import sources
 from loopcheck.validation.common.results import table
 from loopcheck.validation.common.tolerances import Tolerance
@@ -81,11 +83,18 @@ def reaction_tables(
     tasks = []
     for outcome in output.outcomes:
         name, key = outcome.source, outcome.case.key
-        if key in found and isinstance(outcome, Ran) and sources.simulates(name) and not sources.is_as_is(name):
+        if key in found and isinstance(outcome, Ran) and sources.simulates(name):
             engine, tolerance = sources.engine_of(name), evidence.tolerances[name]
             reason = evidence.doubts.get(key) or evidence.blocking_reasons.get((key, engine), "")
-            args = (outcome.case, output.motions[key], found[key], name, tolerance, reason)
-            tasks.append(Task(reading_rows, args, partial(_not_run, outcome.case, name), engine=engine))
+            common, failed = (
+                (outcome.case, output.motions[key], found[key], name),
+                partial(_not_run, outcome.case, name),
+            )
+            if not isinstance(outcome, Unmodified):
+                tasks.append(Task(reading_rows, (*common, tolerance, reason), failed, engine=engine))
+            elif not reason:  # its efforts name the reason
+                args = (*common, outcome.settled, tolerance.relative_error)
+                tasks.append(Task(unmodified_rows, args, failed, engine=engine))
     rows = [*analytic.values(), *pool.results(tasks, "forces read in engines")]
     return {
         name: table(name, [row for of_case in rows for row in getattr(of_case, name)])
@@ -160,6 +169,36 @@ def reading_rows(
                 read.loads("not comparable" if reason else "", limit, reason or lacks.get(name, ""))
             )
         return rows
+
+    return _rows_or_reason(case, source, read_rows)
+
+
+def unmodified_rows(
+    case: Case, motion: Motion, found: Reactions, source: str, settled: Settled, accuracy: float | None
+) -> Rows:
+    """Wrenches that an unmodified simulation reads, against those of its own motion.
+
+    Args:
+        found: The analytic wrenches.
+        settled: Errors of its efforts.
+        accuracy: Largest error that agrees [-]; None if it is not judged.
+    """
+
+    def read_rows() -> Rows:
+        places = {connection.name: k for k, connection in enumerate(found.connections)}
+        determined = found.of_robot.functionals.min(axis=0)
+        rows: list[Mapping[str, Any]] = [
+            {
+                **dict(zip(CASE, case.key, strict=True)),
+                "source": source,
+                "reading": "log",
+                "body": _body(case, found.connections[places[load["connection"]]]),
+                "determined": int(determined[places[load["connection"]]]),
+                **load,
+            }
+            for load in unmodified_loads(case, motion, source, settled, accuracy)
+        ]
+        return Rows([], rows)
 
     return _rows_or_reason(case, source, read_rows)
 

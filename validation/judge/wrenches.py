@@ -9,21 +9,26 @@ from typing import Any
 
 import numpy as np
 
-from loopcheck.analytic.kinematics.closures import RANK_TOLERANCE
 from loopcheck.analytic.logs.closing.closed_log import ClosedLog
 from loopcheck.analytic.logs.closing.closed_motion import States
-from loopcheck.analytic.logs.evaluation import evaluate
-from loopcheck.analytic.logs.logged_wrenches import COMMON, Alternative, WrenchLog, alternatives, wrench_log
-from loopcheck.analytic.logs.residual import LEAST, Residual, residual_efforts
+from loopcheck.analytic.logs.logged_wrenches import (
+    COMMON,
+    Alternative,
+    WrenchLog,
+    alternatives,
+    residual_wrenches,
+    wrench_log,
+)
+from loopcheck.analytic.logs.residual import LEAST, Residual
 from loopcheck.analytic.motion.configurations import normal
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.connections import connections
 from loopcheck.robots.errors import MechanismError, NotFoundError
 from loopcheck.robots.log import Convention, EffortTime, Held, Instantaneous
 from loopcheck.robots.logs.log_description import REACTIONS, in_words
-from loopcheck.validation.common.accuracy import Requirement, Verdict
+from loopcheck.validation.common.accuracy import Verdict
 from loopcheck.validation.common.limits import ALIKE, FITS
-from loopcheck.validation.common.verdicts import IDLE, SEVERITY
+from loopcheck.validation.common.wrench_errors import WrenchErrors, wrench_errors
 from loopcheck.validation.judge.log_readings import Candidate, over, read_as
 
 SAMPLES = 400
@@ -34,58 +39,44 @@ MOST = 3
 """Conventions in a message."""
 NEGLIGIBLE = 1e-9
 """Error over the scale below which a part of a wrench tells no time [-]."""
-PARTS = ("moment", "force")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedWrenches:
-    """Findings on the wrenches of a log; arrays have the moment and the force of each connection in turn."""
+    """Findings on the wrenches of a log."""
 
-    names: Sequence[str]
-    """Connections that are logged."""
     reading: EffortTime
     """Time of the wrenches: of the usual times that with the least residual."""
-    residual: Residual
-    """Residual of six components of each connection of the mechanism."""
-    required: Requirement
+    errors: WrenchErrors
     accuracy: float
-    figures: Mapping[str, Array]
-    """Columns of the table of logs [N m, N], each of shape (2 names,)."""
     causes: Mapping[str, str] = field(default_factory=dict)
     """Change by which a connection fits, as a phrase."""
 
     def verdicts(self) -> Iterator[tuple[str, int, Verdict]]:
         """Verdict on each connection, with the number of its worse part."""
-        largest, floor, divisor = self.figures["largest"], self.figures["largest_floor"], self.required.divisor
-        for place, name in enumerate(self.names):
-            parts = [k for k in (2 * place, 2 * place + 1) if divisor[k]]
-            found = {k: self.required.judged(k, float(largest[k]), float(floor[k]), self.accuracy) for k in parts}
-            loaded = {k: one for k, one in found.items() if not one.note.startswith(IDLE)} or found
-            if not loaded:
-                yield name, 2 * place, Verdict("not comparable", "no logged component is determined")
-                continue
-            k = min(loaded, key=lambda k: (SEVERITY.index(loaded[k].verdict), -largest[k] / divisor[k]))
-            verdict, note = loaded[k]
-            cause = self.causes.get(name, "") if verdict == "disagree" else ""
-            yield name, k, Verdict(verdict, "; ".join(filter(None, (f"{PARTS[k % 2]}: {note}", cause))))
+        return self.errors.verdicts(self.accuracy, self.causes)
 
     def summary_rows(self) -> Iterator[dict[str, Any]]:
         """Values of the wrenches in the rows of the summary, by connection."""
         for name, k, (verdict, note) in self.verdicts():
-            error, peak, scale = self.figures["largest"][k], self.required.peak[k], self.required.scale[k]
+            error, peak, scale = (
+                self.errors.figures["largest"][k],
+                self.errors.required.peak[k],
+                self.errors.required.scale[k],
+            )
             yield {
                 "actuator": f"{name}.wrench",
-                "unit": self.required.units[k],
+                "unit": self.errors.required.units[k],
                 "tolerance": self.accuracy,
                 "verdict": verdict,
                 "note": note,
                 "max_error": error,
-                "rms_error": self.figures["rms"][k],
+                "rms_error": self.errors.figures["rms"][k],
                 "peak": peak,
                 "scale": scale,
                 "relative_error": error / scale if scale else np.nan,
                 "peak_error": error / peak if peak else np.nan,
-                "closure_drift": self.residual.gap,
+                "closure_drift": self.errors.residual.gap,
             }
 
     def log_rows(self) -> Iterator[Mapping[str, Any]]:
@@ -93,16 +84,16 @@ class JudgedWrenches:
         for name, k, _ in self.verdicts():
             yield {
                 "actuator": f"{name}.wrench",
-                "unit": self.required.units[k],
+                "unit": self.errors.required.units[k],
                 "effort_time": in_words(self.reading),
                 "assumed": "assumed",
-                "filter": self.residual.filter.name,
-                "dt": self.residual.motion.dt,
-                "from": float(self.residual.motion.t[0]),
-                "samples": float(self.residual.floor.samples),
-                **{column: values[k] for column, values in self.figures.items()},
-                "gap": self.residual.gap,
-                "moved": self.residual.moved,
+                "filter": self.errors.residual.filter.name,
+                "dt": self.errors.residual.motion.dt,
+                "from": float(self.errors.residual.motion.t[0]),
+                "samples": float(self.errors.residual.floor.samples),
+                **{column: values[k] for column, values in self.errors.figures.items()},
+                "gap": self.errors.residual.gap,
+                "moved": self.errors.residual.moved,
             }
 
 
@@ -126,50 +117,27 @@ def judge_wrenches(closed: ClosedLog, chosen: Candidate, *, start: float, accura
     for name in log.wrenches:
         if name not in every:
             raise NotFoundError(f"connection of {mechanism.model.path.name} in log '{log.name}'", name, every)
-    names, pin = [name for name in every if name in log.wrenches], normal(mechanism)
+    pin = normal(mechanism)
     habits = dict.fromkeys((chosen.reading, Instantaneous(), Held(log.dt), Held(log.dt, until=True)))
     read = [_Reading.of(closed, when, pin, start, FEW) for when in habits]
     best = _Reading.of(closed, min(read, key=lambda one: one.mismatch).reading, pin, start, SAMPLES)
-    residual, floor = best.residual, best.residual.floor
-
-    def lengths(values: Array) -> Array:
-        """Lengths of moments and forces of the logged connections, shape (n, 2 names) or (2 names,)."""
-        parts = np.linalg.norm(values.reshape(*values.shape[:-1], -1, 2, 3), axis=-1)
-        return np.asarray(parts[..., [name in names for name in every], :].reshape(*values.shape[:-1], -1))
-
-    used = lengths(np.abs(best.wrenches.moving(best.states)).max(axis=(0, 2))) > RANK_TOLERANCE
-    required = Requirement(
-        actuators=[f"{name}.{part}" for name in names for part in PARTS],
-        units=["N m", "N"] * len(names),
-        peak=lengths(residual.needed).max(axis=0) * used,
-        scale=lengths(residual.scale) / np.sqrt(3) * used,
-    )
-    error = lengths(residual.residual)
-    figures = {
-        "rms": np.sqrt((error**2).mean(axis=0)),
-        "largest": error.max(axis=0),
-        "rms_floor": lengths(floor.rms),
-        "largest_floor": lengths(floor.largest),
-        "noise": lengths(floor.noise),
-        "truncation": lengths(floor.truncation),
-        "scale": required.scale,
-        "divisor": required.divisor,
-    }
-    found = JudgedWrenches(
-        names=names, reading=best.reading, residual=residual, required=required, accuracy=accuracy, figures=figures
-    )
+    common = wrench_errors(best.wrenches, best.residual)
+    found = JudgedWrenches(reading=best.reading, errors=common, accuracy=accuracy)
     if log.convention and "disagree" not in [one.verdict for _, _, one in found.verdicts()]:
         return found
     errors = []
     for same in zip(*(one.alternatives() for one in read), strict=True):
-        sizes = [np.where(used, over(lengths(one.residual).max(axis=0), required.divisor), 0) for one in same]
+        sizes = [
+            np.where(common.used, over(common.lengths(one.residual).max(axis=0), common.required.divisor), 0)
+            for one in same
+        ]
         errors.append((same[0], np.min(sizes, axis=0).reshape(-1, 2).max(axis=1)))
     if log.convention is None:
         raise MechanismError(f"log '{log.name}': {_undeclared(errors, accuracy)}")
     whole = _cause(log.convention, [(one, float(error.max())) for one, error in errors], accuracy)
     causes = {
         name: whole or _cause(log.convention, [(one, float(error[k])) for one, error in errors], accuracy)
-        for k, name in enumerate(names)
+        for k, name in enumerate(common.names)
     }
     return replace(found, causes=causes)
 
@@ -190,14 +158,8 @@ class _Reading:
         shifted = read_as(closed, when)
         acted = Held(when.seconds) if shifted is not closed and isinstance(when, Held) else when
         wrenches = wrench_log(shifted, closed.log.convention or COMMON, pin)
-        residual = residual_efforts(wrenches, acted, start=start, most=most)
-        internal = np.zeros((len(residual.bases), closed.mechanism.na))
-        one = cls(reading=when, wrenches=wrenches, residual=residual, internal=internal)
-        if not closed.log.has_efforts or closed.mechanism.na <= len(closed.drives):
-            return one
-        internal = evaluate(shifted, residual.filter, residual.bases).internal
-        needed = wrenches.needed(one.states.kinematics_of(closed.mechanism), residual.motion.qdd, internal).effort
-        return replace(one, residual=replace(residual, needed=needed), internal=internal)
+        residual, internal = residual_wrenches(shifted, wrenches, acted, start=start, most=most)
+        return cls(reading=when, wrenches=wrenches, residual=residual, internal=internal)
 
     @property
     def mismatch(self) -> float:
