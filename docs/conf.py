@@ -49,6 +49,7 @@ PAGES = (
     "gradients",
     "atlas",
     "orders",
+    "forces",
     "forces_in_threads",
     "measured",
     "versions",

@@ -4,6 +4,7 @@ Each route that simulates and gives wrenches, on robots and on the linkage of `d
 time. A reading with `lacks` must be wrong by the term that it lacks, written here independently, and by nothing else.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
@@ -12,25 +13,20 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 
+from docs.forces import PAGE, ROBOTS, SAMPLES, declared, differences, read, readings
 from docs.orders import TERMS, prepared_term
 from loopcheck import engines
-from loopcheck.analytic.dynamics.maximal_wrenches import MaximalWrenches
 from loopcheck.analytic.dynamics.noc import body_wrenches
-from loopcheck.analytic.dynamics.recursive_wrenches import recursive_wrenches
-from loopcheck.analytic.dynamics.wrenches import Wrenches, disagreement
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import point_of
-from loopcheck.analytic.motion.configurations import normal
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.connections import Connection, connections
-from loopcheck.robots.efforts import EffortHistory, ReadsWrenches
+from loopcheck.robots.efforts import EffortHistory
 from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.mechanism import WORLD, Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, representative_case
-from loopcheck.robots.size import size
-from loopcheck.validation.common import sources
 from loopcheck.validation.common.tolerances import registered
 from tests.closed_chains import closed_chain
 from tests.conftest import CaseMaker, want_engine
@@ -38,11 +34,6 @@ from tests.engines.test_oracle import CHAINS
 
 ENGINES = [name for name in engines.engine_names() if engines.provides(name, "wrenches")]
 ROUTES = [f"{name}/forward" for name in ENGINES]
-ROBOTS = ("four_bar", "3prr", "3rrr", "slider_crank", "6spu")
-SAMPLES = 4
-"""Of a motion."""
-START = 20
-"""First of them: all bodies move."""
 Judged: TypeAlias = Callable[[str], tuple[Case, Motion]]
 RANDOM = ("balls", "struts", "undriven")
 """Chains of `tests/closed_chains.py`."""
@@ -105,35 +96,6 @@ SURPLUS: Mapping[str, Callable[[Mechanism, Motion, EffortHistory], Array]] = {
 """Wrenches less the true wrenches, of readings that no conversion mends."""
 
 
-def read(route: str, case: Case, motion: Motion) -> EffortHistory:
-    """Efforts of a route with wrenches."""
-    source = sources.load(route)
-    assert isinstance(source, ReadsWrenches)
-    return source.with_wrenches().compute_efforts(case, motion)
-
-
-def differences(case: Case, motion: Motion, history: EffortHistory, reading: str) -> tuple[Array, Array]:
-    """Largest differences from the equations of what the components of a reading determine.
-
-    Returns:
-        As read, and without the term that the reading lacks, over the largest sum of terms, each of shape
-        (connections,); NaN without a reading.
-    """
-    mechanism, wrench = case.mechanism, history.wrenches[reading]
-    reference = recursive_wrenches(State(mechanism=mechanism, q=motion.q, qd=motion.qd), motion.qdd, history.effort)
-    given = np.isfinite(wrench)
-    unique = MaximalWrenches(mechanism, motion.q).uniqueness(normal(mechanism)).among(given)
-
-    def error(values: Array) -> Array:
-        found = disagreement(
-            reference, Wrenches(wrench=np.where(given, values, reference.wrench)), unique, size(mechanism)
-        )
-        return np.where(given.any(axis=(0, 2)), found, np.nan)
-
-    surplus = SURPLUS[reading](mechanism, motion, history) if reading in SURPLUS else 0.0
-    return error(wrench), error(wrench - surplus)
-
-
 @pytest.fixture(scope="session")
 def judged(tmp_path_factory: pytest.TempPathFactory, model_case: CaseMaker) -> Judged:
     """A robot, the linkage with an element, or a random chain, with a part of its motion."""
@@ -149,7 +111,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory, model_case: CaseMaker) -> J
         else:
             case = representative_case(load(name))
         motion = prescribe(case)
-        return case, motion.assemble(motion.t[START : START + SAMPLES])
+        return case, motion.assemble(motion.t[SAMPLES])
 
     return make
 
@@ -182,12 +144,14 @@ def test_readings_are_the_wrenches(
         return
     if "known issue" in history.note:  # its efforts are wrong too
         return
-    declared = engines.part(engine, "wrenches").READINGS
-    assert {*history.wrenches} == {reading.name for reading in declared}
+    of_engine = engines.part(engine, "wrenches").READINGS
+    assert {*history.wrenches} == {reading.name for reading in of_engine}
     limit = registered()[route].relative_error
     assert limit is not None
-    for reading in declared:
-        as_read, mended = differences(case, motion, history, reading.name)
+    for reading in of_engine:
+        wrench = history.wrenches[reading.name]
+        surplus = SURPLUS[reading.name](case.mechanism, motion, history) if reading.lacks else np.zeros(6)
+        as_read, mended = (differences(case, motion, history.effort, wrench - each) for each in (np.zeros(6), surplus))
         carried = np.array([_carries(reading.carriers, case.mechanism, each) for each in connections(case.mechanism)])
         assert np.isnan(as_read).tolist() == (~carried).tolist()
         record_property(reading.name, float(as_read[carried].max(initial=0.0)))
@@ -195,3 +159,30 @@ def test_readings_are_the_wrenches(
             assert as_read[carried].max() > limit
         else:
             assert mended[carried].max(initial=0.0) < limit
+
+
+@pytest.mark.parametrize("route", ["dart/forward", "pybullet/forward"])
+def test_the_first_reading_without_a_pre_roll_is_refused(
+    route: str, judged: Judged, request: pytest.FixtureRequest
+) -> None:
+    """Robots with unactuated motions have no pre-roll."""
+    want_engine(route.split("/")[0], request.config)
+    for name, refused in (("undriven", True), ("four_bar", False)):
+        for wrench in read(route, *judged(name)).wrenches.values():
+            carried = ~np.isnan(wrench).all(axis=(0, 2))
+            assert np.isnan(wrench[0, carried]).all() if refused else np.isfinite(wrench[0, carried]).all(), name
+            assert np.isfinite(wrench[1:, carried]).all()
+
+
+def test_the_page_of_readings_is_current(request: pytest.FixtureRequest) -> None:
+    """Declarations, and errors within the tolerances unless a term is lacking."""
+    for engine in ENGINES:
+        want_engine(engine, request.config)
+    text = PAGE.read_text(encoding="utf-8")
+    assert declared(text) == text
+    for engine, reading in readings():
+        (line,) = re.findall(rf"\n\| {engine}: `{re.escape(reading.name)}` +\|([-e|. 0-9]+)\|\n", text)
+        figures, limit = [float(figure) for figure in line.split("|")], registered()[f"{engine}/forward"].relative_error
+        assert limit is not None
+        assert len(figures) == len(ROBOTS)
+        assert max(figures) < limit or (reading.lacks and min(figures) > limit)
