@@ -34,6 +34,15 @@ from tests.engines.test_oracle import CHAINS
 
 ENGINES = [name for name in engines.engine_names() if engines.provides(name, "wrenches")]
 ROUTES = [f"{name}/forward" for name in ENGINES]
+WORLD_FIRST = """<mujoco><worldbody><site name="ground" pos="0.8 0 -0.1"/>
+  <body><joint name="crank" axis="0 1 0"/><inertial pos="0.1 0 0" mass="1" diaginertia="0.01 0.02 0.02"/>
+    <body pos="0.2 0 0"><joint axis="0 1 0"/><inertial pos="0.2 0 0.1" mass="0.8" diaginertia="0.01 0.03 0.03"/>
+      <body pos="0.5 0 0.2"><joint axis="0 1 0"/><inertial pos="0.05 0 -0.1" mass="0.9" diaginertia="0.01 0.02 0.02"/>
+        <site name="tip" pos="0.1 0 -0.3"/></body></body></body></worldbody>
+  <equality><connect site1="ground" site2="tip"/></equality><actuator><motor joint="crank"/></actuator>
+  <keyframe><key name="home" qpos="0 0 0"/></keyframe></mujoco>"""
+"""A four-bar that is closed on the world, which is body 1 of the loop."""
+MODELS: Mapping[str, str] = {"world first": WORLD_FIRST}
 Judged: TypeAlias = Callable[[str], tuple[Case, Motion]]
 RANDOM = ("balls", "struts", "undriven")
 """Chains of `tests/closed_chains.py`."""
@@ -105,6 +114,9 @@ def judged(tmp_path_factory: pytest.TempPathFactory, model_case: CaseMaker) -> J
     def make(name: str) -> tuple[Case, Motion]:
         if name in TERMS:
             case = prepared_term(name, folder).case
+        elif name in MODELS:
+            (folder / f"{name}.xml").write_text(MODELS[name], encoding="utf-8")
+            case = model_case(folder / f"{name}.xml", amplitude=0.15)
         elif name in RANDOM:
             assert closed_chain(CHAINS[name], np.random.default_rng(0), folder / f"{name}.xml")
             case = model_case(folder / f"{name}.xml", amplitude=0.02)
@@ -119,7 +131,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory, model_case: CaseMaker) -> J
 def _rows() -> Iterator[Any]:
     """Each route on each model."""
     for route in ROUTES:
-        for name in (*ROBOTS, *TERMS, *RANDOM):
+        for name in (*ROBOTS, *TERMS, *MODELS, *RANDOM):
             marks = [] if name == ROBOTS[0] else [pytest.mark.extended("test_readings_are_the_wrenches")]
             yield pytest.param(route, name, marks=marks, id=f"{route}-{name}")
 
