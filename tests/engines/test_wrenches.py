@@ -173,6 +173,18 @@ def test_readings_are_the_wrenches(
             assert mended[carried].max(initial=0.0) < limit
 
 
+@pytest.mark.parametrize("route", ROUTES)
+def test_the_moment_along_a_driven_hinge_is_its_effort(
+    route: str, judged: Judged, request: pytest.FixtureRequest
+) -> None:
+    """Both are extrapolated alike; Drake's solver leaves 2e-9."""
+    want_engine(route.split("/")[0], request.config)
+    case, motion = judged("four_bar")
+    history, (crank, *_) = read(route, case, motion), case.mechanism.joints
+    moment = next(iter(history.wrenches.values()))[:, 0, :3] @ crank.axis
+    np.testing.assert_allclose(moment, history.effort[:, 0], rtol=0, atol=1e-8 * np.abs(history.effort).max())
+
+
 @pytest.mark.parametrize("route", ["dart/forward", "pybullet/forward"])
 def test_the_first_reading_without_a_pre_roll_is_refused(
     route: str, judged: Judged, request: pytest.FixtureRequest
