@@ -74,7 +74,7 @@ def declarations() -> str:
             "acts on": reading.sign,
             "effort of the drive": reading.drive,
             "time": reading.time,
-            "no conversion makes right": reading.lacks or "-",
+            "no conversion makes right": reading.fault or "-",
         }
         for engine, reading in readings()
     ]

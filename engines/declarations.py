@@ -66,8 +66,8 @@ class WrenchReading:
     """Whether the moment along the joint contains the effort of its drive."""
     time: str = "instantaneous"
     """Instant of the values, or the step that they are the mean of."""
-    lacks: str = ""
-    """Loads that no conversion brings back; empty if none is known."""
+    fault: str = ""
+    """What no conversion makes right; empty if nothing is known to be wrong."""
 
 
 STEP = "step [s]"

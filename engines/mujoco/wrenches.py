@@ -25,7 +25,7 @@ M, F = np.split(data.cfrc_int[body], 2)
 R, arm = data.xmat[body].reshape(3, 3), data.subtree_com[model.body_rootid[body]] - data.xanchor[joint]
 force, moment = R.T @ F, R.T @ (M + np.cross(arm, F))
 """,
-        lacks="gravity compensation, and before 3.14 the pulls of spatial tendons: both then act along dofs only",
+        fault="without gravity compensation, and before 3.14 without the pulls of spatial tendons, as they act along dofs",
     ),
     WrenchReading(
         name="efc_force",

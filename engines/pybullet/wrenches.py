@@ -27,8 +27,8 @@ moment += axis * motor  # getJointState()[3]; of a slide: force += axis * motor,
 """,
         drive="not included if a motor drives; included with TORQUE_CONTROL",
         time="mean over the step",
-        lacks="too much: the reaction to v × S q̇, gyroscopic moments and damping of the tree without forces; "
-        "wrong: the motor of a slide acts at the mass centre of its parent, a gear about the axis of its first joint",
+        fault="v × S q̇, gyroscopic moments and damping count twice; the motor of a slide acts at the mass centre of "
+        "its parent, a gear about the axis of its first joint",
     ),
     WrenchReading(
         name="getConstraintState",

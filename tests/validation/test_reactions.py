@@ -310,7 +310,7 @@ def test_readings_of_an_engine_agree_at_each_connection(readings: Rows) -> None:
     assert set(loads["determined"]) == {3}
 
 
-@pytest.mark.parametrize("fault", ["sign", "axes", "point", "missing"])
+@pytest.mark.parametrize("fault", ["sign", "axes", "point", "missing", "undetermined"])
 def test_a_wrong_reading_is_found(case: Case, rows: Rows, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the coupler alone: the others still agree; components that are not given are not judged."""
     own = wrenches.wrenches
@@ -324,16 +324,19 @@ def test_a_wrong_reading_is_found(case: Case, rows: Rows, fault: str, monkeypatc
             wrench[3:5] = wrench[4:2:-1]
         elif fault == "point":
             wrench[:3] += np.cross([1e-4, 0, 0], wrench[3:])
-        else:
+        elif fault == "missing":
             wrench[[2, 3]] = np.nan
+        else:
+            wrench[1:] = np.nan
         return read
 
     assert rows.found is not None
     monkeypatch.setattr("loopcheck.engines.mujoco.routes.forward.wrenches", wrong)
     loads = _results(reading_rows(case, prescribe(case), rows.found, ROUTE, registered()[ROUTE])).connections
     verdicts = dict(zip(loads["connection"], loads["verdict"], strict=True))
-    assert verdicts == dict.fromkeys(verdicts, "agree") | {"coupler": "agree" if fault == "missing" else "disagree"}
-    assert loads.loc[loads["connection"] == "coupler", "determined"].item() == (1 if fault == "missing" else 3)
+    verdict, determined = {"missing": ("agree", 1), "undetermined": ("informational", 0)}.get(fault, ("disagree", 3))
+    assert verdicts == dict.fromkeys(verdicts, "agree") | {"coupler": verdict}
+    assert loads.loc[loads["connection"] == "coupler", "determined"].item() == determined
 
 
 def test_no_engine_is_judged_that_simulates_another_robot(case: Case, rows: Rows) -> None:
@@ -373,7 +376,7 @@ def test_the_reading_lacks_the_force_that_carries_a_part_of_the_weight(model_cas
     slide = loads[loads["connection"] == "slide"].to_dict("records")[0]
     assert slide["verdict"] == "disagree"
     assert slide["force_error"] == pytest.approx(0.5 * 0.4 * 9.81, rel=1e-6)
-    assert slide["note"].startswith("cfrc_int lacks gravity compensation")
+    assert slide["note"].startswith("cfrc_int is wrong in any convention: without gravity compensation")
     assert set(loads[loads["connection"] != "slide"]["verdict"]) == {"agree"}
 
 

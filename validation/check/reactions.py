@@ -157,8 +157,8 @@ def reading_rows(
             own = recursive_wrenches(state, found.motion.qdd, history.effort[np.searchsorted(motion.t, found.motion.t)])
             against = found._replace(recursive=own)
         limit = (tolerance.relative_error or np.nan) + OF_GAP * case.mechanism.closing.accuracy
-        lacks = {
-            one.name: f"{one.name} lacks {one.lacks}" if one.lacks else ""
+        faults = {
+            one.name: f"{one.name} is wrong in any convention: {one.fault}" if one.fault else ""
             for one in engines.part(sources.engine_of(source), "wrenches").READINGS
         }
         rows = Rows([], [])
@@ -166,7 +166,7 @@ def reading_rows(
             read = _Read(case, against, source, name, motion.t, wrench)
             rows.reactions.extend(read.values())
             rows.connections.extend(
-                read.loads("not comparable" if reason else "", limit, reason or lacks.get(name, ""))
+                read.loads("not comparable" if reason else "", limit, reason or faults.get(name, ""))
             )
         return rows
 
@@ -279,7 +279,7 @@ class _Read:
             note: Reason of the verdict, shown unless both agree.
         """
         values, reference = self.shown(self.whole), self.found.recursive
-        given = Wrenches(wrench=np.where(np.isfinite(self.wrench), self.wrench, reference.wrench))
+        given = Wrenches(wrench=np.nan_to_num(self.wrench))  # what is not given is not compared
         compared = (reference, given, self.unique, size(self.case.mechanism))
         left, errors = differences(*compared), disagreement(*compared)
         determined = self.unique.functionals.max(axis=0)
