@@ -25,7 +25,7 @@ M, F = np.split(data.cfrc_int[body], 2)
 R, arm = data.xmat[body].reshape(3, 3), data.subtree_com[model.body_rootid[body]] - data.xanchor[joint]
 force, moment = R.T @ F, R.T @ (M + np.cross(arm, F))
 """,
-        fault="without gravity compensation, and before 3.14 without the pulls of spatial tendons, which act along dofs",
+        fault="without gravity compensation, and before 3.14 without the pulls of spatial tendons",
     ),
     WrenchReading(
         name="efc_force",

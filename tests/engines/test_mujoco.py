@@ -12,16 +12,17 @@ from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.extrapolation import value_at_zero
 from loopcheck.engines.mujoco._clock import CLOCK, add_clock, frozen_targets, moving_targets
 from loopcheck.engines.mujoco._compliance import Run, choose, each_once
-from loopcheck.engines.mujoco.model import driven, gearing
+from loopcheck.engines.mujoco.model import build, driven, gearing
 from loopcheck.engines.mujoco.routes import forward
 from loopcheck.engines.mujoco.routes.forward import MujocoForward, Settings
 from loopcheck.engines.mujoco.routes.kkt import KKT
+from loopcheck.engines.mujoco.wrenches import wrenches
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation, EffortHistory, Source
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import Coordinate
 from loopcheck.robots.motion import Drive, Motion
-from loopcheck.robots.robot import Case, load
+from loopcheck.robots.robot import Case, load, representative_case
 from loopcheck.validation.common.tolerances import registered
 from tests.conftest import MODELS, CaseMaker
 from tests.engines.mechanisms import PLAIN_FOUR_BAR, Own
@@ -337,3 +338,17 @@ def test_a_file_with_the_integrator_discrete_is_simulated_exactly(model_case: Ca
     limit = registered()["mujoco/forward"].relative_error
     assert limit is not None
     assert relative_error(effort, reference) < limit
+
+
+def test_a_loop_that_does_not_act_has_no_reading() -> None:
+    """Not a force of zero."""
+    four_bar = representative_case(load("four_bar"))
+    model = build(four_bar.mechanism)
+    data = mujoco.MjData(model)
+    data.qpos[:] = four_bar.guess
+    for is_active in (True, False):
+        data.eq_active[:] = is_active
+        mujoco.mj_forward(model, data)
+        closure = wrenches(four_bar.mechanism, model, data)["efc_force"][-1]
+        assert np.isfinite(closure).all() == is_active
+        assert np.isnan(closure).all() != is_active

@@ -1,5 +1,6 @@
 """`check --reactions`: tables, verdicts in the exit status, the section of the page and the line on the terminal."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,6 +25,7 @@ from loopcheck.robots.mechanism import WORLD, Mechanism
 from loopcheck.robots.robot import Case, load, make_case, representative_case
 from loopcheck.validation.check.efforts.evaluate import evaluate
 from loopcheck.validation.check.efforts.outcome import Unmodified
+from loopcheck.validation.check.efforts.rules import Evidence
 from loopcheck.validation.check.reactions import (
     NO_LOAD,
     Rows,
@@ -423,6 +425,8 @@ def test_soft_pins_are_judged_by_the_accuracy(
     reference = _results(rows).connections
     of_reference = reference[reference["source"] == "analytic/noc"].set_index("connection")["force"]
     np.testing.assert_allclose(loads.set_index("connection")["force"], of_reference[loads["connection"]], rtol=0.03)
+    assert set(loads["determined"]) == {3}
+    assert loads.loc[loads["connection"] == "crank", "force_t"].item() == pytest.approx(0.125, abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -452,3 +456,19 @@ def test_reading_wrenches_changes_nothing_of_an_unmodified_run(case: Case, unmod
     assert (run.q == before.q).all()
     assert [*run.wrenches] == ["crank", "coupler", "rocker", "C"]
     assert not before.wrenches
+
+
+@pytest.mark.parametrize("reason", ["", "mass of 'rocker' differs"])
+def test_no_unmodified_run_of_another_robot_is_judged(case: Case, unmodified: Unmodified, reason: str) -> None:
+    """The row of its efforts names the reason."""
+    asked: list[str] = []
+
+    def results(tasks: Sequence[Task], _: str) -> list[Rows]:
+        asked.extend(task.function.__name__ for task in tasks)
+        return [reaction_rows(*task.args) if task.function is reaction_rows else Rows([], []) for task in tasks]
+
+    output = SimpleNamespace(motions={case.key: prescribe(case)}, outcomes=[unmodified])
+    reasons = {(case.key, "mujoco"): reason} if reason else {}
+    pool = SimpleNamespace(results=results)
+    reaction_tables([case], output, Evidence(blocking_reasons=reasons), pool)  # type: ignore[arg-type]
+    assert asked == ["reaction_rows", *(["unmodified_rows"] * (not reason))]
