@@ -77,7 +77,7 @@ def test_joint_forces_of_mujoco_agree_and_a_known_error_is_measured(
     assert found.efforts.columns[1] == "shoulder.effort"
 
 
-@pytest.mark.evidence("a log of a simulation with three bodies", seconds=2)
+@pytest.mark.extended("test_joint_forces_of_mujoco_agree_and_a_known_error_is_measured")
 def test_joint_forces_of_a_simulated_loop_agree_without_efforts(
     four_bar: Readings, models: Mapping[str, Path], tmp_path: Path
 ) -> None:
@@ -103,7 +103,7 @@ WRONG = [
 
 @pytest.mark.parametrize(
     "convention",
-    extended_but(WRONG[:1], WRONG, "test_a_chain_tells_all_conventions_apart"),
+    extended_but(WRONG[:1], WRONG, "test_readings_of_another_convention_disagree_and_it_is_named"),
     ids=str,
 )
 def test_readings_of_another_convention_disagree_and_it_is_named(
@@ -214,7 +214,7 @@ def test_units_signs_and_a_written_log_keep_wrenches(
     np.testing.assert_array_equal(again.wrenches["elbow"], log.wrenches["elbow"])
 
 
-@pytest.mark.evidence("two logs with noise", seconds=3)
+@pytest.mark.extended("test_joint_forces_of_mujoco_agree_and_a_known_error_is_measured")
 def test_noise_is_the_floor_of_joint_forces(chain: Readings, models: Mapping[str, Path], tmp_path: Path) -> None:
     """Noise of the wrenches and of the positions explains the residual; a fault of three floors disagrees."""
     random, read = np.random.default_rng(3), prescribed(samples=400)
@@ -236,7 +236,7 @@ def test_noise_is_the_floor_of_joint_forces(chain: Readings, models: Mapping[str
     assert judge(models["chain"], written(tmp_path, faulty), accuracy=0.01).verdicts["elbow.wrench"] == "disagree"
 
 
-@pytest.mark.evidence("two drives share a load in a simulated loop", seconds=2.5)
+@pytest.mark.extended("test_joint_forces_of_mujoco_agree_and_a_known_error_is_measured")
 def test_redundant_drives_load_the_joints_as_logged(models: Mapping[str, Path], tmp_path: Path) -> None:
     """Drives against each other load the rod: its force follows from the logged efforts, not from the least norm."""
     key = '<keyframe><key qpos="0.4 -0.4 0.4"/></keyframe></mujoco>'
@@ -251,7 +251,7 @@ def test_redundant_drives_load_the_joints_as_logged(models: Mapping[str, Path], 
     assert alone.agrees  # only parts that no split of the load changes are judged
 
 
-@pytest.mark.evidence("two whole judgements", seconds=2)
+@pytest.mark.extended("test_joint_forces_of_mujoco_agree_and_a_known_error_is_measured")
 def test_what_rigid_bodies_leave_open_and_defects_of_a_log_are_not_judged(
     four_bar: Readings, models: Mapping[str, Path], tmp_path: Path
 ) -> None:
@@ -265,7 +265,7 @@ def test_what_rigid_bodies_leave_open_and_defects_of_a_log_are_not_judged(
     assert found.notes["crank.wrench"].startswith("correct the defect of the log; ")
 
 
-@pytest.mark.evidence("a whole judgement", seconds=0.8)
+@pytest.mark.extended("test_joint_forces_of_mujoco_agree_and_a_known_error_is_measured")
 def test_wrenches_of_another_time_than_the_efforts_agree(
     chain: Readings, models: Mapping[str, Path], tmp_path: Path
 ) -> None:
