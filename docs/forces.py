@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from docs.marked_parts import with_part
 from loopcheck import engines
 from loopcheck.analytic.dynamics.maximal_wrenches import MaximalWrenches
 from loopcheck.analytic.dynamics.recursive_wrenches import recursive_wrenches
@@ -102,12 +103,6 @@ def errors() -> str:
                 found = np.nanmax(differences(case, motion, history.effort, wrench))
                 columns[robot][f"{engine}: `{name}`"] = f"{found:.0e}"
     return str(pd.DataFrame(columns).rename_axis("reading").to_markdown())
-
-
-def with_part(text: str, name: str, made: str) -> str:
-    """The text of the page with a part made anew."""
-    before, rest = text.split(f"<!-- {name} -->\n")
-    return f"{before}<!-- {name} -->\n{made}\n<!-- end of {name} -->{rest.split(f'<!-- end of {name} -->')[1]}"
 
 
 def declared(text: str) -> str:

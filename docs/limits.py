@@ -3,6 +3,7 @@
 import ast
 from pathlib import Path
 
+from docs.marked_parts import with_part
 from loopcheck.validation.check.efforts.rules import RULES
 from loopcheck.validation.common import limits
 
@@ -32,8 +33,7 @@ def page() -> str:
     """The page with present tables."""
     text = PAGE.read_text(encoding="utf-8")
     for name, made in (("limits", table()), ("rules", rules())):
-        before, rest = text.split(f"<!-- {name} -->\n")
-        text = f"{before}<!-- {name} -->\n{made}<!-- end of {name} -->{rest.split(f'<!-- end of {name} -->')[1]}"
+        text = with_part(text, name, made)
     return text
 
 

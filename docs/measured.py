@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from scipy import signal
 
+from docs.marked_parts import with_part
 from loopcheck.analytic.dynamics.noc import Noc
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.mechanism import Mechanism
@@ -207,9 +208,7 @@ def main(clone: Path) -> None:
             "tiago": of_tiago(tiago(clone, Path(folder))),
         }
     for name, found in tables.items():
-        before, rest = text.split(f"<!-- {name} -->\n")
-        made = found.rename_axis("joint").to_markdown(floatfmt=".3g")
-        text = f"{before}<!-- {name} -->\n{made}\n<!-- end of {name} -->{rest.split(f'<!-- end of {name} -->')[1]}"
+        text = with_part(text, name, found.rename_axis("joint").to_markdown(floatfmt=".3g"))
     PAGE.write_text(text, encoding="utf-8")
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from docs.marked_parts import with_part
 from loopcheck import engines
 from loopcheck.engines.declarations import STEP, Ladder, ladders
 from loopcheck.robots.catalogue import names
@@ -132,9 +133,8 @@ def page() -> str:
         terms = {term: column(shortened(prepared_term(term, Path(folder)), PART)) for term in TERMS}
     robots = {name: column(shortened(prepared_case(representative_case(load(name))), PART)) for name in names()}
     for name, columns in (("terms", terms), ("robots", robots)):
-        before, rest = text.split(f"<!-- {name} -->\n")
         made = pd.DataFrame(columns).fillna("-").rename_axis("engine: method (expected order)").T.to_markdown()
-        text = f"{before}<!-- {name} -->\n{made}\n<!-- end of {name} -->{rest.split(f'<!-- end of {name} -->')[1]}"
+        text = with_part(text, name, made)
     return text
 
 

@@ -14,7 +14,7 @@ from loopcheck.engines.simulation import Command, Observed, Robot
 from loopcheck.robots.arrays import Array, Efforts
 from loopcheck.robots.efforts import FOLLOWING, AsIs, Deviation, EffortHistory, Source, deviation_of
 from loopcheck.robots.errors import EngineError, NotRepresentableError, ShapeError
-from loopcheck.robots.log import FEWEST, Convention, Held, Log
+from loopcheck.robots.log import COMMON, FEWEST, Held, Log
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
@@ -337,7 +337,7 @@ def log_of(source: str, case: Case, run: Record) -> Log:
         effort=run.acted,
         readings=run.readings,
         wrenches=run.wrenches,
-        convention=Convention("child", "joint", "child") if run.wrenches else None,
+        convention=COMMON if run.wrenches else None,
         effort_time=Held(run.step),
         source=f"{source} of loopcheck: every step, with the effort applied over the step",
     )

@@ -74,6 +74,10 @@ class Convention:
         return f"on={self.on} point={self.point} axes={self.axes}"
 
 
+COMMON = Convention("child", "joint", "child")
+"""The convention of `loopcheck.robots.connections`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
     """A log; the equations need equal steps in time (`analytic.logs.signals.stamps`)."""

@@ -13,14 +13,13 @@ from loopcheck.analytic.dynamics.lagrange import Lagrange
 from loopcheck.analytic.dynamics.maximal_wrenches import MaximalWrenches
 from loopcheck.analytic.dynamics.noc import needed_efforts
 from loopcheck.analytic.dynamics.recursive_wrenches import recursive_wrenches
-from loopcheck.analytic.dynamics.wrenches import Uniqueness, Wrenches, disagreement
+from loopcheck.analytic.dynamics.wrenches import Uniqueness, Wrenches
 from loopcheck.analytic.kinematics.redundancy import moving_part
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.connections import Connection, connections
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
-from loopcheck.robots.size import size
 
 
 class Reactions(NamedTuple):
@@ -37,8 +36,6 @@ class Reactions(NamedTuple):
     """Uniqueness that does not depend on the place of the cuts."""
     of_motion: Uniqueness
     """Uniqueness that does not depend on the efforts either, by which redundant drives share a load."""
-    error: Array
-    """Largest difference of the unique functionals over the largest sum of terms, by connection [-], shape (n,)."""
 
 
 def reactions(case: Case, motion: Motion, pin: Array | None, samples: int = 9) -> Reactions:
@@ -67,5 +64,4 @@ def reactions(case: Case, motion: Motion, pin: Array | None, samples: int = 9) -
         of_file=of_file,
         of_robot=of_robot,
         of_motion=equations.uniqueness(pin, free_efforts=True) if is_redundant else of_robot,
-        error=disagreement(recursive, maximal, of_robot, size(mechanism)),
     )

@@ -28,8 +28,6 @@ from loopcheck.robots.log import Convention, EffortTime
 from loopcheck.robots.mechanism import WORLD, Mechanism
 from loopcheck.robots.size import size
 
-COMMON = Convention("child", "joint", "child")
-"""The convention of `connections`."""
 CONVENTIONS = [Convention(*parts) for parts in product(*(get_args(field.type) for field in fields(Convention)))]
 """All conventions; those of a body, of a joint and of the world first."""
 

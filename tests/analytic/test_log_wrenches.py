@@ -7,9 +7,9 @@ import pytest
 
 from loopcheck.analytic.logs.closing.closed_log import ClosedLog, closed_log
 from loopcheck.analytic.logs.closing.closed_motion import States
-from loopcheck.analytic.logs.logged_wrenches import COMMON, CONVENTIONS, WrenchLog, alternatives, to_common, wrench_log
+from loopcheck.analytic.logs.logged_wrenches import CONVENTIONS, WrenchLog, alternatives, to_common, wrench_log
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.log import Convention, Log
+from loopcheck.robots.log import COMMON, Convention, Log
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.validation.common.targets import case_of
 from tests.mujoco_wrenches import CHAIN, Readings, prescribed

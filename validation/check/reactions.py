@@ -86,10 +86,8 @@ def reaction_tables(
         if key in found and isinstance(outcome, Ran) and sources.simulates(name):
             engine, tolerance = sources.engine_of(name), evidence.tolerances[name]
             reason = evidence.doubts.get(key) or evidence.blocking_reasons.get((key, engine), "")
-            common, failed = (
-                (outcome.case, output.motions[key], found[key], name),
-                partial(_not_run, outcome.case, name),
-            )
+            common = (outcome.case, output.motions[key], found[key], name)
+            failed = partial(_not_run, outcome.case, name)
             if not isinstance(outcome, Unmodified):
                 tasks.append(Task(reading_rows, (*common, tolerance, reason), failed, engine=engine))
             elif not reason:  # its efforts name the reason

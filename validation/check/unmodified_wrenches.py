@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from loopcheck.analytic.logs.closing.closed_log import closed_log
-from loopcheck.analytic.logs.logged_wrenches import COMMON, residual_wrenches, wrench_log
+from loopcheck.analytic.logs.logged_wrenches import residual_wrenches, wrench_log
 from loopcheck.analytic.motion.assembly import finely_sampled
 from loopcheck.analytic.motion.configurations import normal
 from loopcheck.robots.efforts import ReadsWrenches, run_of
-from loopcheck.robots.log import Instantaneous
+from loopcheck.robots.log import COMMON, Instantaneous
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 from loopcheck.validation.check.efforts.as_is import Settled

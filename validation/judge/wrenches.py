@@ -12,7 +12,6 @@ import numpy as np
 from loopcheck.analytic.logs.closing.closed_log import ClosedLog
 from loopcheck.analytic.logs.closing.closed_motion import States
 from loopcheck.analytic.logs.logged_wrenches import (
-    COMMON,
     Alternative,
     WrenchLog,
     alternatives,
@@ -24,7 +23,7 @@ from loopcheck.analytic.motion.configurations import normal
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.connections import connections
 from loopcheck.robots.errors import MechanismError, NotFoundError
-from loopcheck.robots.log import Convention, EffortTime, Held, Instantaneous
+from loopcheck.robots.log import COMMON, Convention, EffortTime, Held, Instantaneous
 from loopcheck.robots.logs.log_description import REACTIONS, in_words
 from loopcheck.validation.common.accuracy import Verdict
 from loopcheck.validation.common.limits import ALIKE, FITS
