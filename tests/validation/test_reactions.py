@@ -341,6 +341,26 @@ def test_a_wrong_reading_is_found(case: Case, rows: Rows, fault: str, monkeypatc
     assert loads.loc[loads["connection"] == "coupler", "determined"].item() == determined
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_reading_that_is_lost_on_the_way_is_not_compared(
+    case: Case, rows: Rows, value: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not agree by its other times."""
+    own, samples = wrenches.wrenches, iter(range(10**6))
+
+    def lost(*state: Any) -> dict[str, np.ndarray]:
+        read = {name: wrench.copy() for name, wrench in own(*state).items()}
+        if next(samples) % 7 == 5:
+            read["cfrc_int"][1, 3] = value
+        return read
+
+    assert rows.found is not None
+    monkeypatch.setattr("loopcheck.engines.mujoco.routes.forward.wrenches", lost)
+    (row,) = reading_rows(case, prescribe(case), rows.found, ROUTE, registered()[ROUTE]).connections
+    assert row["verdict"] == "not run"
+    assert "cfrc_int must be finite" in row["note"]
+
+
 def test_no_engine_is_judged_that_simulates_another_robot(case: Case, rows: Rows) -> None:
     assert rows.found is not None
     blocked = reading_rows(case, prescribe(case), rows.found, ROUTE, registered()[ROUTE], "mass of 'rocker' differs")

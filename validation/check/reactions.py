@@ -23,7 +23,7 @@ from loopcheck.analytic.motion.configurations import normal
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.connections import COMPONENTS, Connection
 from loopcheck.robots.efforts import ReadsWrenches, Stepped
-from loopcheck.robots.errors import HarnessError
+from loopcheck.robots.errors import EngineError, HarnessError
 from loopcheck.robots.mechanism import WORLD, ConnectClosure
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
@@ -161,6 +161,9 @@ def reading_rows(
         }
         rows = Rows([], [])
         for name, wrench in history.wrenches.items():
+            given = np.isfinite(wrench)
+            if (given[1:] != given[-1:]).any() or np.isinf(wrench).any():  # the first sample may be refused
+                raise EngineError(f"{source}: {name} must be finite at all times or at none, got other values")
             read = _Read(case, against, source, name, motion.t, wrench)
             rows.reactions.extend(read.values())
             rows.connections.extend(
