@@ -56,7 +56,7 @@ LIGHT = {*COMMANDS} - {"study sweep"}
 """Commands that begin at once."""
 KILLED = {"check", "judge", "tune", "study sweep", "study readings", "study versions"}
 """Commands that are killed; the others find the journal that a killed command leaves, and need no other files of it."""
-SECONDS = {"check": 5.0, "judge": 2.5, "tune": 8.5, "serial": 9.0}
+SECONDS = {"check": 5.0, "judge": 2.5, "tune": 8.5}
 """CPU time of the commands that are evidence [s]."""
 
 
