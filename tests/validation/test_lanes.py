@@ -2,6 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +13,25 @@ from pebble import ProcessExpired
 
 from loopcheck.validation.execution.journal import Task, journal_in
 from loopcheck.validation.execution.progress import NoDisplay
-from loopcheck.validation.execution.workers import Lane, LocalExecutor, WorkerFailure, WorkerPool, _engine_of
+from loopcheck.validation.execution.workers import TRIALS, Lane, LocalExecutor, WorkerFailure, WorkerPool, _engine_of
 
 
 class Worker:
     """Runs one task at a time, when it is told to end it."""
 
+    active = True
+
     def __init__(self) -> None:
         self.running: list[tuple[Callable[..., Any], Any, Future[Any]]] = []
         self.names: list[str] = []
         """First arguments of the tasks so far."""
+        self.calls: list[str] = []
+
+    def stop(self) -> None:
+        self.calls.append("stop")
+
+    def join(self) -> None:
+        self.calls.append("join")
 
     def schedule(self, function: Callable[..., Any], args: Any, timeout: float) -> Future[Any]:
         future: Future[Any] = Future()
@@ -51,7 +63,7 @@ def two() -> tuple[Worker, Worker]:
 
 
 def executor_of(workers: tuple[Worker, ...], everywhere: tuple[str, ...] = ()) -> LocalExecutor:
-    return LocalExecutor([Lane(processes=worker) for worker in workers], everywhere)  # type: ignore[arg-type]
+    return LocalExecutor([Lane(start=partial(next, repeat(worker))) for worker in workers], everywhere)
 
 
 def test_an_engine_stays_with_the_worker_that_has_imported_it(two: tuple[Worker, Worker]) -> None:
@@ -88,6 +100,30 @@ def test_a_worker_that_was_replaced_has_no_engine(two: tuple[Worker, Worker], er
     one.end(error)
     other.end()  # an engine that nobody has any more, before the last of the other worker's
     assert (one.names, other.names) == (["a1", "c1"], ["b1", "a2"])
+
+
+def test_a_task_whose_processes_end_before_it_begins_is_tried_again_first_then_lost(two: tuple[Worker, Worker]) -> None:
+    one, _ = two
+    outcomes = executor_of((one,)).outcomes([task(name) for name in "ab"], 1.0)
+    for _ in range(TRIALS):
+        one.end(BrokenProcessPool())
+    assert one.names == ["a", "a", "a", "b"]
+    one.end()
+    assert [*outcomes] == [(0, WorkerFailure("3 processes ended before they began it")), (1, "B")]
+
+
+def test_a_process_in_the_place_of_a_lost_one_has_no_engine_and_all_are_ended(two: tuple[Worker, Worker]) -> None:
+    one, other = two
+    new = Worker()
+    lanes: list[Any] = [Lane(start=partial(next, iter((one, new)))), Lane(start=partial(next, iter((other,))))]
+    executor = LocalExecutor(lanes)
+    executor.outcomes([task(name, name[0]) for name in ("a1", "b1", "c1", "a2", "c2")], 1.0)
+    one.active = False
+    one.end()
+    other.end()  # an engine that nobody has any more, before one that the new process has
+    assert (one.names, other.names) == (["a1"], ["b1", "a2"])
+    executor.stop()
+    assert [worker.calls for worker in (one, new, other)] == [["stop", "join"]] * 3
 
 
 def test_workers_go_on_while_nobody_takes_results(two: tuple[Worker, Worker]) -> None:

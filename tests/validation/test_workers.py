@@ -5,13 +5,14 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
 
 from loopcheck.validation.execution import forkserver
 from loopcheck.validation.execution.journal import Task, journal_in
-from loopcheck.validation.execution.workers import WorkerFailure, Workers, worker_pool
+from loopcheck.validation.execution.workers import Lane, LocalExecutor, Processes, WorkerFailure, Workers, worker_pool
 from tests.validation.conftest import in_this_process
 
 ROOT = Path(__file__).parents[2]
@@ -47,6 +48,38 @@ def test_this_process_works_while_its_workers_do(tmp_path: Path) -> None:
     with worker_pool(Workers(jobs=1)) as pool:
         results = list(pool.completed([Task(awaited, (tmp_path / "file",))], "files", (tmp_path / "file").touch))
     assert results == [(0, True)]
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.05, 0.5])
+def test_a_worker_that_ends_between_two_tasks_takes_nothing_along(wait: float) -> None:
+    """The system ends a process for its memory, perhaps one that still holds a lock."""
+    with worker_pool(Workers(jobs=1)) as pool:
+        for _ in range(2):
+            (number,) = pool.results([Task(os.getpid, ())], "numbers")
+            os.kill(number, signal.SIGKILL)
+            time.sleep(wait)
+
+
+def test_a_task_that_no_process_begins_is_lost_alone() -> None:
+    broken = Lane(start=lambda: Processes(1, initializer=os._exit, initargs=(1,)))
+    executor = LocalExecutor([broken])
+    try:
+        ((_, outcome),) = executor.outcomes([Task(os.getpid, ())], 10.0)
+    finally:
+        executor.stop()
+    assert outcome == WorkerFailure("3 processes ended before they began it")
+
+
+def test_a_task_given_at_the_moment_when_all_are_given_up_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = Processes(1)
+    assert pool.active
+    pool._pool_manager.handle_broken_pool(BrokenProcessPool())
+    monkeypatch.setattr(pool, "_check_pool_status", lambda: None)  # as just before it
+    try:
+        with pytest.raises(BrokenProcessPool):
+            pool.schedule(os.getpid).result(timeout=10)
+    finally:
+        pool.join()
 
 
 def test_nothing_is_done_meanwhile_where_all_is_known(tmp_path: Path) -> None:
@@ -105,7 +138,7 @@ from pathlib import Path
 from loopcheck import __main__
 from loopcheck.validation import cli
 from loopcheck.validation.execution.journal import Task
-from loopcheck.validation.execution.workers import WorkerFailure, Workers, worker_pool
+from loopcheck.validation.execution.workers import Lane, LocalExecutor, Processes, WorkerFailure, Workers, worker_pool
 from tests.validation.test_workers import begun
 
 def command():

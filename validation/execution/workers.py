@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -37,6 +38,8 @@ TIME_LIMIT = 1800.0
 LOADED = 10
 """Longest duration of a task with a limit of its CPU time, over that time [-]."""
 INTERRUPTED = "interrupted"
+TRIALS = 3
+"""So many processes get a task, if they end before they begin it [-]."""
 SWITCH = 0.0005
 """How long this process draws or imports before a thread gives the next task to a free worker [s]; 0.005 by default."""
 
@@ -221,6 +224,7 @@ class Processes(ProcessPool):
         manager = self._pool_manager.worker_manager
         manager.inspect_workers = self._ended  # type: ignore[method-assign]
         manager.new_worker = main_left_out()(manager.new_worker)  # type: ignore[method-assign]
+        self._pool_manager.schedule = self._given  # type: ignore[method-assign]
 
     def _ended(self) -> tuple[tuple[int, int | None], ...]:
         """Numbers and exit statuses of the ended processes; pebble omits exit status 0.
@@ -232,14 +236,28 @@ class Processes(ProcessPool):
         surely, self._gone = gone & self._gone, gone
         return tuple((pid, workers.pop(pid).exitcode) for pid in surely)
 
+    def _given(self, task: Any) -> None:
+        """Give a task to a process; pebble would wait for one that it gives just after it has given up all tasks."""
+        manager = self._pool_manager
+        type(manager).schedule(manager, task)
+        if not self._context.alive:
+            manager.task_manager.tasks_abort(BrokenProcessPool())
+
 
 @dataclass(slots=True, kw_only=True)
 class Lane:
     """A worker process, and the engines that it has imported."""
 
-    processes: Processes
+    start: Callable[[], Processes]
     engines: set[str] = field(default_factory=set)
     is_free: bool = True
+    pools: list[Processes] = field(default_factory=list)
+    """The last one gets tasks, the others are lost: a process has ended between two tasks, perhaps with a lock."""
+
+    def renew(self) -> None:
+        """Go on with a new process."""
+        self.pools.append(self.start())
+        self.engines.clear()
 
 
 class Job(NamedTuple):
@@ -253,6 +271,8 @@ class Job(NamedTuple):
     """Where its number and its result go."""
     environment: Environment | None
     """Of its engine, if it is not that of the worker."""
+    trials: int = 1
+    """Number of processes that got the task, of which all but the last have ended before they began it [-]."""
 
 
 class LocalExecutor:
@@ -265,6 +285,8 @@ class LocalExecutor:
     def __init__(self, lanes: Sequence[Lane], everywhere: Iterable[str] = ()) -> None:
         """For workers that have imported some engines before they begin."""
         self._lanes = lanes
+        for lane in lanes:
+            lane.renew()
         self._everywhere = {"", *everywhere}
         self._waiting: list[Job] = []
         self._lock = RLock()
@@ -293,10 +315,11 @@ class LocalExecutor:
         """End all workers."""
         with self._lock:
             self._waiting = []
-        for lane in self._lanes:
-            lane.processes.stop()  # type: ignore[no-untyped-call]
-        for lane in self._lanes:
-            lane.processes.join()
+        pools = [pool for lane in self._lanes for pool in lane.pools]
+        for pool in pools:
+            pool.stop()  # type: ignore[no-untyped-call]
+        for pool in pools:
+            pool.join()
 
     def _take(
         self, tasks: Sequence[Task], begun: int, time_limit: float, ended: "SimpleQueue[tuple[int, Future[Any]]]"
@@ -315,10 +338,9 @@ class LocalExecutor:
             if lane.is_free and self._waiting:
                 job = self._waiting.pop(self._place_of_next(lane))
                 lane.is_free = False
-                lane.engines.add(job.task.engine)
                 try:
                     future = self._scheduled(job, lane)
-                except Exception as error:  # a lost pool of processes; whoever waits for the result must get it
+                except Exception as error:  # whoever waits for the result must get it
                     future = Future()
                     future.set_exception(error)
                 future.add_done_callback(partial(self._end, lane, job))
@@ -331,17 +353,24 @@ class LocalExecutor:
 
     def _scheduled(self, job: Job, lane: Lane) -> Future[Any]:
         """A task computed by a worker, or by the Python of an environment under the supervision of a worker."""
-        task, limit = job.task, job.time_limit
+        if not lane.pools[-1].active:
+            lane.renew()
+        lane.engines.add(job.task.engine)
+        pool, task, limit = lane.pools[-1], job.task, job.time_limit
         if job.environment is None:
-            return lane.processes.schedule(task.function, args=task.args, timeout=limit)
+            return pool.schedule(task.function, args=task.args, timeout=limit)
         args = (job.environment.interpreter, task.function, task.args, limit)
-        return lane.processes.schedule(call, args=args, timeout=limit + ENDING)
+        return pool.schedule(call, args=args, timeout=limit + ENDING)
 
     def _end(self, lane: Lane, job: Job, future: Future[Any]) -> None:
-        """Hand over a result; the worker is free, or will be replaced."""
-        job.ended.put((job.number, future))
+        """Hand over a result; the worker is free, or will be replaced, and gets a task again that it had not begun."""
+        error = future.exception()
         with self._lock:
-            if isinstance(future.exception(), ProcessExpired | TimeoutError):
+            if isinstance(error, BrokenProcessPool) and job.trials < TRIALS:
+                self._waiting.insert(0, job._replace(trials=job.trials + 1))
+            else:
+                job.ended.put((job.number, future))
+            if isinstance(error, ProcessExpired | TimeoutError):
                 lane.engines.clear()
             lane.is_free = True
             self._assign()
@@ -354,6 +383,8 @@ def _result(future: Future[Any], time_limit: float) -> Any:
         return WorkerFailure(f"its process died: {exit_reason(error.exitcode)}")
     except LostCallError as error:
         return WorkerFailure(str(error))
+    except BrokenProcessPool:
+        return WorkerFailure(f"{TRIALS} processes ended before they began it")
     except TimeoutError:
         return WorkerFailure(f"timeout after {time_limit:g} s")
     except HarnessError:
@@ -377,7 +408,7 @@ def worker_pool(workers: Workers, journal: Journal | None = None, preload: Seque
         sys.setswitchinterval(SWITCH)
 
         def lane() -> Lane:
-            return Lane(processes=Processes(1, context=context, initializer=_begin, initargs=(directory,)))
+            return Lane(start=partial(Processes, 1, context=context, initializer=_begin, initargs=(directory,)))
 
         executor = LocalExecutor([lane() for _ in range(workers.count)], filter(None, map(_engine_of, preload)))
         try:
