@@ -7,10 +7,10 @@ import mujoco
 import numpy as np
 
 from loopcheck.engines.declarations import WrenchReading
-from loopcheck.engines.mujoco.model import equality_rows
+from loopcheck.engines.mujoco.model import TORQUE_SCALE, equality_rows
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.connections import connections
-from loopcheck.robots.mechanism import Mechanism, WeldClosure
+from loopcheck.robots.mechanism import Mechanism
 
 READINGS = (
     WrenchReading(
@@ -25,17 +25,24 @@ M, F = np.split(data.cfrc_int[body], 2)
 R, arm = data.xmat[body].reshape(3, 3), data.subtree_com[model.body_rootid[body]] - data.xanchor[joint]
 force, moment = R.T @ F, R.T @ (M + np.cross(arm, F))
 """,
-        fault="without gravity compensation, and before 3.14 without the pulls of spatial tendons",
+        fault="without gravity compensation; before 3.14 without the pulls of spatial tendons, and with multipliers of "
+        "a weld's rotation as its moment",
     ),
     WrenchReading(
         name="efc_force",
         carriers="closures",
         point="first point of the equality",
-        axes="world",
+        axes="world; of a weld's rotation half a quaternion times torquescale",
         sign="on body 1",
         code="""
 rows = (data.efc_type == mujoco.mjtConstraint.mjCNSTR_EQUALITY) & (data.efc_id == equality)
-force = data.xmat[body1].reshape(3, 3).T @ data.efc_force[rows][:3]
+R, f = data.xmat[body1].reshape(3, 3), data.efc_force[rows]
+force = R.T @ f[:3]
+q1, product, turned = np.zeros((3, 4))  # a weld of bodies; of sites both frames are xquat of the body * site_quat
+mujoco.mju_mulQuat(q1, data.xquat[body1], model.eq_data[equality, 6:10])
+mujoco.mju_mulQuat(product, data.xquat[body2], np.append(0, f[3:]))
+mujoco.mju_mulQuat(turned, product, q1 * [1, -1, -1, -1])
+moment = R.T @ turned[1:] * model.eq_data[equality, 10] / 2
 """,
     ),
 )
@@ -58,12 +65,30 @@ def wrenches(mechanism: Mechanism, model: Any, data: Any) -> Mapping[str, Array]
             arm = data.subtree_com[model.body_rootid[body]] - data.xpos[body] - R @ connection.point
             of_bodies[k] = np.concatenate([(M + np.cross(arm, F)) @ R, F @ R])
         else:
-            force = data.efc_force[rows[data.efc_id[rows] == next(equalities)]][:3]
-            if len(force) == 3:
-                of_closures[k, 3:] = force @ R
-                if not isinstance(connection.closure, WeldClosure):  # rows of a weld's turn are no moments
-                    of_closures[k, :3] = 0.0
+            equality = next(equalities)
+            force, rotational = np.split(data.efc_force[rows[data.efc_id[rows] == equality]], [3])
+            if len(force):
+                moment = _moment(model, data, equality, rotational) if len(rotational) else np.zeros(3)
+                of_closures[k] = np.concatenate([moment @ R, force @ R])
     return {"cfrc_int": of_bodies, "efc_force": of_closures}
+
+
+def _moment(model: Any, data: Any, weld: int, multipliers: Array) -> Array:
+    """Moment on body 1 of the multipliers of a weld's rotation, in world axes [N m], shape (3,).
+
+    The rows are those of torquescale vec(q̄₂ ω q₁) / 2, by the quaternions of its frames on both bodies, and the angular
+    velocity ω of body 1 relative to body 2; the moment is that of the same power.
+    """
+    ids = [int(model.eq_obj1id[weld]), int(model.eq_obj2id[weld])]
+    bodies, turns = ids, [model.eq_data[weld, 6:TORQUE_SCALE], np.eye(4)[0]]
+    if model.eq_objtype[weld] == mujoco.mjtObj.mjOBJ_SITE:
+        bodies, turns = model.site_bodyid[ids], model.site_quat[ids]
+    q_1, q_2, product, moment = np.zeros((4, 4))
+    for quaternion, body, turn in zip((q_1, q_2), bodies, turns, strict=True):
+        mujoco.mju_mulQuat(quaternion, data.xquat[body], turn)
+    mujoco.mju_mulQuat(product, q_2, np.append(0.0, multipliers))
+    mujoco.mju_mulQuat(moment, product, q_1 * [1, -1, -1, -1])
+    return np.asarray(moment[1:] * model.eq_data[weld, TORQUE_SCALE] / 2)
 
 
 def merged(readings: Mapping[str, Array]) -> Array:

@@ -207,6 +207,16 @@ CART = """<mujoco><compiler angle="radian"/><option gravity="0 0 -9.81"/><worldb
 TUMBLING = """<mujoco><option gravity="0 0 -9.81"/><worldbody><body name="box"><freejoint name="box"/>
 <inertial pos="0.05 -0.02 0.03" mass="2" fullinertia="0.2 0.3 0.25 0.01 0.02 -0.01"/></body></worldbody></mujoco>"""
 
+# A chain in space whose last body is welded, by an element that takes its place.
+FEET = """<mujoco><option gravity="1 2 -9.81"/><worldbody><site name="ground" pos="0.7 0.1 -0.1" euler="5 60 20"/>
+  <body name="crank"><joint name="crank" axis="0 1 0"/><inertial pos="0.1 0 0" mass="1" diaginertia="0.01 0.02 0.02"/>
+    <body pos="0.2 0 0.05"><joint type="ball"/><inertial pos="0.25 0 0.02" mass="0.8" diaginertia="0.01 0.03 0.03"/>
+      <body pos="0.5 0.1 0.2" euler="20 -30 40"><joint axis="1 0 0"/><joint axis="0 0 1"/>
+        <inertial pos="0.05 0.02 -0.1" mass="0.9" diaginertia="0.01 0.02 0.02"/>
+        <body name="foot" pos="0.1 0 -0.4" euler="0 50 10"><joint axis="0.2 1 0"/><site name="sole" euler="10 20 30"/>
+          <inertial pos="0.05 0.02 -0.03" mass="0.3" diaginertia="0.002 0.003 0.002"/></body></body></body></body>
+  </worldbody><equality>{}</equality><actuator><motor joint="crank"/></actuator></mujoco>"""
+
 OWN = {
     "spatial": SPATIAL,
     "five_bar": FIVE_BAR,

@@ -16,16 +16,18 @@ from loopcheck.engines.mujoco.model import build, driven, gearing
 from loopcheck.engines.mujoco.routes import forward
 from loopcheck.engines.mujoco.routes.forward import MujocoForward, Settings
 from loopcheck.engines.mujoco.routes.kkt import KKT
-from loopcheck.engines.mujoco.wrenches import wrenches
+from loopcheck.engines.mujoco.wrenches import READINGS, wrenches
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.efforts import Deviation, EffortHistory, Source
 from loopcheck.robots.errors import EngineError
+from loopcheck.robots.formats.mjcf import read_mechanism
+from loopcheck.robots.formats.model_file import ModelFile
 from loopcheck.robots.mechanism import Coordinate
 from loopcheck.robots.motion import Drive, Motion
 from loopcheck.robots.robot import Case, load, representative_case
 from loopcheck.validation.common.tolerances import registered
 from tests.conftest import MODELS, CaseMaker
-from tests.engines.mechanisms import PLAIN_FOUR_BAR, Own
+from tests.engines.mechanisms import FEET, PLAIN_FOUR_BAR, Own
 from tests.errors import relative_error
 
 mujoco = pytest.importorskip("mujoco")
@@ -352,3 +354,34 @@ def test_a_loop_that_does_not_act_has_no_reading() -> None:
         closure = wrenches(four_bar.mechanism, model, data)["efc_force"][-1]
         assert np.isfinite(closure).all() == is_active
         assert np.isnan(closure).all() != is_active
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        'body1="world" body2="foot" anchor="0.1 0.2 0.3" torquescale="3"',
+        'body1="foot" body2="crank" relpose="0.1 0.2 0.3 1 2 -3 4"',
+        'site1="sole" site2="ground" torquescale="0.2"',
+        'site1="ground" site2="sole"',
+    ],
+)
+def test_the_wrench_of_a_weld_has_its_generalized_forces(ends: str, tmp_path: Path) -> None:
+    """In an open pose, by MuJoCo's own Jacobians of both bodies, at whose points it acts in opposite directions."""
+    (tmp_path / "feet.xml").write_text(FEET.format(f"<weld {ends}/>"), encoding="utf-8")
+    mechanism = read_mechanism(ModelFile(path=tmp_path / "feet.xml"))
+    model, (weld,) = build(mechanism), mechanism.rigid_closures
+    data, force = mujoco.MjData(model), np.zeros(model.nv)
+    data.qpos[:], data.qvel[:] = np.sin(np.arange(model.nq)), np.cos(np.arange(model.nv))
+    mujoco.mj_forward(model, data)
+    turns = data.xmat.reshape(-1, 3, 3)
+    read = wrenches(mechanism, model, data)["efc_force"][-1].reshape(2, 3)
+    wrench = read @ turns[weld.body1 + 1].T
+    for sign, body, point in ((1, weld.body1 + 1, weld.point1), (-1, weld.body2 + 1, weld.point2)):
+        place = data.xpos[body] + turns[body] @ point
+        mujoco.mj_applyFT(model, data, sign * wrench[1], sign * wrench[0], place, body, force)
+    if "site" not in ends:  # the code of the page
+        shown = {"mujoco": mujoco, "np": np, "model": model, "data": data, "equality": 0}
+        exec(READINGS[1].code, shown | {"body1": weld.body1 + 1, "body2": weld.body2 + 1}, shown)
+        np.testing.assert_allclose([shown["moment"], shown["force"]], read)
+    assert np.abs(data.qfrc_constraint).min() > 1e-3
+    np.testing.assert_allclose(force, data.qfrc_constraint, rtol=0, atol=1e-12 * np.abs(wrench).max())

@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,9 +29,11 @@ from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.mechanism import WORLD, Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, representative_case
+from loopcheck.validation.check.unmodified_wrenches import unmodified_loads
 from loopcheck.validation.common.tolerances import registered
 from tests.closed_chains import closed_chain
 from tests.conftest import CaseMaker, want_engine
+from tests.engines.mechanisms import FEET
 from tests.engines.test_oracle import CHAINS
 
 ENGINES = [name for name in engines.engine_names() if engines.provides(name, "wrenches")]
@@ -42,7 +46,8 @@ WORLD_FIRST = """<mujoco><worldbody><site name="ground" pos="0.8 0 -0.1"/>
   <equality><connect site1="ground" site2="tip"/></equality><actuator><motor joint="crank"/></actuator>
   <keyframe><key name="home" qpos="0 0 0"/></keyframe></mujoco>"""
 """A four-bar that is closed on the world, which is body 1 of the loop."""
-MODELS: Mapping[str, str] = {"world first": WORLD_FIRST}
+WELD = '<weld body1="world" body2="foot" anchor="0.1 0.2 0.3" torquescale="3"/>'
+MODELS: Mapping[str, str] = {"world first": WORLD_FIRST, "weld in space": FEET.format(WELD)}
 Judged: TypeAlias = Callable[[str], tuple[Case, Motion]]
 SLOW, AT_JOINTS = ("dart", "drake"), ("ball joint", "slide", "weld", "armature")
 RANDOM = ("balls", "struts", "undriven")
@@ -198,6 +203,22 @@ def test_the_first_reading_without_a_pre_roll_is_refused(
             carried = ~np.isnan(wrench).all(axis=(0, 2))
             assert np.isnan(wrench[0, carried]).all() if refused else np.isfinite(wrench[0, carried]).all(), name
             assert np.isfinite(wrench[1:, carried]).all()
+
+
+@pytest.mark.extended("test_readings_are_the_wrenches")
+def test_a_weld_is_read_in_an_unmodified_run(model_case: CaseMaker, tmp_path: Path) -> None:
+    """Up to the softness of a hard weld, which is proportional to its time constant."""
+    error = []
+    for step in (1e-3, 5e-4):
+        text = FEET.format(WELD.replace("/>", f' solref="{2 * step} 1" solimp="0.9999 0.9999 0.001"/>'))
+        (tmp_path / "hard.xml").write_text(text.replace("<option ", f'<option timestep="{step}" '), encoding="utf-8")
+        case = model_case(tmp_path / "hard.xml", amplitude=0.15, duration=0.5)
+        settled = SimpleNamespace(window=0.2, reason="")
+        *_, weld = unmodified_loads(case, prescribe(case), "mujoco/as_is", settled, 1.0)  # type: ignore[arg-type]
+        assert weld["moment"] > 1
+        error.append([weld["moment_error"] / weld["moment"], weld["force_error"] / weld["force"]])
+    assert np.max(error) < 4e-4
+    np.testing.assert_allclose(error[1], np.array(error[0]) / 2, rtol=0.05)
 
 
 def test_the_page_of_readings_is_current(request: pytest.FixtureRequest) -> None:
