@@ -285,7 +285,7 @@ class _Run:
         self.gaps: dict[bytes, list[Array]] = {}  # by the equalities of their rows
         self.left_out: dict[int, Pose] = {}  # by step
         self.iterations = 0
-        self.beside = mujoco.MjData(model) if stepper.reads_wrenches and stepper.reads_joints else None
+        self.reads_wrenches = stepper.reads_wrenches and stepper.reads_joints and not sample  # a restart needs none
         self.read: list[Array] = []
 
     def step(self, k: int) -> None:
@@ -295,14 +295,12 @@ class _Run:
         log["wanted"][k], inputs, rates = self._inputs(k, self.q[k], self.qd[k])
         data.ctrl[:] = log["ctrl"][k] = self.actuators.control_for(inputs, rates)
         apply_wrenches(self.mechanism, model, data)
-        if self.beside is not None:  # beside the simulation, which it must not touch
-            mujoco.mj_copyData(self.beside, model, data)
-            mujoco.mj_forward(model, self.beside)
-            self.read.append(merged(wrenches(self.mechanism, model, self.beside)))
         if self.force_varies:
             log["acted"][k] = acted_effort(model, integration_state(model, data), scratch=self.scratch).effort
         for name, forces in self.stepper.step(log["ctrl"][k]).items():
             log[name][k] = np.where(self.dofs >= 0, forces[self.dofs], np.nan)
+        if self.reads_wrenches:
+            self.read.append(merged(wrenches(self.mechanism, model, self.stepper.before)))
         self.iterations += max(
             int(data.solver_niter[: max(data.nisland, 1)].max()), 1
         )  # nothing to solve is a step too

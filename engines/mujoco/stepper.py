@@ -19,7 +19,9 @@ class Stepper(Robot[Array]):
     reads_joints = False
     """Whether a step also reads the force of the actuators on each dof, and the reaction of its joint along it."""
     reads_wrenches = False
-    """Whether a run reads the wrenches of the connections, by MuJoCo at the state before each step."""
+    """Whether a run from the first sample also reads the wrenches of the connections, `before` each step."""
+    before: Any
+    """MuJoCo's data before the last step, with their forces, if joints are read."""
 
     def __init__(self, model: Any) -> None:
         """For a model.
@@ -91,7 +93,7 @@ class MujocoStepper(Stepper):
             model: MuJoCo's.
         """
         super().__init__(model)
-        self._scratch = mujoco.MjData(model)
+        self.before = mujoco.MjData(model)
 
     def advance(self) -> Readings:
         """See `Stepper.advance`.
@@ -104,7 +106,7 @@ class MujocoStepper(Stepper):
         return readings
 
     def _joints(self) -> Readings:
-        scratch = self._scratch
+        scratch = self.before
         for name in ("qpos", "qvel", "act", "ctrl", "xfrc_applied", "qacc_warmstart"):
             getattr(scratch, name)[:] = getattr(self.data, name)
         mujoco.mj_forward(self.model, scratch)

@@ -142,7 +142,7 @@ def test_a_named_source_takes_all_steps(asked: tuple[str, ...], is_named: bool, 
     groups = tuple(map(frozenset, sources.groups(asked)))
     request = Request(dt=None, tolerances=registered(), requested=groups)
     task = _evaluation(prr, prr_motion, NAME, request.limits_of(NAME))
-    assert task.args[-1] == (None if is_named else registered()[NAME].limits)  # type: ignore[union-attr]
+    assert task.args[3] == (None if is_named else registered()[NAME].limits)  # type: ignore[union-attr]
 
 
 def test_a_limit_of_the_user_decides_about_steps() -> None:

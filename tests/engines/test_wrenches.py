@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -29,7 +28,9 @@ from loopcheck.robots.errors import NotRepresentableError
 from loopcheck.robots.mechanism import WORLD, Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, representative_case
-from loopcheck.validation.check.unmodified_wrenches import unmodified_loads
+from loopcheck.validation.check.efforts.evaluate import evaluate
+from loopcheck.validation.check.efforts.outcome import Unmodified
+from loopcheck.validation.check.reactions import reaction_rows, reading_rows
 from loopcheck.validation.common.tolerances import registered
 from tests.closed_chains import closed_chain
 from tests.conftest import CaseMaker, want_engine
@@ -213,8 +214,12 @@ def test_a_weld_is_read_in_an_unmodified_run(model_case: CaseMaker, tmp_path: Pa
         text = FEET.format(WELD.replace("/>", f' solref="{2 * step} 1" solimp="0.9999 0.9999 0.001"/>'))
         (tmp_path / "hard.xml").write_text(text.replace("<option ", f'<option timestep="{step}" '), encoding="utf-8")
         case = model_case(tmp_path / "hard.xml", amplitude=0.15, duration=0.5)
-        settled = SimpleNamespace(window=0.2, reason="")
-        *_, weld = unmodified_loads(case, prescribe(case), "mujoco/as_is", settled, 1.0)  # type: ignore[arg-type]
+        motion, tolerance = prescribe(case), registered()["mujoco/as_is"].model_copy(update={"relative_error": 1.0})
+        run, found = evaluate(case, motion, "mujoco/as_is", reads_wrenches=True), reaction_rows(case, motion).found
+        assert isinstance(run, Unmodified)
+        assert found is not None
+        run = replace(run, settled=replace(run.settled, window=0.2, reason=""))
+        *_, weld = reading_rows(run, motion, found, tolerance).connections
         assert weld["moment"] > 1
         error.append([weld["moment_error"] / weld["moment"], weld["force_error"] / weld["force"]])
     assert np.max(error) < 4e-4

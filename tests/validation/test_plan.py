@@ -16,7 +16,7 @@ from loopcheck.validation.check.efforts.outcome import Failed, Ran
 from loopcheck.validation.check.plan import RUNNING, Plan
 from loopcheck.validation.check.record import Request
 from loopcheck.validation.common.tolerances import registered
-from loopcheck.validation.execution.journal import Task
+from loopcheck.validation.execution.journal import Task, keys
 
 NAMES = ("analytic/lagrange", "mujoco/kkt", "mujoco/as_is")
 
@@ -42,8 +42,8 @@ def two() -> tuple[tuple[Case, Motion], ...]:
     return tuple((case, prescribe(case)) for case in cases)
 
 
-def plan_of(cases: Sequence[tuple[Case, Motion]], names: tuple[str, ...] = NAMES) -> Plan:
-    request = Request(dt=None, tolerances=registered(), names=names)
+def plan_of(cases: Sequence[tuple[Case, Motion]], names: tuple[str, ...] = NAMES, *, reactions: bool = False) -> Plan:
+    request = Request(dt=None, tolerances=registered(), names=names, reactions=reactions)
     expected = {case.key: expected_terms(case, motion) for case, motion in cases}
     return Plan([case for case, _ in cases], {case.key: motion for case, motion in cases}, expected, request)
 
@@ -79,6 +79,19 @@ def test_a_simulation_is_repeated_on_the_random_motion_of_its_own_case(two: Any)
     notes = {outcome.case.mode: outcome.note for outcome in output.outcomes if outcome.source == "mujoco/as_is"}
     assert "no random motion beside it" in notes[other.mode]
     assert "no random motion beside it" not in notes[one.mode]
+
+
+def test_forces_in_the_joints_are_read_by_the_simulations_of_the_cases_alone(two: Any) -> None:
+    """Not on random motions. The other results of a check without forces stand for those of a check with forces."""
+    random, digests = replace(two[0][1], notes=("random",)), []
+    for reactions in (False, True):
+        plan = plan_of(two[:1], (*NAMES, "mujoco/forward"), reactions=reactions)
+        tasks = taken(plan, lambda task: random if task.function is random_motion_or_error else lost(task))
+        reading = [task.args[:3] for task in tasks if task.function is evaluate and task.args[4]]
+        assert reading == [(*two[0], name) for name in ("mujoco/as_is", "mujoco/forward")] * reactions
+        digests.append(keys(tasks))
+    assert len(set(digests[1]) - set(digests[0])) == 2
+    assert len(digests[0]) == len(digests[1]) == 10
 
 
 def test_what_does_not_simulate_comes_first_and_then_a_page_is_possible(two: Any) -> None:

@@ -18,13 +18,16 @@ from loopcheck.analytic.kinematics.tree import poses
 from loopcheck.analytic.motion.assembly import finely_sampled
 from loopcheck.analytic.motion.prescribe import prescribe
 from loopcheck.engines.mujoco import wrenches
+from loopcheck.engines.mujoco.routes.as_is import MujocoAsIs
+from loopcheck.engines.mujoco.routes.forward import MujocoForward
 from loopcheck.robots.connections import connections
-from loopcheck.robots.efforts import ReadsWrenches, run_of
+from loopcheck.robots.efforts import EffortHistory, Source, run_of
 from loopcheck.robots.errors import SingularityError
 from loopcheck.robots.mechanism import WORLD, Mechanism
+from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, make_case, representative_case
 from loopcheck.validation.check.efforts.evaluate import evaluate
-from loopcheck.validation.check.efforts.outcome import Unmodified
+from loopcheck.validation.check.efforts.outcome import Ran, Unmodified
 from loopcheck.validation.check.efforts.rules import Evidence
 from loopcheck.validation.check.reactions import (
     NO_LOAD,
@@ -32,7 +35,6 @@ from loopcheck.validation.check.reactions import (
     reaction_rows,
     reaction_tables,
     reading_rows,
-    unmodified_rows,
 )
 from loopcheck.validation.check.sections.reactions import reactions_line, reactions_section
 from loopcheck.validation.common import sources
@@ -297,8 +299,19 @@ ROUTE = "mujoco/forward"
 
 @pytest.fixture(scope="module")
 def readings(case: Case, rows: Rows) -> Rows:
-    assert rows.found is not None
-    return reading_rows(case, prescribe(case), rows.found, ROUTE, registered()[ROUTE])
+    return _readings(case, prescribe(case), rows)
+
+
+def _ran(case: Case, motion: Motion, route: str = ROUTE) -> Ran:
+    outcome = evaluate(case, motion, route, registered()[route].limits, reads_wrenches=True)
+    assert isinstance(outcome, Ran)
+    return outcome
+
+
+def _readings(case: Case, motion: Motion, analytic: Rows, reason: str = "") -> Rows:
+    """Of a simulation that reads wrenches, against the analytic rows."""
+    assert analytic.found is not None
+    return reading_rows(_ran(case, motion), motion, analytic.found, registered()[ROUTE], reason)
 
 
 def test_readings_of_an_engine_agree_at_each_connection(readings: Rows) -> None:
@@ -332,9 +345,8 @@ def test_a_wrong_reading_is_found(case: Case, rows: Rows, fault: str, monkeypatc
             wrench[1:] = np.nan
         return read
 
-    assert rows.found is not None
     monkeypatch.setattr("loopcheck.engines.mujoco.routes.forward.wrenches", wrong)
-    loads = _results(reading_rows(case, prescribe(case), rows.found, ROUTE, registered()[ROUTE])).connections
+    loads = _results(_readings(case, prescribe(case), rows)).connections
     verdicts = dict(zip(loads["connection"], loads["verdict"], strict=True))
     verdict, determined = {"missing": ("agree", 1), "undetermined": ("informational", 0)}.get(fault, ("disagree", 3))
     assert verdicts == dict.fromkeys(verdicts, "agree") | {"coupler": verdict}
@@ -354,16 +366,14 @@ def test_a_reading_that_is_lost_on_the_way_is_not_compared(
             read["cfrc_int"][1, 3] = value
         return read
 
-    assert rows.found is not None
     monkeypatch.setattr("loopcheck.engines.mujoco.routes.forward.wrenches", lost)
-    (row,) = reading_rows(case, prescribe(case), rows.found, ROUTE, registered()[ROUTE]).connections
+    (row,) = _readings(case, prescribe(case), rows).connections
     assert row["verdict"] == "not run"
     assert "cfrc_int must be finite" in row["note"]
 
 
 def test_no_engine_is_judged_that_simulates_another_robot(case: Case, rows: Rows) -> None:
-    assert rows.found is not None
-    blocked = reading_rows(case, prescribe(case), rows.found, ROUTE, registered()[ROUTE], "mass of 'rocker' differs")
+    blocked = _readings(case, prescribe(case), rows, "mass of 'rocker' differs")
     loads = _results(blocked).connections
     assert set(loads["verdict"]) == {"not comparable"}
     assert set(loads["note"]) == {"mass of 'rocker' differs"}
@@ -375,26 +385,18 @@ def test_redundant_drives_are_compared_by_the_efforts_of_the_engine(monkeypatch:
     case = representative_case(load("2pur2rpu"))
     motion = prescribe(case)
     analytic = reaction_rows(case, motion)
-    assert analytic.found is not None
     for expected in ("agree", "disagree"):
-        loads = _results(reading_rows(case, motion, analytic.found, ROUTE, registered()[ROUTE])).connections
+        loads = _results(_readings(case, motion, analytic)).connections
         assert expected in set(loads["verdict"])
         assert ("disagree" in set(loads["verdict"])) == (expected == "disagree")
         monkeypatch.setattr("loopcheck.validation.check.reactions.moving_part", lambda *_: None)
-
-
-def test_a_source_without_readings_has_no_rows(case: Case, rows: Rows) -> None:
-    assert rows.found is not None
-    assert reading_rows(case, prescribe(case), rows.found, "mujoco/kkt", registered()[ROUTE]) == Rows([], [])
 
 
 def test_the_reading_lacks_the_force_that_carries_a_part_of_the_weight(model_case: CaseMaker) -> None:
     """`gravcomp` of a half: by Newton's second law the slide does not carry it, but `cfrc_int` reads so."""
     case = model_case(MODELS / "ball_and_universal.xml", configuration="vertical", amplitude=0.1, duration=0.3)
     motion = prescribe(case, dt=0.05)
-    analytic = reaction_rows(case, motion)
-    assert analytic.found is not None
-    loads = _results(reading_rows(case, motion, analytic.found, ROUTE, registered()[ROUTE])).connections
+    loads = _results(_readings(case, motion, reaction_rows(case, motion))).connections
     slide = loads[loads["connection"] == "slide"].to_dict("records")[0]
     assert slide["verdict"] == "disagree"
     assert slide["force_error"] == pytest.approx(0.5 * 0.4 * 9.81, rel=1e-6)
@@ -417,9 +419,16 @@ def test_without_any_load_nothing_is_judged(case: Case) -> None:
 @pytest.fixture(scope="module")
 def unmodified(case: Case) -> Unmodified:
     """The four-bar with its own soft pin."""
-    outcome = evaluate(case, prescribe(case), "mujoco/as_is")
+    outcome = _ran(case, prescribe(case), "mujoco/as_is")
     assert isinstance(outcome, Unmodified)
     return outcome
+
+
+def _loads(unmodified: Unmodified, analytic: Rows, accuracy: float | None) -> pd.DataFrame:
+    tolerance = registered()[unmodified.source].model_copy(update={"relative_error": accuracy})
+    assert analytic.found is not None
+    found = reading_rows(unmodified, prescribe(unmodified.case), analytic.found, tolerance)
+    return _results(found).connections
 
 
 SOFT = "runs an unmodified simulation and estimates the noise floors of its log"
@@ -433,12 +442,10 @@ SOFT = "runs an unmodified simulation and estimates the noise floors of its log"
     ],
 )
 def test_soft_pins_are_judged_by_the_accuracy(
-    case: Case, rows: Rows, unmodified: Unmodified, accuracy: float | None, verdict: str
+    rows: Rows, unmodified: Unmodified, accuracy: float | None, verdict: str
 ) -> None:
     """Of all connections: 1 to 2 % by the softness, as of the efforts."""
-    assert rows.found is not None
-    found = unmodified_rows(case, prescribe(case), rows.found, "mujoco/as_is", unmodified.settled, accuracy)
-    loads = _results(found).connections
+    loads = _loads(unmodified, rows, accuracy)
     assert list(loads["connection"]) == ["crank", "coupler", "rocker", "C"]
     assert set(loads["verdict"]) == {verdict}
     assert loads["error"].between(5e-3, 2e-2).all()
@@ -456,38 +463,74 @@ def test_soft_pins_are_judged_by_the_accuracy(
     ],
 )
 def test_a_run_that_does_not_settle_is_not_compared(
-    case: Case, rows: Rows, unmodified: Unmodified, accuracy: float, verdict: str
+    rows: Rows, unmodified: Unmodified, accuracy: float, verdict: str
 ) -> None:
     """Unless its wrenches are within the accuracy: then the rest of the transient is too."""
-    assert rows.found is not None
     restless = replace(unmodified.settled, reason="the initial transient lasts", window=np.inf)
-    found = unmodified_rows(case, prescribe(case), rows.found, "mujoco/as_is", restless, accuracy)
-    assert {row["verdict"] for row in found.connections} == {verdict}
-    assert all((row["note"] == restless.reason) == (verdict == "not comparable") for row in found.connections)
+    loads = _loads(replace(unmodified, settled=restless), rows, accuracy)
+    assert set(loads["verdict"]) == {verdict}
+    assert ((loads["note"] == restless.reason) == (verdict == "not comparable")).all()
 
 
 def test_reading_wrenches_changes_nothing_of_an_unmodified_run(case: Case, unmodified: Unmodified) -> None:
-    route = sources.load("mujoco/as_is")
-    assert isinstance(route, ReadsWrenches)
-    run = run_of(route.with_wrenches().compute_efforts(case, finely_sampled(case.mechanism, prescribe(case)))).log
-    before = run_of(unmodified.history).log
-    assert (run.effort == before.effort).all()
-    assert (run.q == before.q).all()
-    assert [*run.wrenches] == ["crank", "coupler", "rocker", "C"]
-    assert not before.wrenches
+    """Its restart and its slower run, which are not compared, read none."""
+    run, motion = run_of(unmodified.history), finely_sampled(case.mechanism, prescribe(case))
+    before = run_of(sources.load("mujoco/as_is").compute_efforts(case, motion))
+    assert (run.log.effort == before.log.effort).all()
+    assert (run.log.q == before.log.q).all()
+    assert [*run.log.wrenches] == ["crank", "coupler", "rocker", "C"]
+    assert run.slower is not None
+    assert not any(log.wrenches for log in (before.log, run.restarted, run.slower[1]))
 
 
-@pytest.mark.parametrize("reason", ["", "mass of 'rocker' differs"])
-def test_no_unmodified_run_of_another_robot_is_judged(case: Case, unmodified: Unmodified, reason: str) -> None:
+@pytest.mark.parametrize(("reason", "verdicts"), [("", {"informational"}), ("mass of 'rocker' differs", set())])
+def test_no_unmodified_run_of_another_robot_is_judged(
+    rows: Rows, unmodified: Unmodified, reason: str, verdicts: set[str]
+) -> None:
     """The row of its efforts names the reason."""
-    asked: list[str] = []
+    assert rows.found is not None
+    motion, tolerance = prescribe(unmodified.case), registered()["mujoco/as_is"]
+    found = reading_rows(unmodified, motion, rows.found, tolerance, reason)
+    assert {row["verdict"] for row in found.connections} == verdicts
+
+
+def test_reasons_against_an_engine_reach_its_readings(case: Case, rows: Rows, readings: Rows) -> None:
+    """Outcomes without readings have no task."""
+    motion = prescribe(case)
+    asked: list[Task] = []
+    outcomes = [evaluate(case, motion, "mujoco/kkt", reads_wrenches=True), _ran(case, motion)]
 
     def results(tasks: Sequence[Task], _: str) -> list[Rows]:
-        asked.extend(task.function.__name__ for task in tasks)
-        return [reaction_rows(*task.args) if task.function is reaction_rows else Rows([], []) for task in tasks]
+        asked.extend(tasks)
+        return [rows if task.function is reaction_rows else readings for task in tasks]
 
-    output = SimpleNamespace(motions={case.key: prescribe(case)}, outcomes=[unmodified])
-    reasons = {(case.key, "mujoco"): reason} if reason else {}
-    pool = SimpleNamespace(results=results)
-    reaction_tables([case], output, Evidence(blocking_reasons=reasons), pool)  # type: ignore[arg-type]
-    assert asked == ["reaction_rows", *(["unmodified_rows"] * (not reason))]
+    output = SimpleNamespace(motions={case.key: motion}, outcomes=outcomes)
+    evidence = Evidence(blocking_reasons={(case.key, "mujoco"): "mass of 'rocker' differs"}, tolerances=registered())
+    reaction_tables([case], output, evidence, SimpleNamespace(results=results))  # type: ignore[arg-type]
+    assert [task.function for task in asked] == [reaction_rows, reading_rows]
+    assert asked[1].args[0] is outcomes[1]
+    assert asked[1].args[-1] == "mass of 'rocker' differs"
+
+
+@pytest.mark.parametrize(
+    "route", extended_but([MujocoForward], [MujocoForward, MujocoAsIs], "test_each_motion_is_simulated_once")
+)
+def test_each_motion_is_simulated_once(
+    route: type[Source], loopcheck: Command, tmp_path: Path, tables_only: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where wrenches are read: no run for the efforts, and another for the wrenches."""
+    runs: list[bytes] = []
+    compute = route.compute_efforts
+
+    def counted(source: Source, case: Case, motion: Motion) -> EffortHistory:
+        runs.append(motion.q.tobytes())
+        return compute(source, case, motion)
+
+    monkeypatch.setattr(route, "compute_efforts", counted)
+    with in_this_process():
+        loopcheck(
+            "check", "four_bar", "--configuration", "vertical", "--source", route.name, "--dt", "0.05", "--reactions",
+            "--jobs", "1", "--out", tmp_path,
+        )  # fmt: skip
+    assert len(runs) == len(set(runs)) == (1 if route is MujocoForward else 2)  # as_is: the random motion too
+    assert route.name in set(read(tmp_path).connections["source"])

@@ -74,7 +74,9 @@ class Plan:
         self._results: dict[Entry, Any] = {}
         self._missing: set[Entry] = set()
         efforts = {
-            (case.key, source): _evaluation(case, motions[case.key], source, request.limits_of(source))
+            (case.key, source): _evaluation(
+                case, motions[case.key], source, request.limits_of(source), request.reactions
+            )
             for case, source in self._pairs
         }
         exact = {entry: task for entry, task in efforts.items() if not sources.simulates(entry[1])} | self._audits
@@ -214,7 +216,9 @@ def _in_order(entries: Mapping[Entry, Any]) -> Mapping[Entry, Any]:
     return {key: entries[key] for key in sorted(entries, key=place)}
 
 
-def _evaluation(case: Case, motion: Motion | Failure, source: str, limits: Limits | None = None) -> Task | Outcome:
+def _evaluation(
+    case: Case, motion: Motion | Failure, source: str, limits: Limits | None = None, reactions: bool = False
+) -> Task | Outcome:
     """The task of computing a source, or its outcome without a motion."""
 
     def without(verdict: str, note: str) -> Outcome:
@@ -224,7 +228,7 @@ def _evaluation(case: Case, motion: Motion | Failure, source: str, limits: Limit
         return without(*verdict_and_note(motion))
     return Task(
         evaluate,
-        (case, motion, source, limits),
+        (case, motion, source, limits, reactions and sources.simulates(source)),
         partial(without, "not run"),
         is_kept=lambda outcome: not (isinstance(outcome, Failed) and outcome.verdict == "not run"),
         engine=sources.engine_of(source),

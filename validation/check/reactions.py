@@ -19,22 +19,24 @@ from loopcheck.analytic.kinematics.closures import RANK_TOLERANCE
 from loopcheck.analytic.kinematics.redundancy import moving_part
 from loopcheck.analytic.kinematics.state import State
 from loopcheck.analytic.kinematics.tree import axes_of
+from loopcheck.analytic.logs.closing.closed_log import closed_log
+from loopcheck.analytic.logs.logged_wrenches import residual_wrenches, wrench_log
 from loopcheck.analytic.motion.configurations import normal
 from loopcheck.robots.arrays import Array
 from loopcheck.robots.connections import COMPONENTS, Connection
-from loopcheck.robots.efforts import ReadsWrenches, Stepped
+from loopcheck.robots.efforts import run_of
 from loopcheck.robots.errors import EngineError, HarnessError
+from loopcheck.robots.log import COMMON, Instantaneous
 from loopcheck.robots.mechanism import WORLD, ConnectClosure
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case
 from loopcheck.robots.size import size
-from loopcheck.validation.check.efforts.as_is import Settled
 from loopcheck.validation.check.efforts.outcome import Ran, Unmodified
-from loopcheck.validation.check.unmodified_wrenches import unmodified_loads
 from loopcheck.validation.common import sources
 from loopcheck.validation.common.results import table
 from loopcheck.validation.common.tolerances import Tolerance
 from loopcheck.validation.common.verdicts import CASE, Key, within
+from loopcheck.validation.common.wrench_errors import wrench_errors
 from loopcheck.validation.execution.errors import internal_error
 from loopcheck.validation.execution.journal import Task
 
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
 
 OF_GAP = 1.0
 """Allowed relative difference of both ways per accuracy of the loops [-]: a force has that moment at a gap."""
+SAMPLES = 400
+"""Most judged samples of an unmodified simulation, evenly spread [-]."""
 NO_LOAD = "no load: nothing moves, and no force acts"
 """Note of a robot without any term of a wrench."""
 UNDETERMINED = "rigid bodies determine nothing of this wrench"
@@ -67,7 +71,7 @@ class Rows(NamedTuple):
 def reaction_tables(
     cases: Sequence[Case], output: RunOutput, evidence: Evidence, pool: WorkerPool
 ) -> Mapping[str, pd.DataFrame]:
-    """Both tables of all cases with a motion: the analytic wrenches, and the readings of all simulations that ran.
+    """Both tables of all cases with a motion: the analytic wrenches, and those that simulations have read.
 
     Args:
         output: Results of the workers.
@@ -83,16 +87,11 @@ def reaction_tables(
     tasks = []
     for outcome in output.outcomes:
         name, key = outcome.source, outcome.case.key
-        if key in found and isinstance(outcome, Ran) and sources.simulates(name):
-            engine, tolerance = sources.engine_of(name), evidence.tolerances[name]
+        if key in found and isinstance(outcome, Ran) and outcome.wrenches:
+            engine = sources.engine_of(name)
             reason = evidence.doubts.get(key) or evidence.blocking_reasons.get((key, engine), "")
-            common = (outcome.case, output.motions[key], found[key], name)
-            failed = partial(_not_run, outcome.case, name)
-            if not isinstance(outcome, Unmodified):
-                tasks.append(Task(reading_rows, (*common, tolerance, reason), failed, engine=engine))
-            elif not reason:  # its efforts name the reason
-                args = (*common, outcome.settled, tolerance.relative_error)
-                tasks.append(Task(unmodified_rows, args, failed, engine=engine))
+            args = (outcome, output.motions[key], found[key], evidence.tolerances[name], reason)
+            tasks.append(Task(reading_rows, args, partial(_not_run, outcome.case, name), engine=engine))
     rows = [*analytic.values(), *pool.results(tasks, "forces read in engines")]
     return {
         name: table(name, [row for of_case in rows for row in getattr(of_case, name)])
@@ -129,79 +128,88 @@ def reaction_rows(case: Case, motion: Motion) -> Rows:
     return _rows_or_reason(case, sources.REFERENCE, rows)
 
 
-def reading_rows(
-    case: Case, motion: Motion, found: Reactions, source: str, tolerance: Tolerance, reason: str = ""
-) -> Rows:
-    """Wrenches that an engine reads while it simulates the motion, against the analytic ones.
+def reading_rows(outcome: Ran, motion: Motion, found: Reactions, tolerance: Tolerance, reason: str = "") -> Rows:
+    """Wrenches that an engine has read while it simulated the motion, against the analytic ones.
 
-    Of a robot with redundant drives, the analytic wrenches are those of the efforts of the engine.
+    Of a robot with redundant drives, the analytic wrenches are those of the efforts of the engine; of an unmodified
+    simulation, those of its own motion.
 
     Args:
         found: The analytic wrenches.
+        tolerance: Limits of the efforts.
         reason: Reason against any comparison with the engine; empty without one.
     """
 
-    def read_rows() -> Rows:
-        route = sources.load(source)
-        if not isinstance(route, ReadsWrenches):
-            return Rows([], [])
-        reading = route.with_wrenches()
-        if tolerance.limits is not None and isinstance(reading, Stepped):
-            reading = reading.within(tolerance.limits)
-        history = reading.compute_efforts(case, motion)
-        against = found
-        if moving_part(case.mechanism, found.motion) is not None:
-            state = State(mechanism=case.mechanism, q=found.motion.q, qd=found.motion.qd)
-            own = recursive_wrenches(state, found.motion.qdd, history.effort[np.searchsorted(motion.t, found.motion.t)])
-            against = found._replace(recursive=own)
-        limit = (tolerance.relative_error or np.nan) + OF_GAP * case.mechanism.closing.accuracy
-        faults = {
-            one.name: f"{one.name} is wrong in any convention: {one.fault}" if one.fault else ""
-            for one in engines.part(sources.engine_of(source), "wrenches").READINGS
-        }
-        rows = Rows([], [])
-        for name, wrench in history.wrenches.items():
-            given = np.isfinite(wrench)
-            if (given[1:] != given[-1:]).any() or np.isinf(wrench).any():  # the first sample may be refused
-                raise EngineError(f"{source}: {name} must be finite at all times or at none, got other values")
-            read = _Read(case, against, source, name, motion.t, wrench)
-            rows.reactions.extend(read.values())
-            rows.connections.extend(
-                read.loads("not comparable" if reason else "", limit, reason or faults.get(name, ""))
-            )
-        return rows
+    def rows() -> Rows:
+        if not isinstance(outcome, Unmodified):
+            return _read_rows(outcome, motion, found, tolerance, reason)
+        loads = () if reason else _unmodified_loads(outcome, found, tolerance.relative_error)  # its efforts name it
+        return Rows([], [*loads])
 
-    return _rows_or_reason(case, source, read_rows)
+    return _rows_or_reason(outcome.case, outcome.source, rows)
 
 
-def unmodified_rows(
-    case: Case, motion: Motion, found: Reactions, source: str, settled: Settled, accuracy: float | None
-) -> Rows:
-    """Wrenches that an unmodified simulation reads, against those of its own motion.
+def _read_rows(outcome: Ran, motion: Motion, found: Reactions, tolerance: Tolerance, reason: str) -> Rows:
+    """Rows of a simulation of the motion; arguments as in `reading_rows`."""
+    case, source, against = outcome.case, outcome.source, found
+    if moving_part(case.mechanism, found.motion) is not None:
+        state = State(mechanism=case.mechanism, q=found.motion.q, qd=found.motion.qd)
+        efforts = outcome.history.effort[np.searchsorted(motion.t, found.motion.t)]
+        against = found._replace(recursive=recursive_wrenches(state, found.motion.qdd, efforts))
+    limit = (tolerance.relative_error or np.nan) + OF_GAP * case.mechanism.closing.accuracy
+    faults = {
+        one.name: f"{one.name} is wrong in any convention: {one.fault}" if one.fault else ""
+        for one in engines.part(sources.engine_of(source), "wrenches").READINGS
+    }
+    rows = Rows([], [])
+    for name, wrench in outcome.wrenches.items():
+        given = np.isfinite(wrench)
+        if (given[1:] != given[-1:]).any() or np.isinf(wrench).any():  # the first sample may be refused
+            raise EngineError(f"{source}: {name} must be finite at all times or at none, got other values")
+        read = _Read(case, against, source, name, motion.t, wrench)
+        rows.reactions.extend(read.values())
+        rows.connections.extend(read.loads("not comparable" if reason else "", limit, reason or faults.get(name, "")))
+    return rows
+
+
+def _unmodified_loads(outcome: Unmodified, found: Reactions, accuracy: float | None) -> Iterator[Mapping[str, Any]]:
+    """Rows of the table `connections` of an unmodified simulation, whose pins are soft: judged as its efforts.
+
+    The wrenches that its own motion requires are those of `analytic/noc`; the same samples are judged as of its
+    efforts. Errors are relative to the largest required moment or force of the connection.
 
     Args:
-        found: The analytic wrenches.
-        settled: Errors of its efforts.
         accuracy: Largest error that agrees [-]; None if it is not judged.
     """
-
-    def read_rows() -> Rows:
-        places = {connection.name: k for k, connection in enumerate(found.connections)}
-        determined = found.of_robot.functionals.min(axis=0)
-        rows: list[Mapping[str, Any]] = [
-            {
-                **dict(zip(CASE, case.key, strict=True)),
-                "source": source,
-                "reading": "log",
-                "body": _body(case, found.connections[places[load["connection"]]]),
-                "determined": int(determined[places[load["connection"]]]),
-                **load,
-            }
-            for load in unmodified_loads(case, motion, source, settled, accuracy)
-        ]
-        return Rows([], rows)
-
-    return _rows_or_reason(case, source, read_rows)
+    case, settled, log = outcome.case, outcome.settled, run_of(outcome.history).log
+    closed = closed_log(case.mechanism, log, log.q[0])
+    start = log.t[0] + (settled.window if np.isfinite(settled.window) else 0.0)
+    wrenches = wrench_log(closed, COMMON, normal(case.mechanism))
+    residual, _ = residual_wrenches(closed, wrenches, Instantaneous(), start=start, noiseless=True, most=SAMPLES)
+    errors = wrench_errors(wrenches, residual)
+    logged, t = residual.effort.reshape(len(residual.bases), -1, 6), residual.motion.t
+    largest, divisor = errors.figures["largest"], errors.required.divisor
+    determined = found.of_robot.functionals.min(axis=0)
+    for j, (name, k, (verdict, note)) in zip(errors.places, errors.verdicts(accuracy or np.inf), strict=True):
+        if settled.reason and verdict != "agree":
+            verdict, note = "not comparable", settled.reason  # noqa: PLW2901
+        elif accuracy is None and verdict in ("agree", "disagree"):
+            verdict, note = "informational", ""  # noqa: PLW2901
+        moment_error, force_error = largest.reshape(-1, 2)[k // 2]
+        yield {
+            **_of_case(case, outcome.source, "log"),
+            "connection": name,
+            "body": _body(case, found.connections[j]),
+            **_largest("force", logged[:, j, 3:], t),
+            **_largest("moment", logged[:, j, :3], t),
+            "determined": int(determined[j]),
+            "moment_error": moment_error,
+            "force_error": force_error,
+            "error": largest[k] / divisor[k] if divisor[k] else np.nan,
+            "tolerance": accuracy,
+            "verdict": verdict,
+            "note": note,
+        }
 
 
 @dataclass(frozen=True)
@@ -237,10 +245,6 @@ class _Read:
         """Wrenches without components that are round-off."""
         return np.where(np.abs(wrenches) < ROUND_OFF * np.repeat(self.found.recursive.terms, 3), 0.0, wrenches)
 
-    @property
-    def _of_case(self) -> dict[str, str]:
-        return {**dict(zip(CASE, self.case.key, strict=True)), "source": self.source, "reading": self.reading}
-
     @cached_property
     def in_world(self) -> Array:
         """Unique components in world axes [N m, N], the others NaN, shape (samples, connections, 6)."""
@@ -261,7 +265,7 @@ class _Read:
             for i, component in enumerate(COMPONENTS):
                 for k, t in enumerate(self.found.motion.t):
                     yield {
-                        **self._of_case,
+                        **_of_case(self.case, self.source, self.reading),
                         "connection": connection.name,
                         "component": component,
                         "unit": "N m" if i < 3 else "N",
@@ -299,15 +303,14 @@ class _Read:
                 "force_error": _longest(left[:, j, 3:]),
                 "error": error,
             }
-            is_compared = determined[j] and verdict != "reference"
             yield {
-                **self._of_case,
+                **_of_case(self.case, self.source, self.reading),
                 "connection": connection.name,
                 "body": _body(self.case, connection),
                 **_largest("force", values[:, j, 3:], self.t),
                 **_largest("moment", values[:, j, :3], self.t),
                 "determined": int(determined[j]),
-                **(errors_of if is_compared else dict.fromkeys(errors_of, np.nan)),
+                **(errors_of if determined[j] and verdict != "reference" else {}),
                 "tolerance": limit,
                 "verdict": judged,
                 "note": "" if judged == "agree" else why,
@@ -340,10 +343,10 @@ def _longest(vectors: Array) -> float:
     return float(np.linalg.norm(vectors, axis=1).max())
 
 
+def _of_case(case: Case, source: str, reading: str) -> dict[str, str]:
+    return {**dict(zip(CASE, case.key, strict=True)), "source": source, "reading": reading}
+
+
 def _not_run(case: Case, source: str, reason: str) -> Rows:
-    of_case = {**dict(zip(CASE, case.key, strict=True)), "source": source, "reading": ""}
-    numbers = dict.fromkeys(
-        ("force", "force_t", "moment", "moment_t", "moment_error", "force_error", "error", "tolerance"), np.nan
-    )
-    row = {**of_case, "connection": "", "body": "", **numbers, "determined": 0, "verdict": "not run", "note": reason}
-    return Rows([], [row])
+    nothing = {"connection": "", "body": "", "determined": 0}
+    return Rows([], [{**_of_case(case, source, ""), **nothing, "verdict": "not run", "note": reason}])

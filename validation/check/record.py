@@ -45,6 +45,8 @@ class Request:
     """Default engines that are not installed."""
     motions: Mapping[Key, Motion] = field(default_factory=dict)
     """Motions of all cases, if already computed."""
+    reactions: bool = False
+    """Whether simulations also read the forces in the joints."""
     draws: bool = True
     """Whether a report is written."""
     publish: "Callable[[RunOutput], None]" = lambda output: None

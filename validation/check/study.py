@@ -81,6 +81,7 @@ class Check(Study):
             names=tuple(chain.from_iterable(groups)),
             absent=() if self.sources else sources.absent_engines(),
             motions=self.motions,
+            reactions=self.reactions,
             draws=self.draws,
             publish=lambda output: self.publish(self._tables(output, request)),
         )

@@ -19,7 +19,7 @@ from loopcheck.analytic.motion.laws import RECORDED
 from loopcheck.analytic.motion.prescribe import depends_on_gravity, prescribe
 from loopcheck.analytic.motion.random_motion import random_motion
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.efforts import EffortHistory, Limits, Stepped
+from loopcheck.robots.efforts import EffortHistory, Limits, ReadsWrenches, Stepped
 from loopcheck.robots.errors import EngineError, EngineNotInstalledError, HarnessError, NotRepresentableError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
@@ -54,11 +54,14 @@ RIGID = 1e-9
 R = TypeVar("R", bound=Ran)
 
 
-def evaluate(case: Case, motion: Motion, source: str, limits: Limits | None = None) -> Ran | Failed:
+def evaluate(
+    case: Case, motion: Motion, source: str, limits: Limits | None = None, reads_wrenches: bool = False
+) -> Ran | Failed:
     """Compute the efforts of a source; an outcome with the reason replaces any failure.
 
     Args:
         limits: Limits of the verdict: a simulation omits finer steps than it needs. By default it takes all steps.
+        reads_wrenches: Whether a simulation also reads the forces in the joints, if it can.
     """
     if motion.unforced > UNFORCED and sources.simulates(source):
         note = (
@@ -71,7 +74,7 @@ def evaluate(case: Case, motion: Motion, source: str, limits: Limits | None = No
         return Failed(case=case, source=source, verdict="not comparable", note=note)
     if case.mechanism.closing.accuracy > RIGID and is_stiff_on_gaps(case, source) and not _reduces_rows(source):
         return Failed(case=case, source=source, verdict=NOT_SUPPORTED, note=STIFF_ON_GAPS)
-    outcome = outcome_of(case, motion, source, partial(_efforts_of, source, case, motion, limits))
+    outcome = outcome_of(case, motion, source, partial(_efforts_of, source, case, motion, limits, reads_wrenches))
     if isinstance(outcome, Failed):
         rigid = outcome.is_engine_error and is_stiff_on_gaps(case, source)
         note = f"{STIFF_ON_GAPS} ({outcome.note})"
@@ -83,10 +86,12 @@ def _reduces_rows(source: str) -> bool:
     return bool(getattr(sources.load(source), "reduces_rows", False))
 
 
-def _efforts_of(source: str, case: Case, motion: Motion, limits: Limits | None) -> EffortHistory:
+def _efforts_of(source: str, case: Case, motion: Motion, limits: Limits | None, reads_wrenches: bool) -> EffortHistory:
     """Efforts of a source at the samples of a motion; a controller gets more samples."""
     driven = finely_sampled(case.mechanism, motion) if sources.is_as_is(source) else motion
     loaded = sources.load(source)
+    if reads_wrenches and isinstance(loaded, ReadsWrenches):
+        loaded = loaded.with_wrenches()
     if limits is not None and isinstance(loaded, Stepped):
         loaded = loaded.within(limits)
     history = loaded.compute_efforts(case, driven)

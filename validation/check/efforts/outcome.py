@@ -74,6 +74,11 @@ class Ran(Outcome):
         """Figures that need no reference, by their limit in the tolerances [-]; None if not computed."""
         return {}
 
+    @property
+    def wrenches(self) -> Mapping[str, Array]:
+        """Wrenches of the connections that it has read, by reading; of its log, by connection."""
+        return self.history.as_is.log.wrenches if self.history.as_is else self.history.wrenches
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redundant(Ran):
