@@ -103,7 +103,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="A source whose engine is not installed fails instead of being skipped.",
     )
     parser.addoption(
-        "--all-commands", action="store_true", help="Run every command of the documents, which takes half an hour."
+        "--all-commands",
+        action="store_true",
+        help="Run every command of README.md and of the how-to, which takes half an hour.",
     )
     parser.addoption(
         "--logs", type=int, default=40, metavar="N", help="Number of generated logs without and with a fault each."

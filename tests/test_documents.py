@@ -1,4 +1,7 @@
-"""Every command of the documents: the command line takes it as it is written, and it runs."""
+"""Every command of the documents: the command line takes it as it is written.
+
+`tests/docs/test_pasted.py` runs those of README.md and of the how-to.
+"""
 
 import re
 import shlex
@@ -14,9 +17,7 @@ import pytest
 from loopcheck.robots.logs.log_files import write_log
 from loopcheck.validation.cli import cli
 from loopcheck.validation.common.targets import cases_of
-from loopcheck.validation.execution.files import RECORD
 from tests.conftest import MODELS
-from tests.house import copy_house, start
 from tests.logs import exact_log
 
 HOUSE = Path(__file__).parent.parent
@@ -57,21 +58,13 @@ def documented() -> Iterator[str]:
 
 
 COMMANDS = sorted({re.sub(r" [>|2].*", "", command).strip() for command in documented()})
-QUICK = ("list", "new", "report", "check my_robot.xml --junit loopcheck.xml --source")
-"""First words of commands that take seconds and succeed."""
 ANSWERS = (0, 1, 3)
 """Exit statuses of a command that has an answer, be it that engines disagree; 2 is bad input."""
-LISTED = pytest.mark.evidence("a command in a process of its own", seconds=1)
-IN_PLACE = pytest.mark.extended(
-    "test_a_documented_command_is_accepted",
-    "tests/docs/test_pasted.py::test_the_main_commands_of_the_readme_succeed",
-)
 
 
 def test_commands_were_found() -> None:
     assert len(COMMANDS) > 15
     assert {_name(command.split()[1:]) for command in COMMANDS} >= {name for name in BY_NAME if name != "list"}
-    assert all(any(f"loopcheck {quick}" in command for command in COMMANDS) for quick in QUICK)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -91,19 +84,6 @@ def _name(arguments: Sequence[str]) -> str:
     return " ".join(arguments[:2] if arguments[0] == "study" else arguments[:1])
 
 
-@pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Path:
-    """A folder with the files that the documents' commands assume, beside a copy of the package."""
-    desk = tmp_path_factory.mktemp("desk")
-    copy_house(desk / "house")
-    fill(desk)
-    own = desk / "my_robots" / "linkage"
-    own.mkdir(parents=True)
-    shutil.copy(MODELS / "four_bar.xml", own)
-    (own / "robot.toml").write_text('title = "t"\nmjcf = "four_bar.xml"\nsource = "s"\n', encoding="utf-8")
-    return desk
-
-
 def fill(desk: Path) -> None:
     """Write the models, the motion and the logs that the documents take for the reader's own."""
     for name in ("my_robot.xml", "my_gripper.xml", "leg.xml"):
@@ -118,41 +98,6 @@ def fill(desk: Path) -> None:
     log = exact_log(case, t)
     for name in ("run", "mine", "bench", "simscape"):
         write_log(log, desk / f"{name}.csv")
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        pytest.param(
-            command, marks=LISTED if command in ("loopcheck list", "loopcheck list my_robot.xml") else IN_PLACE
-        )
-        for command in COMMANDS
-    ],
-)
-def test_a_documented_command_runs(command: str, desk: Path, pytestconfig: pytest.Config) -> None:
-    arguments = shlex.split(command)[1:]
-    is_quick = command.removeprefix("loopcheck ").startswith(QUICK)
-    if not (is_quick or pytestconfig.getoption("--all-commands")):
-        pytest.skip("takes minutes: --all-commands")
-    if arguments[0] == "engines" and arguments[1:]:
-        pytest.skip("makes environments: tests/validation/test_environment_making.py")
-    if arguments[0] == "report" and not (desk / arguments[1] / RECORD).exists():
-        _run(desk, "check", "my_robot.xml", "--source", "mujoco/kkt", "--out", *arguments[1:])
-    if arguments[:2] == ["study", "sweep"]:  # which goes on with another study only in another folder
-        shutil.rmtree(desk / "results", ignore_errors=True)
-    for name in [argument for argument in arguments[1:2] if arguments[0] == "new"]:
-        for place in (desk, desk / "my_robots"):
-            shutil.rmtree(place / name, ignore_errors=True)
-    status, said = _run(desk, *arguments)
-    assert said == ""
-    assert status in (ANSWERS[:1] if is_quick else ANSWERS)
-
-
-def _run(desk: Path, *arguments: str) -> tuple[int, str]:
-    """Exit status and text on stderr."""
-    process = start(desk / "house", *arguments, at=desk)
-    _, said = process.communicate()
-    return process.returncode, said
 
 
 def test_links_of_the_documents_lead_to_files() -> None:
