@@ -84,7 +84,7 @@ JUDGED = [
 """In double precision. Newton has no slides behind hinges, and so few of the chains."""
 SIMULATING = [name for name in JUDGED if engines.simulates(name)]
 EXACT = [*(name for name in JUDGED if name not in SIMULATING), "analytic/lagrange"]
-COMPILED = {"mjx/kkt": ("floating", "undriven", "coupler"), "mjx/forward": ("balls",)}
+COMPILED = {"mjx/kkt": ("floating", "coupler"), "mjx/forward": ("balls",)}
 """Chains of routes that compile for seconds."""
 _NO_CAM = dict.fromkeys(("coupler", "gear", "lock"), "equality 'cam'")
 _BALLS = {"ball springs": "(spring|damper) of ball joint", "ball rotors": "armature of (free|ball) joint"}
