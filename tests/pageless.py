@@ -1,4 +1,4 @@
-"""The command line without pages: `python -P tests/pageless.py ARGUMENT …`, and what leaves them out in a test."""
+"""The command line without pages, and with short proofs: `python -P tests/pageless.py ARGUMENT …`; both in a test."""
 
 import sys
 from pathlib import Path
@@ -7,6 +7,8 @@ import pytest
 
 from loopcheck.validation import cli
 from loopcheck.validation.report import pages
+from loopcheck.validation.tune import bandwidths
+from loopcheck.validation.tune.runs import tuning_runs
 
 PROGRAM = ("-P", __file__)
 """Arguments of Python that start it."""
@@ -16,6 +18,12 @@ def leave_pages_out(patch: pytest.MonkeyPatch) -> None:
     """Draw no figure and write no page; the terminal shows the path of the page as usual."""
     patch.setattr(pages, "selected", lambda *_: [])
     patch.setattr(pages, "write_pages", lambda *_, **__: None)
+
+
+def shorten_proofs(patch: pytest.MonkeyPatch) -> None:
+    """Prove settings with fewer samples and controllers."""
+    patch.setattr(tuning_runs, "PROVEN", 60)
+    patch.setattr(bandwidths, "PER_DECADE", 1)
 
 
 def pageless_programs(folder: Path) -> Path:
@@ -28,6 +36,7 @@ def pageless_programs(folder: Path) -> Path:
 
 
 if __name__ == "__main__":
-    leave_pages_out(pytest.MonkeyPatch())
+    leave_pages_out(patch := pytest.MonkeyPatch())
+    shorten_proofs(patch)
     sys.argv[0] = "loopcheck"
     cli.main()

@@ -36,16 +36,18 @@ ELSEWHERE = {
     r"serial robots/legs/knee.xml": "test_recovery.py::test_all_commands_behave_alike",
     r"serial robots/legs/ankle.xml robots": "test_serial.py::test_functions_repair_what_the_stand_in_loses",
     r"serial unitree_g1": "test_serial_advice.py::test_armatures_as_printed_and_as_written_are_near_the_best",
+    r"serial .*--make": "test_formats.py::test_commands_take_every_format",
     r"judge four_bar": "test_judge.py::test_the_suggested_accuracy_of_an_undecided_log_agrees",
+    r"tune my_robot.xml --accuracy 1%$|--verify": "tests/docs/test_tutorial.py::test_the_tutorial_ends_as_shown",
     r"tune my_robot.xml .*--motion": "test_tune.py::test_what_cannot_be_reached_says_what_stands_in_the_way",
     r"tune four_bar": "test_tune.py::test_the_certificate_of_a_catalogue_robot_is_verified_by_the_printed_command",
+    r"versions .*mujoco==": "test_versions.py::test_the_releases_themselves_change_what_the_page_says",
 }
-"""Commands that other tests in `tests/validation` run, so that they run here with `--all-commands` alone."""
+"""Commands of other tests, by default in `tests/validation`, so that they run here with `--all-commands` alone."""
 SHORTER = {
     "check": "--source mujoco/kkt --dt 0.1",
     "serial": "--samples 4",
     "study readings": "--source mujoco/as_is",
-    "tune .*--accuracy": "--accuracy 50%",
 }
 """Options that make a command short, instead of its own of the same names, by its first words."""
 MAIN = ("check 3prr", "gate")

@@ -28,9 +28,7 @@ from loopcheck.validation.execution.workers import ALONE, Workers, nothing, work
 from loopcheck.validation.frame import study
 from loopcheck.validation.frame.preload import PRELOAD
 from loopcheck.validation.report import pages
-from loopcheck.validation.tune import bandwidths
-from loopcheck.validation.tune.runs import tuning_runs
-from tests.pageless import leave_pages_out
+from tests.pageless import leave_pages_out, shorten_proofs
 
 Command: TypeAlias = Callable[..., tuple[int, str, str]]
 """Takes command-line arguments; returns exit status, stdout and stderr."""
@@ -111,8 +109,7 @@ def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def short_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Proofs of settings with fewer samples and controllers: for tests of what is said about them."""
-    monkeypatch.setattr(tuning_runs, "PROVEN", 60)
-    monkeypatch.setattr(bandwidths, "PER_DECADE", 1)
+    shorten_proofs(monkeypatch)
 
 
 def exit_status(results: Results) -> int:

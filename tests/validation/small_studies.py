@@ -50,10 +50,8 @@ def small(command: str = "") -> Iterator[pytest.MonkeyPatch]:
     from loopcheck.validation.studies.free_motion import study as benchmarks
     from loopcheck.validation.studies.readings import study as readings
     from loopcheck.validation.studies.readings.slide import slides
-    from loopcheck.validation.tune import bandwidths
     from loopcheck.validation.tune import study as tune
-    from loopcheck.validation.tune.runs import tuning_runs
-    from tests.pageless import leave_pages_out
+    from tests.pageless import leave_pages_out, shorten_proofs
 
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(Path(__file__).parents[2])  # where workers find this file
@@ -66,8 +64,7 @@ def small(command: str = "") -> Iterator[pytest.MonkeyPatch]:
         patch.setattr(costs, "cases_of", lambda robots: cases_of(robots)[:3])
         patch.setattr(benchmarks, "ways", lambda: ["mujoco/default", "mujoco/tight"])
         patch.setattr(tune, "budget", budget_rows)
-        patch.setattr(tuning_runs, "PROVEN", 60)
-        patch.setattr(bandwidths, "PER_DECADE", 1)
+        shorten_proofs(patch)
         patch.setattr(readings, "slides", lambda source: slides(source)[:2])
         yield patch
 
