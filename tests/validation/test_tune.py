@@ -30,9 +30,10 @@ from loopcheck.validation.execution.workers import ALONE, WorkerPool, Workers, w
 from loopcheck.validation.frame.study import run_study
 from loopcheck.validation.studies.atlas.tuning import Here
 from loopcheck.validation.tune.bandwidths import bandwidths
+from loopcheck.validation.tune.certificate import checksum, read_certificate
 from loopcheck.validation.tune.engine import AskedTuning, tuning_of
 from loopcheck.validation.tune.obstacle import refined
-from loopcheck.validation.tune.runs import judged_run
+from loopcheck.validation.tune.runs import judged_run, tuning_runs
 from loopcheck.validation.tune.runs.judged_run import JudgedRun
 from loopcheck.validation.tune.runs.purposes import OWN, RANDOM, Purpose, given_purposes, purpose_of, variations
 from loopcheck.validation.tune.runs.tuning_runs import TuningRuns
@@ -267,6 +268,21 @@ def test_residuals_of_a_run_that_leaves_its_motion_are_not_evaluated(
     assert tried.too_weak
 
 
+@pytest.mark.extended("tests/validation/test_certificate.py::test_a_claim_that_is_found_again_holds")
+def test_dry_friction_holds_no_slower_controller_back(tmp_path: Path) -> None:
+    """The feed-forward overcomes it, so a claim on that controller can be made."""
+    model = tmp_path / "four_bar.xml"
+    model.write_text(FOUR_BAR.read_text().replace('<joint name="crank"', '<joint name="crank" frictionloss="0.95"'))
+    case = case_of(model, motion=motion_file(tmp_path / "m.csv", 3.0), configuration="vertical")
+    own = purpose_of(case, "mujoco", OWN)
+    assert isinstance(own, Purpose)
+    others = [one for one in variations(own) if "controller" in one.name]
+    assert [one.name for one in others] == [f"{OWN}, controller × 0.3", f"{OWN}, controller × 2"]
+    given = tuning_of("mujoco").given(case.mechanism)
+    runs = judged_run.judge_settings(case, "mujoco", given, others, {}, judged_run.Extent(50))
+    assert [run.reason for run in runs] == ["", ""]
+
+
 def test_euler_and_implicitfast_are_one_where_only_joints_are_damped(tmp_path: Path) -> None:
     """Then they are not both tried; a servo with a velocity gain distinguishes them."""
     damped = FOUR_BAR.read_text(encoding="utf-8").replace('type="hinge"', 'type="hinge" damping="0.3"')
@@ -365,7 +381,9 @@ def tuned(once: Once) -> Path:
 
 def write_settings(folder: Path) -> None:
     study = Tune(case=case_of(FOUR_BAR), accuracy=2e-4)
-    result, conclusion = run_study(study, folder, workers=ALONE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tuning_runs, "PROVEN", 60)
+        result, conclusion = run_study(study, folder, workers=ALONE)
     assert conclusion.verdicts == ["agree"]
     assert any(row["chosen"] for row in valid_result(study, result, conclusion)["rows"]["tune"])
     assert result.record["settings"]["integrator"] == "RK4"
@@ -395,36 +413,48 @@ def test_a_tuned_file_is_right_in_a_loop_of_ones_own(tuned: Path) -> None:
 @pytest.mark.extended(
     "tests/validation/test_certificate.py::test_a_claim_that_is_found_again_holds",
     "tests/validation/test_certificate.py::test_no_figure_of_a_claim_can_be_falsified",
+    "tests/validation/test_certificate.py::test_a_motion_beside_the_certificate_is_part_of_it",
 )
+@pytest.mark.usefixtures("short_proofs")
 def test_a_certificate_holds_until_something_changes(
     tuned: Path, loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def verified(folder: Path, *more: str) -> tuple[int, str]:
-        arguments = (folder / "tuned.xml", "--verify", folder / "certificate.json", "--jobs", "1")
-        status, out, _ = loopcheck("tune", *arguments, "--out", folder / "verified", *more)
+    """Neither may claims be left out, but one on a motion of the search alone."""
+    whole = json.loads((tuned / "certificate.json").read_text())
+
+    def verified(name: str, edit: Callable[[dict[str, Any], Path], Any], *more: str) -> tuple[int, str]:
+        """Status and output with an edited copy, whose checksum is right."""
+        place = tmp_path / name
+        shutil.copytree(tuned, place, ignore=shutil.ignore_patterns(".journal"))
+        content = json.loads(json.dumps(whole))
+        edit(content, place)
+        content["checksum"] = checksum(content)
+        (place / "certificate.json").write_text(json.dumps(content))
+        arguments = (place / "tuned.xml", "--verify", place / "certificate.json", "--jobs", "1")
+        status, out, _ = loopcheck("tune", *arguments, "--out", place / "verified", *more)
         return status, out
 
-    def copy(name: str, *, edit: Callable[[dict[str, Any]], Any] | None = None) -> Path:
-        folder = tmp_path / name
-        shutil.copytree(tuned, folder, ignore=shutil.ignore_patterns(".journal"))
-        if edit:
-            content = json.loads((folder / "certificate.json").read_text())
-            edit(content)
-            (folder / "certificate.json").write_text(json.dumps(content))
-        return folder
+    def heavier(_: dict[str, Any], place: Path) -> None:
+        model = place / "tuned.xml"
+        model.write_text(model.read_text().replace('mass="', 'mass="0'))
 
-    status, out = verified(copy("same"), "--format", "json")
+    extra = [claim for claim in whole["claims"] if claim["purpose"] == "random motion, seed 0"]  # of the search alone
+    required = [claim["purpose"] for claim in whole["claims"] if claim not in extra]
+    assert len(extra) == 1
+    assert len(required) > 3
+    status, out = verified("enough", lambda content, _: content["claims"].remove(extra[0]), "--format", "json")
     rows = valid_output(out)["rows"]["certificate"]
     assert (status, {row["verdict"] for row in rows} - {"measured", ""}) == (0, {"agree"})
-    edited = copy("edited", edit=lambda content: content["claims"][0].update(error=1e-6))
-    status, out = verified(edited)
-    assert (status, "an entry has been edited" in out) == (1, True)
-    other = copy("other")
-    (other / "tuned.xml").write_text((other / "tuned.xml").read_text().replace('mass="', 'mass="0'))
-    status, out = verified(other)
+    status, out = verified("extra alone", lambda content, _: content.update(claims=extra))
+    assert (status, [name for name in required if name not in " ".join(out.split())]) == (1, [])
+    status, out = verified(
+        "settings", lambda content, _: content.update(settings=dict.fromkeys(whole["settings"], "9"))
+    )
+    assert (status, f"setting {next(iter(whole['settings']))}" in out) == (1, True)
+    status, out = verified("other", heavier)
     assert (status, "file tuned.xml" in out) == (1, True)
     monkeypatch.setattr("loopcheck.engines.versions", lambda: {"mujoco": "9.9.9"})
-    status, out = verified(copy("version"))
+    status, out = verified("version", lambda *_: None)
     assert (status, "9.9.9" in out) == (1, True)
 
 
@@ -729,6 +759,7 @@ def test_bandwidths_are_a_range_without_a_gap(
 
 
 @pytest.mark.extended("test_bandwidths_are_a_range_without_a_gap")
+@pytest.mark.usefixtures("short_proofs")
 def test_a_certificate_states_bandwidths_that_are_computed_again(
     tuned: Path, loopcheck: Command, tmp_path: Path
 ) -> None:
@@ -736,8 +767,6 @@ def test_a_certificate_states_bandwidths_that_are_computed_again(
 
     A figure that is wrong though well signed is found, too.
     """
-    from loopcheck.validation.tune.certificate import read_certificate
-
     certificate = read_certificate(tuned / "certificate.json")
     assert certificate.bandwidths is not None
     lowest, highest = certificate.bandwidths
@@ -770,7 +799,8 @@ def test_the_certificate_of_a_catalogue_robot_is_verified_by_the_printed_command
     loopcheck: Command, tmp_path: Path
 ) -> None:
     """Its motion follows from its `robot.toml`, which the tuned file does not have."""
-    status, out, _ = loopcheck("tune", "four_bar", "--accuracy", "20%", "--jobs", "1", "--out", tmp_path / "out")
+    kept = ("--keep-setting", "timestep,integrator", "--jobs", "1")
+    status, out, _ = loopcheck("tune", "four_bar", "--accuracy", "20%", *kept, "--out", tmp_path / "out")
     command = re.search(r"Next: loopcheck (.*)", out)
     assert (status, command is not None) == (0, True)
     assert command is not None
