@@ -34,7 +34,7 @@ from loopcheck.validation.tune.budget import (
 )
 from loopcheck.validation.tune.study import BUDGET, Tune
 from tests.conftest import CaseMaker
-from tests.validation.conftest import Command
+from tests.validation.conftest import Command, in_this_process
 
 pytest.importorskip("mujoco")
 
@@ -161,10 +161,15 @@ def test_a_robot_that_cannot_be_judged_has_no_budget() -> None:
 
 
 @pytest.mark.extended("test_the_error_of_the_route_of_the_engine_is_split")
-def test_the_terminal_names_the_setting_that_removes_each_part(loopcheck: Command, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("short_proofs")
+def test_the_terminal_names_the_setting_that_removes_each_part(
+    loopcheck: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Alone and with a search; the table, the page and the terminal have the same figures."""
-    for options, shown in (((), False), (("--accuracy", "50%"), True)):
-        status, out, err = loopcheck("tune", "four_bar", "--explain", *options, "--out", tmp_path / "out")
+    set_finer(monkeypatch, 2)
+    for options, shown in (((), False), (("--accuracy", "50%", "--keep-setting", "timestep,integrator"), True)):
+        with in_this_process():
+            status, out, err = loopcheck("tune", "four_bar", "--explain", *options, "--out", tmp_path / "out")
         assert (status, err) == (0, "")
         assert ("Reached" in out) is shown
         page = (tmp_path / "out/tune.md").read_text(encoding="utf-8")
