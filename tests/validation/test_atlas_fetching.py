@@ -47,6 +47,7 @@ def test_files_lie_as_in_the_repository_and_are_fetched_once(remotes: tuple[Path
 
 
 @pytest.mark.extended("test_a_model_of_menagerie_is_a_target_and_fetched_once")
+@pytest.mark.usefixtures("tables_only")
 def test_a_public_model_is_a_target(
     remotes: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loopcheck: Command
 ) -> None:
