@@ -29,9 +29,10 @@ from loopcheck.robots.mechanism import WORLD, Mechanism
 from loopcheck.robots.motion import Motion
 from loopcheck.robots.robot import Case, load, representative_case
 from loopcheck.validation.check.efforts.evaluate import evaluate
-from loopcheck.validation.check.efforts.outcome import Unmodified
+from loopcheck.validation.check.efforts.outcome import Ran, Unmodified
 from loopcheck.validation.check.reactions import reaction_rows, reading_rows
 from loopcheck.validation.common.tolerances import registered
+from tests import conftest
 from tests.closed_chains import closed_chain
 from tests.conftest import CaseMaker, want_engine
 from tests.engines.mechanisms import FEET
@@ -204,6 +205,18 @@ def test_the_first_reading_without_a_pre_roll_is_refused(
             carried = ~np.isnan(wrench).all(axis=(0, 2))
             assert np.isnan(wrench[0, carried]).all() if refused else np.isfinite(wrench[0, carried]).all(), name
             assert np.isfinite(wrench[1:, carried]).all()
+
+
+def test_a_motor_in_the_place_of_a_tendon_reads_no_forces(
+    model_case: CaseMaker, request: pytest.FixtureRequest
+) -> None:
+    """PyBullet moves a joint that the loop ties to the tendon: the same efforts, but other forces in the joints."""
+    want_engine("pybullet", request.config)
+    case = model_case(conftest.MODELS / "tendon_hand.xml", amplitude=0.1, duration=0.1, frequency=2.0)
+    ran = evaluate(case, prescribe(case), "pybullet/forward", reads_wrenches=True)
+    assert isinstance(ran, Ran)
+    assert "forces in the joints are not read" in ran.history.note
+    assert not ran.wrenches
 
 
 @pytest.mark.extended("test_readings_are_the_wrenches")

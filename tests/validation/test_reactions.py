@@ -1,5 +1,6 @@
 """`check --reactions`: tables, verdicts in the exit status, the section of the page and the line on the terminal."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +32,7 @@ from loopcheck.validation.check.efforts.outcome import Ran, Unmodified
 from loopcheck.validation.check.efforts.rules import Evidence
 from loopcheck.validation.check.reactions import (
     NO_LOAD,
+    WRONG_EFFORTS,
     Rows,
     reaction_rows,
     reaction_tables,
@@ -259,7 +261,7 @@ def test_modes_without_a_motion_have_no_rows() -> None:
     motions = {cases[0].key: caught.value, cases[1].key: prescribe(cases[1], dt=0.1)}
     output = SimpleNamespace(motions=motions, outcomes=[])
     pool = SimpleNamespace(results=lambda tasks, _: [task.function(*task.args) for task in tasks])
-    tables = reaction_tables(cases, output, None, pool)  # type: ignore[arg-type]
+    tables = reaction_tables(cases, output, None, pool, table("summary", []))  # type: ignore[arg-type]
     assert {frame["mode"].unique().item() for frame in tables.values()} == {"pmp"}
     assert set(tables["connections"]["verdict"]) == {"reference", "agree"}
 
@@ -494,7 +496,10 @@ def test_no_unmodified_run_of_another_robot_is_judged(
     assert {row["verdict"] for row in found.connections} == verdicts
 
 
-def test_reasons_against_an_engine_reach_its_readings(case: Case, rows: Rows, readings: Rows) -> None:
+@pytest.mark.parametrize(("verdict", "cause"), [("disagree", WRONG_EFFORTS), ("agree", "")])
+def test_reasons_against_an_engine_reach_its_readings(
+    case: Case, rows: Rows, readings: Rows, verdict: str, cause: str
+) -> None:
     """Outcomes without readings have no task."""
     motion = prescribe(case)
     asked: list[Task] = []
@@ -506,10 +511,31 @@ def test_reasons_against_an_engine_reach_its_readings(case: Case, rows: Rows, re
 
     output = SimpleNamespace(motions={case.key: motion}, outcomes=outcomes)
     evidence = Evidence(blocking_reasons={(case.key, "mujoco"): "mass of 'rocker' differs"}, tolerances=registered())
-    reaction_tables([case], output, evidence, SimpleNamespace(results=results))  # type: ignore[arg-type]
+    row = {**dict(zip(CASE, case.key, strict=True)), "source": outcomes[1].source, "verdict": verdict}
+    reaction_tables([case], output, evidence, SimpleNamespace(results=results), pd.DataFrame([row]))  # type: ignore[arg-type]
     assert [task.function for task in asked] == [reaction_rows, reading_rows]
     assert asked[1].args[0] is outcomes[1]
-    assert asked[1].args[-1] == "mass of 'rocker' differs"
+    assert asked[1].args[-2:] == ("mass of 'rocker' differs", cause)
+
+
+def test_wrong_efforts_are_the_cause_of_wrong_forces(case: Case, rows: Rows) -> None:
+    """Not a fault that the reading has in other robots."""
+    motion, assumed = prescribe(case), rows.found
+    assert assumed is not None
+    ran = _ran(case, motion)
+    larger = {name: 1.1 * wrench for name, wrench in ran.wrenches.items()}
+    ran = replace(ran, history=replace(ran.history, wrenches=larger))
+    found = reading_rows(ran, motion, assumed, registered()["mujoco/forward"], "", WRONG_EFFORTS)
+    assert {(row["verdict"], row["note"]) for row in found.connections} == {("disagree", WRONG_EFFORTS)}
+
+
+def test_forces_that_are_not_judged_are_said_not_to_be(rows: Rows, unmodified: Unmodified) -> None:
+    assert rows.found is not None
+    found = reading_rows(unmodified, prescribe(unmodified.case), rows.found, registered()["mujoco/as_is"])
+    (line,) = reactions_line(_results(found))
+    assert re.fullmatch(
+        r"mujoco/as_is: forces on 4 connections, largest error \S+; not judged without --accuracy", line
+    )
 
 
 @pytest.mark.parametrize(

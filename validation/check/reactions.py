@@ -53,6 +53,8 @@ SAMPLES = 400
 """Most judged samples of an unmodified simulation, evenly spread [-]."""
 NO_LOAD = "no load: nothing moves, and no force acts"
 """Note of a robot without any term of a wrench."""
+WRONG_EFFORTS = "its efforts disagree too"
+"""Note of the forces of a simulation whose efforts are wrong, which are those of other loads."""
 UNDETERMINED = "rigid bodies determine nothing of this wrench"
 """Note of a connection without a unique functional."""
 SECOND_WAY = Lagrange.name
@@ -69,14 +71,16 @@ class Rows(NamedTuple):
 
 
 def reaction_tables(
-    cases: Sequence[Case], output: RunOutput, evidence: Evidence, pool: WorkerPool
+    cases: Sequence[Case], output: RunOutput, evidence: Evidence, pool: WorkerPool, efforts: pd.DataFrame
 ) -> Mapping[str, pd.DataFrame]:
     """Both tables of all cases with a motion: the analytic wrenches, and those that simulations have read.
 
     Args:
         output: Results of the workers.
         evidence: Tolerances, and reasons against comparisons with an engine.
+        efforts: Table `summary`.
     """
+    wrong = {*efforts.loc[efforts["verdict"] == "disagree", [*CASE, "source"]].itertuples(index=False, name=None)}
     moving = {case.key: case for case in cases if isinstance(output.motions.get(case.key), Motion)}
     tasks = [
         Task(reaction_rows, (case, output.motions[key]), partial(_not_run, case, sources.REFERENCE))
@@ -90,7 +94,8 @@ def reaction_tables(
         if key in found and isinstance(outcome, Ran) and outcome.wrenches:
             engine = sources.engine_of(name)
             reason = evidence.doubts.get(key) or evidence.blocking_reasons.get((key, engine), "")
-            args = (outcome, output.motions[key], found[key], evidence.tolerances[name], reason)
+            cause = WRONG_EFFORTS if (*key, name) in wrong else ""
+            args = (outcome, output.motions[key], found[key], evidence.tolerances[name], reason, cause)
             tasks.append(Task(reading_rows, args, partial(_not_run, outcome.case, name), engine=engine))
     rows = [*analytic.values(), *pool.results(tasks, "forces read in engines")]
     return {
@@ -128,7 +133,9 @@ def reaction_rows(case: Case, motion: Motion) -> Rows:
     return _rows_or_reason(case, sources.REFERENCE, rows)
 
 
-def reading_rows(outcome: Ran, motion: Motion, found: Reactions, tolerance: Tolerance, reason: str = "") -> Rows:
+def reading_rows(
+    outcome: Ran, motion: Motion, found: Reactions, tolerance: Tolerance, reason: str = "", cause: str = ""
+) -> Rows:
     """Wrenches that an engine has read while it simulated the motion, against the analytic ones.
 
     Of a robot with redundant drives, the analytic wrenches are those of the efforts of the engine; of an unmodified
@@ -138,18 +145,19 @@ def reading_rows(outcome: Ran, motion: Motion, found: Reactions, tolerance: Tole
         found: The analytic wrenches.
         tolerance: Limits of the efforts.
         reason: Reason against any comparison with the engine; empty without one.
+        cause: Known cause of a difference; empty for the faults of its readings.
     """
 
     def rows() -> Rows:
         if not isinstance(outcome, Unmodified):
-            return _read_rows(outcome, motion, found, tolerance, reason)
+            return _read_rows(outcome, motion, found, tolerance, reason, cause)
         loads = () if reason else _unmodified_loads(outcome, found, tolerance.relative_error)  # its efforts name it
         return Rows([], [*loads])
 
     return _rows_or_reason(outcome.case, outcome.source, rows)
 
 
-def _read_rows(outcome: Ran, motion: Motion, found: Reactions, tolerance: Tolerance, reason: str) -> Rows:
+def _read_rows(outcome: Ran, motion: Motion, found: Reactions, tolerance: Tolerance, reason: str, cause: str) -> Rows:
     """Rows of a simulation of the motion; arguments as in `reading_rows`."""
     case, source, against = outcome.case, outcome.source, found
     if moving_part(case.mechanism, found.motion) is not None:
@@ -168,7 +176,8 @@ def _read_rows(outcome: Ran, motion: Motion, found: Reactions, tolerance: Tolera
             raise EngineError(f"{source}: {name} must be finite at all times or at none, got other values")
         read = _Read(case, against, source, name, motion.t, wrench)
         rows.reactions.extend(read.values())
-        rows.connections.extend(read.loads("not comparable" if reason else "", limit, reason or faults.get(name, "")))
+        note = reason or cause or faults.get(name, "")
+        rows.connections.extend(read.loads("not comparable" if reason else "", limit, note))
     return rows
 
 

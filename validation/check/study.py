@@ -88,9 +88,10 @@ class Check(Study):
         output = run_stages(self.cases, request, pool)
         if self.writes_logs:
             _write_logs(output.outcomes, folder / LOGS)
-        loads = reaction_tables(self.cases, output, output.evidence(request), pool) if self.reactions else {}
         tables = self._tables(output, request)
-        tables = tables._replace(tables={**tables.tables, **loads})
+        if self.reactions:
+            loads = reaction_tables(self.cases, output, output.evidence(request), pool, tables.tables["summary"])
+            tables = tables._replace(tables={**tables.tables, **loads})
         for robot, twin in _closed_twins(self, pool).items():
             tables.record["robots"][robot]["closed_twin"] = twin
         return tables

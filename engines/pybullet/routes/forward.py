@@ -87,6 +87,8 @@ class PybulletForward(Refinable, ReadsWrenches):
         mechanism = case.mechanism
         refuse(mechanism, motion.q, closed=True)
         plan = _plan(mechanism, motion, self.settings)
+        if plan.motors.stand_ins:  # another actuation: the efforts can be converted, the forces in the joints are other
+            plan = replace(plan, settings=replace(plan.settings, wrenches=False))
         simulations = list(_simulations(mechanism, motion, plan))
         ladder = [simulation.rung for simulation in simulations]
         return forward_history(
@@ -263,7 +265,10 @@ def _note(mechanism: Mechanism, plan: _Plan, unconverged: float) -> str:
         )
     if plan.motors.stand_ins:
         names = ", ".join(mechanism.drives[k].name for k in plan.motors.places if not mechanism.drives[k].is_joint)
-        notes.append(f"tendons have no motors; motors of joints coupled to them by the loops move {names}")
+        notes.append(
+            f"tendons have no motors; motors of joints coupled to them by the loops move {names}, "
+            "so forces in the joints are not read"
+        )
     if unconverged:
         limit = plan.settings.iterations
         notes.append(f"the solver stopped at its limit of {limit} iterations in {unconverged:.0%} of the steps")

@@ -140,8 +140,11 @@ def reactions_line(results: Results) -> Iterator[str]:
         place = f"'{row['connection']}' ({row['robot']}, {row['configuration']}, t = {row['force_t']:g} s)"
         yield f"Forces in the joints: at most {digits(largest)} N, at {place}"
     for source, rows in loads[loads["verdict"] != "reference"].groupby("source", sort=False):
-        agree, others = rows[rows["verdict"] == "agree"], rows[rows["verdict"] != "agree"]
         error = f", largest error {rows['error'].max():.1e}" if rows["error"].notna().any() else ""
+        if {*rows["verdict"], *rows["note"].fillna("")} == {"informational", ""}:
+            yield f"{source}: forces on {len(rows)} connections{error}; not judged without --accuracy"
+            continue
+        agree, others = rows[rows["verdict"] == "agree"], rows[rows["verdict"] != "agree"]
         names = list(
             dict.fromkeys(f"{row['connection'] or 'any'} ({row['verdict']})" for row in others.to_dict("records"))
         )
