@@ -142,6 +142,7 @@ def measures(
             )
         },
         "simbody-point-of-an-open-loop": partial(_directions_of_an_open_loop, model_case, tmp_path),
+        "exudyn-torque-of-a-hinge": partial(_last_number, "exudyn-torque-of-a-hinge"),
     }
 
 
