@@ -57,8 +57,18 @@ class Run(NamedTuple):
     """Steps between two reports."""
 
 
+class Reports(NamedTuple):
+    """States of a simulation at the reports, with what MJX finds there."""
+
+    q: Any
+    qd: Any
+    qdd: Any
+    force: Any
+    """Multipliers of all rows of MJX's constraints [N or N m]."""
+
+
 @partial(jax.jit, static_argnames="layout", compiler_options=QUICK)
-def simulated(robot: Robot, run: Run, compliances: Any, *, layout: Layout) -> tuple[Any, Any, Any]:
+def simulated(robot: Robot, run: Run, compliances: Any, *, layout: Layout) -> tuple[Reports, Any]:
     """Simulate a robot at several compliances, one after the other.
 
     Args:
@@ -67,8 +77,8 @@ def simulated(robot: Robot, run: Run, compliances: Any, *, layout: Layout) -> tu
         layout: Places of quantities.
 
     Returns:
-        Forces of the drives [N or N m], shape (n, samples, drives); joint positions, shape (n, samples, nq), at the
-        reports; and the largest opening of a loop at any step [m], [rad], shape (n, 2).
+        What is reported, each of shape (n, samples, ...), and the largest opening of a loop at any step [m], [rad],
+        shape (n, 2).
     """
 
     def at_compliance(factor: Any) -> Any:
@@ -80,26 +90,26 @@ def simulated(robot: Robot, run: Run, compliances: Any, *, layout: Layout) -> tu
     return jax.lax.map(at_compliance, compliances)
 
 
-def _simulated(robot: Robot, run: Run, layout: Layout) -> tuple[Any, Any, Any]:
+def _simulated(robot: Robot, run: Run, layout: Layout) -> tuple[Reports, Any]:
     def step(k: Any, j: Any, state: Any) -> Any:
         q, qd, read, drift = state
-        u, a, force, opening = _rates(robot, run, layout, q, qd, 2 * (k * run.every + j))
-        read = jnp.where(j == 0, force, read)
+        u, a, found, opening = _rates(robot, run, layout, q, qd, 2 * (k * run.every + j))
+        read = jax.tree.map(partial(jnp.where, j == 0), found, read)
         return moved(q, run.dt * u, layout.joints), qd + run.dt * a, read, jnp.maximum(drift, opening)
 
     def report(state: Any, k: Any) -> Any:
         steps = jnp.where(k == layout.samples - 1, 1, run.every)  # the first stage of a step is what is reported
         after = jax.lax.fori_loop(0, steps, partial(step, k), state)
-        return after, (after[2], state[0])
+        return after, Reports(*state[:2], *after[2])
 
-    read = jnp.zeros(len(layout.drives), run.qd.dtype)
+    read = (0 * run.qd, jnp.zeros_like(robot.data._impl.efc_force))
     start = (run.q, run.qd, read, jnp.zeros(2, run.qd.dtype))
-    (_, _, _, drift), (force, q) = jax.lax.scan(report, start, jnp.arange(layout.samples))
-    return force, q, drift
+    (_, _, _, drift), reports = jax.lax.scan(report, start, jnp.arange(layout.samples))
+    return reports, drift
 
 
 def _rates(robot: Robot, run: Run, layout: Layout, q: Any, qd: Any, half_step: Any) -> tuple[Any, ...]:
-    """Mean rates of displacement and velocity over a step, and forces and opening at its beginning.
+    """Mean rates of displacement and velocity over a step; accelerations, forces and opening at its beginning.
 
     Positions are integrated in the coordinates of the displacement since the beginning of the step, because the
     angular velocities of ball and free joints at different stages belong to different poses (Munthe-Kaas 1999).
@@ -114,12 +124,11 @@ def _rates(robot: Robot, run: Run, layout: Layout, q: Any, qd: Any, half_step: A
         data = solved(now, moved(q, displacement, layout.joints), velocity, layout)
         u, a = _rate_of_displacement(displacement, velocity, layout.joints), data.qacc
         opening = _opening(robot.model, data, layout)
-        force = data._impl.efc_force[jnp.array(layout.drives, int)]
-        return (u, a, mean_u + weight * u, mean_a + weight * a), (force, opening)
+        return (u, a, mean_u + weight * u, mean_a + weight * a), (a, data._impl.efc_force, opening)
 
     table = tuple(jnp.array(column, kind) for column, kind in zip(STAGES, (qd.dtype, int, qd.dtype), strict=True))
-    (_, _, u, a), (force, opening) = jax.lax.scan(stage, (0 * qd, 0 * qd, 0 * qd, 0 * qd), table)
-    return u, a, force[0], opening[0]
+    (_, _, u, a), (first_a, force, opening) = jax.lax.scan(stage, (0 * qd, 0 * qd, 0 * qd, 0 * qd), table)
+    return u, a, (first_a[0], force[0]), opening[0]
 
 
 def _opening(model: Any, data: Any, layout: Layout) -> Any:
@@ -148,6 +157,18 @@ def solved(robot: Robot, q: Any, qd: Any, layout: Layout) -> Any:
     else:
         _, now = drift_of_constraints(0 * qd)
     return mjx.solve(model, mjx.fwd_acceleration(model, mjx.fwd_actuation(model, now)))
+
+
+@partial(jax.jit, compiler_options=QUICK)
+def body_forces(robot: Robot, reports: Reports) -> Any:
+    """MJX's `cfrc_int` at reports [N m, N], shape (..., bodies, 6)."""
+
+    def at_report(q: Any, qd: Any, qdd: Any, force: Any) -> Any:
+        now = computed(robot.model, robot.data.replace(qpos=q, qvel=qd), robot.loads)
+        now = now.tree_replace({"qacc": qdd, "_impl.efc_force": force})
+        return mjx.rne_postconstraint(robot.model, now)._impl.cfrc_int
+
+    return jnp.vectorize(at_report, signature="(q),(v),(v),(c)->(b,i)")(*reports)
 
 
 def _rate_of_displacement(displacement: Any, velocity: Any, joints: Joints) -> Any:

@@ -1,6 +1,6 @@
 """Forces in the joints as MuJoCo reports them: `cfrc_int` of bodies, and `efc_force` of connects and welds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import mujoco
@@ -52,11 +52,22 @@ moment = R.T @ turned[1:] * model.eq_data[equality, 10] / 2
 def wrenches(mechanism: Mechanism, model: Any, data: Any) -> Mapping[str, Array]:
     """Wrenches of the connections by reading [N m, N], shape (connections, 6), at a state after `mj_forward`."""
     mujoco.mj_rnePostConstraint(model, data)
-    carriers, rows = connections(mechanism), equality_rows(data)
+    rows = equality_rows(data)
+    return converted(mechanism, model, data, [data.efc_force[rows[data.efc_id[rows] == k]] for k in range(model.neq)])
+
+
+def converted(mechanism: Mechanism, model: Any, data: Any, multipliers: Sequence[Array]) -> Mapping[str, Array]:
+    """The same from readings.
+
+    Args:
+        data: With `cfrc_int`, and what follows from the positions.
+        multipliers: Those of the rows of each equality, none if it does not act [N, N m].
+    """
+    carriers = connections(mechanism)
     of_bodies, of_closures = np.full((2, len(carriers), 6), np.nan)
     rigid = {int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD)}
     found = [i for i in range(model.neq) if model.eq_active0[i] and int(model.eq_type[i]) in rigid]
-    equalities = iter(found if len(found) == len(mechanism.rigid_closures) else [-1] * len(carriers))
+    equalities = iter(found if len(found) == len(mechanism.rigid_closures) else [])
     for k, connection in enumerate(carriers):
         body = connection.body + 1  # MuJoCo counts the world as body 0
         R = data.xmat[body].reshape(3, 3)
@@ -65,8 +76,8 @@ def wrenches(mechanism: Mechanism, model: Any, data: Any) -> Mapping[str, Array]
             arm = data.subtree_com[model.body_rootid[body]] - data.xpos[body] - R @ connection.point
             of_bodies[k] = np.concatenate([(M + np.cross(arm, F)) @ R, F @ R])
         else:
-            equality = next(equalities)
-            force, rotational = np.split(data.efc_force[rows[data.efc_id[rows] == equality]], [3])
+            equality = next(equalities, -1)
+            force, rotational = np.split(np.zeros(0) if equality < 0 else multipliers[equality], [3])
             if len(force):
                 moment = _moment(model, data, equality, rotational) if len(rotational) else np.zeros(3)
                 of_closures[k] = np.concatenate([moment @ R, force @ R])

@@ -52,6 +52,8 @@ WELD = '<weld body1="world" body2="foot" anchor="0.1 0.2 0.3" torquescale="3"/>'
 MODELS: Mapping[str, str] = {"world first": WORLD_FIRST, "weld in space": FEET.format(WELD)}
 Judged: TypeAlias = Callable[[str], tuple[Case, Motion]]
 SLOW, AT_JOINTS = ("dart", "drake"), ("ball joint", "slide", "weld", "armature")
+COMPILED = {"mjx": (ROBOTS[0], "tendon spring", "coupling", "weld in space")}
+"""Models of engines that compile for half a minute each."""
 RANDOM = ("balls", "struts", "undriven")
 """Chains of `tests/closed_chains.py`."""
 
@@ -100,8 +102,10 @@ def _of_second_pass(mechanism: Mechanism, motion: Motion, history: EffortHistory
 
 
 def _of_compensation(mechanism: Mechanism, motion: Motion, history: EffortHistory) -> Array:
-    """Wrenches without gravity compensation, less those with it."""
+    """Wrenches without gravity compensation, in MJX without springs between points either, less those with it."""
     heavy = replace(mechanism, bodies=tuple(replace(body, gravity_compensation=0.0) for body in mechanism.bodies))
+    if history.source.startswith("mjx"):
+        heavy = replace(heavy, point_springs=())
     state, heavier = (State(mechanism=each, q=motion.q, qd=motion.qd) for each in (mechanism, heavy))
     return _accumulated(mechanism, state, body_wrenches(heavier, motion.qdd)[0] - body_wrenches(state, motion.qdd)[0])
 
@@ -139,9 +143,11 @@ def judged(tmp_path_factory: pytest.TempPathFactory, model_case: CaseMaker) -> J
 def _rows() -> Iterator[Any]:
     """Each route on each model; of the slow ones, those elements that their wrenches are read at."""
     for route in ROUTES:
-        elements = [name for name in TERMS if name in AT_JOINTS or route.split("/")[0] not in SLOW]
-        for name in (*ROBOTS, *elements, *MODELS, *RANDOM):
-            marks = [] if name == ROBOTS[0] else [pytest.mark.extended("test_readings_are_the_wrenches")]
+        engine = route.split("/")[0]
+        elements = [name for name in TERMS if name in AT_JOINTS or engine not in SLOW]
+        for name in COMPILED.get(engine, (*ROBOTS, *elements, *MODELS, *RANDOM)):
+            is_quick = name == ROBOTS[0] and engine not in COMPILED
+            marks = [] if is_quick else [pytest.mark.extended("test_readings_are_the_wrenches")]
             yield pytest.param(route, name, marks=marks, id=f"{route}-{name}")
 
 
@@ -182,7 +188,7 @@ def test_readings_are_the_wrenches(
             assert mended[carried].max(initial=0.0) < limit
 
 
-@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("route", [route for route in ROUTES if route.split("/")[0] not in COMPILED])
 def test_the_moment_along_a_driven_hinge_is_its_effort(
     route: str, judged: Judged, request: pytest.FixtureRequest
 ) -> None:

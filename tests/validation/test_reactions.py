@@ -374,6 +374,14 @@ def test_a_reading_that_is_lost_on_the_way_is_not_compared(
     assert "cfrc_int must be finite" in row["note"]
 
 
+def test_a_route_without_a_limit_is_not_judged(case: Case, rows: Rows) -> None:
+    assert rows.found is not None
+    motion, unlimited = prescribe(case), registered()[ROUTE].model_copy(update={"relative_error": None})
+    loads = _results(reading_rows(_ran(case, motion), motion, rows.found, unlimited)).connections
+    assert set(loads["verdict"]) == {"informational"}
+    assert (loads["error"] > 0).all()
+
+
 def test_no_engine_is_judged_that_simulates_another_robot(case: Case, rows: Rows) -> None:
     blocked = _readings(case, prescribe(case), rows, "mass of 'rocker' differs")
     loads = _results(blocked).connections

@@ -169,6 +169,7 @@ def _read_rows(outcome: Ran, motion: Motion, found: Reactions, tolerance: Tolera
         one.name: f"{one.name} is wrong in any convention: {one.fault}" if one.fault else ""
         for one in engines.part(sources.engine_of(source), "wrenches").READINGS
     }
+    verdict = "informational" if tolerance.relative_error is None else ""
     rows = Rows([], [])
     for name, wrench in outcome.wrenches.items():
         given = np.isfinite(wrench)
@@ -177,7 +178,7 @@ def _read_rows(outcome: Ran, motion: Motion, found: Reactions, tolerance: Tolera
         read = _Read(case, against, source, name, motion.t, wrench)
         rows.reactions.extend(read.values())
         note = reason or cause or faults.get(name, "")
-        rows.connections.extend(read.loads("not comparable" if reason else "", limit, note))
+        rows.connections.extend(read.loads("not comparable" if reason else verdict, limit, note))
     return rows
 
 

@@ -10,20 +10,21 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from loopcheck.engines.equations import held_drives
-from loopcheck.engines.extrapolation import value_at_zero
+from loopcheck.engines.extrapolation import readings_at_zero, value_at_zero
 from loopcheck.engines.forward import forward_history, surviving_rungs
 from loopcheck.engines.mjx._model import compiled, guarded, joints_of, loads_of, put, rows_of
-from loopcheck.engines.mjx._stepping import Layout, Robot, Run, simulated
+from loopcheck.engines.mjx._stepping import Layout, Robot, Run, body_forces, simulated
+from loopcheck.engines.mjx.wrenches import wrenches
 from loopcheck.engines.mujoco.equations import MujocoEquations
 from loopcheck.engines.mujoco.model import gearing, holds_angle
 from loopcheck.engines.mujoco.routes.forward import own_steps
 from loopcheck.robots.arrays import Array
-from loopcheck.robots.efforts import Deviation, EffortHistory, Refinable, Rung, deviation_of
+from loopcheck.robots.efforts import Deviation, EffortHistory, ReadsWrenches, Refinable, Rung, deviation_of
 from loopcheck.robots.errors import EngineError
 from loopcheck.robots.mechanism import Mechanism
 from loopcheck.robots.motion import Motion
@@ -55,6 +56,8 @@ class Settings:
     """Stiffness [1/s²] and damping [1/s] of the feedback on drift."""
     velocity_term: bool = True
     """Whether J̇v, missing in MJX, is added to the reference accelerations."""
+    wrenches: bool = False
+    """Whether forces in the joints are read."""
 
 
 class _Simulation(NamedTuple):
@@ -64,6 +67,8 @@ class _Simulation(NamedTuple):
     motion: Motion
     drives: Sequence[int]
     settings: Settings
+    model: Any
+    """MuJoCo's, of which the robot is made."""
     robot: Robot
     layout: Layout
     gearing: Array
@@ -80,7 +85,7 @@ difference of accelerations. The constraints are therefore as soft as the extrap
 """
 
 
-class MjxForward(Refinable):
+class MjxForward(Refinable, ReadsWrenches):
     """Efforts from a simulation of the closed loop in double precision, extrapolated to rigid constraints."""
 
     name = "mjx/forward"
@@ -103,6 +108,10 @@ class MjxForward(Refinable):
         notes = ["J̇v (missing from the loops of MJX) added" if settings.velocity_term else "without J̇v, as in MJX"]
         words, note = in_words(settings), "; ".join([*notes, *diverged])
         return forward_history(self.name, case.mechanism, motion, ladder, settings=words, note=note)
+
+    def with_wrenches(self) -> Self:
+        """See `loopcheck.robots.efforts.ReadsWrenches.with_wrenches`."""
+        return type(self)(replace(self.settings, wrenches=True))
 
     def tightened(self) -> Self:
         """See `loopcheck.robots.efforts.Refinable.tightened`; the tolerance is zero."""
@@ -157,6 +166,7 @@ def _prepared(mechanism: Mechanism, motion: Motion, drives: Sequence[int], setti
         motion,
         drives,
         settings,
+        model,
         Robot(*put(model), loads_of(mechanism)),
         layout,
         gearing(model, len(drives)),
@@ -165,21 +175,26 @@ def _prepared(mechanism: Mechanism, motion: Motion, drives: Sequence[int], setti
 
 def _rung(simulation: _Simulation, dt: float) -> Rung:
     """The simulation at a step; the compiled code is the same for all, because targets are padded to equal length."""
-    mechanism, motion, _, settings, robot, layout, gears = simulation
+    mechanism, motion, _, settings, model, robot, layout, gears = simulation
     begin, kind = time.perf_counter(), np.float64 if settings.double else np.float32
     q, qd, targets = (x.astype(kind) for x in (motion.q[0], motion.qd[0], _constants(simulation, dt)))
     run = Run(q, qd, targets, kind(dt), round(motion.dt / dt))
-    force, positions, drift = simulated(robot, run, np.array(settings.compliances, kind), layout=layout)
+    reports, drift = simulated(robot, run, np.array(settings.compliances, kind), layout=layout)
+    force = np.asarray(reports.force, float)
     if not np.isfinite(force).all():
         raise EngineError(f"mjx: the simulation with dt = {dt:g} s diverged")
     drive_positions = motion.law(motion.t).q
-    miss = [mechanism.values_of(mechanism.drives, np.asarray(one, float)) - drive_positions for one in positions]
+    miss = [mechanism.values_of(mechanism.drives, np.asarray(one, float)) - drive_positions for one in reports.q]
+    read: list[Mapping[str, Array]] = [{}]
+    if settings.wrenches:
+        read = [wrenches(mechanism, model, *one) for one in zip(reports.q, body_forces(robot, reports), force)]  # noqa: B905
     return Rung(
         dt=dt,
-        effort=value_at_zero(settings.compliances, list(np.asarray(force, float))) @ np.linalg.pinv(gears),
+        effort=value_at_zero(settings.compliances, [*force[..., list(layout.drives)]]) @ np.linalg.pinv(gears),
         closure_drift=Deviation(*map(float, np.max(drift, axis=0))),
         tracking_error=deviation_of(mechanism, mechanism.drives, np.array(miss)),
         wall_time=time.perf_counter() - begin,
+        wrenches=readings_at_zero(settings.compliances, read),
     )
 
 
