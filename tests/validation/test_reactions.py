@@ -550,7 +550,11 @@ def test_forces_that_are_not_judged_are_said_not_to_be(rows: Rows, unmodified: U
 
 
 @pytest.mark.parametrize(
-    "route", extended_but([MujocoForward], [MujocoForward, MujocoAsIs], "test_each_motion_is_simulated_once")
+    "route",
+    [
+        pytest.param(MujocoForward, marks=pytest.mark.evidence("a command that simulates", seconds=1.2)),
+        *extended_but([], [MujocoAsIs], "test_each_motion_is_simulated_once"),
+    ],
 )
 def test_each_motion_is_simulated_once(
     route: type[Source], loopcheck: Command, tmp_path: Path, tables_only: None, monkeypatch: pytest.MonkeyPatch
