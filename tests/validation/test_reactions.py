@@ -378,6 +378,7 @@ def test_a_route_without_a_limit_is_not_judged(case: Case, rows: Rows) -> None:
     motion, unlimited = prescribe(case), registered()[ROUTE].model_copy(update={"relative_error": None})
     loads = _results(reading_rows(_ran(case, motion), motion, rows.found, unlimited)).connections
     assert set(loads["verdict"]) == {"informational"}
+    assert not any(loads["note"])
     assert (loads["error"] > 0).all()
 
 

@@ -177,7 +177,7 @@ def _read_rows(outcome: Ran, motion: Motion, found: Reactions, tolerance: Tolera
             raise EngineError(f"{source}: {name} must be finite at all times or at none, got other values")
         read = _Read(case, against, source, name, motion.t, wrench)
         rows.reactions.extend(read.values())
-        note = reason or cause or faults.get(name, "")
+        note = reason or cause or ("" if verdict else faults.get(name, ""))
         rows.connections.extend(read.loads("not comparable" if reason else verdict, limit, note))
     return rows
 
