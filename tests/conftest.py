@@ -88,7 +88,7 @@ def pytest_collection_finish() -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--extended", action="store_true", help="Run the extended tests too.")
     parser.addoption(
-        "--every-case", action="store_true", help="Run the extended tests, and simulations in all cases of each robot."
+        "--every-case", action="store_true", help="Run the extended tests, and simulations in all modes of each robot."
     )
     parser.addoption(
         "--cpu-tolerance",
