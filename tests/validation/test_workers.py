@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from loopcheck.validation.execution import forkserver
+from loopcheck.validation.execution.forkserver import worker_context
 from loopcheck.validation.execution.journal import Task, journal_in
 from loopcheck.validation.execution.workers import Lane, LocalExecutor, Processes, WorkerFailure, Workers, worker_pool
 from tests.validation.conftest import in_this_process
@@ -61,7 +62,7 @@ def test_a_worker_that_ends_between_two_tasks_takes_nothing_along(wait: float) -
 
 
 def test_a_task_that_no_process_begins_is_lost_alone() -> None:
-    broken = Lane(start=lambda: Processes(1, initializer=os._exit, initargs=(1,)))
+    broken = Lane(start=lambda: Processes(1, context=worker_context(), initializer=os._exit, initargs=(1,)))
     executor = LocalExecutor([broken])
     try:
         ((_, outcome),) = executor.outcomes([Task(os.getpid, ())], 10.0)
@@ -71,7 +72,7 @@ def test_a_task_that_no_process_begins_is_lost_alone() -> None:
 
 
 def test_a_task_given_at_the_moment_when_all_are_given_up_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    pool = Processes(1)
+    pool = Processes(1, context=worker_context())
     assert pool.active
     pool._pool_manager.handle_broken_pool(BrokenProcessPool())
     monkeypatch.setattr(pool, "_check_pool_status", lambda: None)  # as just before it
