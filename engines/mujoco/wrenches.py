@@ -68,19 +68,22 @@ def converted(mechanism: Mechanism, model: Any, data: Any, multipliers: Sequence
     rigid = {int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD)}
     found = [i for i in range(model.neq) if model.eq_active0[i] and int(model.eq_type[i]) in rigid]
     equalities = iter(found if len(found) == len(mechanism.rigid_closures) else [])
+    bodies = np.array([connection.body + 1 for connection in carriers], int)  # MuJoCo counts the world as body 0
+    R = data.xmat[bodies].reshape(-1, 3, 3)
+    M, F = data.cfrc_int[bodies, :3], data.cfrc_int[bodies, 3:]
+    of_points = np.reshape([connection.point for connection in carriers], (-1, 3, 1))
+    points = data.xpos[bodies] + (R @ of_points)[..., 0]
+    moments = M + np.cross(data.subtree_com[model.body_rootid[bodies]] - points, F)
+    turned = (np.stack([moments, F], axis=1) @ R).reshape(-1, 6)
     for k, connection in enumerate(carriers):
-        body = connection.body + 1  # MuJoCo counts the world as body 0
-        R = data.xmat[body].reshape(3, 3)
         if connection.closure is None:
-            M, F = np.split(data.cfrc_int[body], 2)
-            arm = data.subtree_com[model.body_rootid[body]] - data.xpos[body] - R @ connection.point
-            of_bodies[k] = np.concatenate([(M + np.cross(arm, F)) @ R, F @ R])
-        else:
-            equality = next(equalities, -1)
-            force, rotational = np.split(np.zeros(0) if equality < 0 else multipliers[equality], [3])
-            if len(force):
-                moment = _moment(model, data, equality, rotational) if len(rotational) else np.zeros(3)
-                of_closures[k] = np.concatenate([moment @ R, force @ R])
+            of_bodies[k] = turned[k]
+            continue
+        equality = next(equalities, -1)
+        force, rotational = np.split(np.zeros(0) if equality < 0 else multipliers[equality], [3])
+        if len(force):
+            moment = _moment(model, data, equality, rotational) if len(rotational) else np.zeros(3)
+            of_closures[k] = np.concatenate([moment @ R[k], force @ R[k]])
     return {"cfrc_int": of_bodies, "efc_force": of_closures}
 
 
