@@ -376,7 +376,10 @@ def test_a_reading_that_is_lost_on_the_way_is_not_compared(
 def test_a_route_without_a_limit_is_not_judged(case: Case, rows: Rows) -> None:
     assert rows.found is not None
     motion, unlimited = prescribe(case), registered()[ROUTE].model_copy(update={"relative_error": None})
-    loads = _results(reading_rows(_ran(case, motion), motion, rows.found, unlimited)).connections
+    results = _results(reading_rows(_ran(case, motion), motion, rows.found, unlimited))
+    (line,) = reactions_line(results)
+    assert line.endswith("; not judged")  # the accuracy is of unmodified simulations
+    loads = results.connections
     assert set(loads["verdict"]) == {"informational"}
     assert not any(loads["note"])
     assert (loads["error"] > 0).all()

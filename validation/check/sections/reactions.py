@@ -141,8 +141,9 @@ def reactions_line(results: Results) -> Iterator[str]:
         yield f"Forces in the joints: at most {digits(largest)} N, at {place}"
     for source, rows in loads[loads["verdict"] != "reference"].groupby("source", sort=False):
         error = f", largest error {rows['error'].max():.1e}" if rows["error"].notna().any() else ""
-        if {*rows["verdict"], *rows["note"].fillna("")} == {"informational", ""}:
-            yield f"{source}: forces on {len(rows)} connections{error}; not judged without --accuracy"
+        if {*rows["verdict"]} == {"informational"}:
+            remedy = " without --accuracy" if sources.is_as_is(str(source)) else ""
+            yield f"{source}: forces on {len(rows)} connections{error}; not judged{remedy}"
             continue
         agree, others = rows[rows["verdict"] == "agree"], rows[rows["verdict"] != "agree"]
         names = list(
